@@ -77,7 +77,7 @@ PRINTED = {"OPT": ("ECBDA", 0.37), "Borda": ("ECDAB", 0.40), "Quick sort": ("ECB
 def figure_1():
     """Return {name: distance of the order printed in the paper}."""
     positions = {
-        name: orders_to_positions([list(order)], item_names=list("ABCDE")) for name, (order, _) in PRINTED.items()
+        name: orders_to_positions([["ABCDE".index(item) for item in order]]) for name, (order, _) in PRINTED.items()
     }
     return {name: average_kendall_tau(ranks[0], load_hay_figure1().profile) for name, ranks in positions.items()}
 

@@ -9,6 +9,25 @@ from ._utils.lazy import lazily
 from ._utils.moved import announce
 
 if TYPE_CHECKING:
+    from . import (  # noqa: F401
+        aggregators,
+        ballots,
+        channels,
+        collection,
+        datasets,
+        mechanisms,
+        metrics,
+        model_selection,
+        orders,
+        plotting,
+        preprocessing,
+        privacy,
+        queries,
+        rules,
+        sampling,
+        theory,
+        uncertainty,
+    )
     from .aggregators.central import DPHistogram, DPPairwise
     from .aggregators.central_borda import DPBorda, DPSwissBorda
     from .aggregators.central_orders import DPKemenySampler, DPKwikSort
@@ -56,6 +75,10 @@ __all__ = [
 
 # Loaded on first use, because clients import this package too and do not need scikit-learn.
 if not TYPE_CHECKING:  # type checkers would accept any name as one of the package's
-    __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"))
+    _MODULES = (
+        *("aggregators", "ballots", "channels", "collection", "datasets", "mechanisms", "metrics", "model_selection"),
+        *("orders", "plotting", "preprocessing", "privacy", "queries", "rules", "sampling", "theory", "uncertainty"),
+    )
+    __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"), _MODULES)
 
 announce()

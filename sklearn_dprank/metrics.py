@@ -286,7 +286,8 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     Parameters
     ----------
     estimator : fitted aggregator, or a Pipeline that ends in one
-        Estimator to score.
+        Estimator to score. It may also be an estimator of your own that has no `score`, if its `fit` sets ``ranks_``
+        (positions, 0 is best).
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots, before the transformers of a pipeline.
     y : None
@@ -297,6 +298,11 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     float
         Minus the average Kendall tau distance. The score is not private.
 
+    Raises
+    ------
+    ValueError
+        If the estimator has neither `score` nor ``ranks_``.
+
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
@@ -306,4 +312,11 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     >>> search.fit([[0, 1, 2]] * 50).best_params_
     {'epsilon': 10.0}
     """
-    return estimator.score(X)
+    if hasattr(estimator, "score"):
+        return estimator.score(X)
+    if not hasattr(estimator, "ranks_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has neither score nor ranks_; let fit set ranks_ (positions, 0 is best), or "
+            "pass scoring=, a function of (estimator, X)."
+        )
+    return -average_kendall_tau(estimator.ranks_, X)

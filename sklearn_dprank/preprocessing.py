@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +23,15 @@ from .privacy.estimator_guarantees import row_wise
 _BLOCK = 1 << 16  # entries ranked at a time; temporaries stay in cache
 
 
-def orders_to_positions(
-    orders: Any, n_items: int | None = None, *, item_names: ItemNames | None = None
-) -> NDArray[Any]:
+@overload
+def orders_to_positions(orders: Any, n_items: int | None = None, *, items: None = None) -> NDArray[Any]: ...
+
+
+@overload
+def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemNames) -> Any: ...
+
+
+def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemNames | None = None) -> Any:
     """Convert orders (the items, best first) to positions (the place of each item).
 
     Convert orders before you pass them to an estimator. Orders are permutations too, so orders in place of positions
@@ -34,24 +40,26 @@ def orders_to_positions(
     Parameters
     ----------
     orders : array-like of shape (n_voters, n_listed), or sequence of sequences
-        Items of each voter, best first: indices from 0, or names if `item_names` is given. A ballot may list only some
+        Items of each voter, best first: indices from 0, or names if `items` is given. A ballot may list only some
         items. It is then shorter, or filled up with NaN, None or pandas' NA.
     n_items : int, default=None
         Number of items. None is the number of names if there are names, else the length of the longest ballot.
-    item_names : sequence of str or of int, default=None
+    items : sequence of str or of int, default=None
         Distinct names of all items, in the order of the result's columns.
 
     Returns
     -------
-    ndarray of shape (n_voters, n_items)
+    ndarray or pandas DataFrame of shape (n_voters, n_items)
         Positions, 0 is best: int64, or float64 with NaN for items that a ballot does not list. NaN means "no opinion".
-        Apply `unranked_last` if unlisted items are worse.
+        Apply `unranked_last` if unlisted items are worse. With `items`, the result is a DataFrame with these columns,
+        so that an estimator returns names. If pandas is not installed, it is an array; then pass the names to
+        ``Profile.from_rankings(positions, item_names=items)``.
 
     Raises
     ------
     ValueError
         If a ballot lists an item twice or an unknown item (the message does not show the ballot), `orders` is not a
-        table, or `item_names` is not a list of distinct names.
+        table, or `items` is not a list of distinct names.
 
     Examples
     --------
@@ -59,22 +67,29 @@ def orders_to_positions(
     >>> orders_to_positions([[2, 0, 1], [1, 2, 0]])
     array([[1, 2, 0],
            [2, 0, 1]])
-    >>> orders_to_positions([["tea"], ["milk", "tea"]], item_names=["milk", "tea", "water"])
-    array([[nan,  0., nan],
-           [ 0.,  1., nan]])
+    >>> orders_to_positions([["tea"], ["milk", "tea"]], items=["milk", "tea", "water"])
+       milk  tea  water
+    0   NaN  0.0    NaN
+    1   0.0  1.0    NaN
     """
-    table = _order_table(orders, named=item_names is not None)
-    if item_names is not None:
-        item_names = checked_names(item_names, "item_names")
-        if n_items not in (None, len(item_names)):
-            raise ValueError(f"n_items={n_items!r}, but item_names has {len(item_names)} names; leave n_items out.")
-        n_items = len(item_names)
-        indices = _indices_of_names(table, item_names)
-    else:
+    table = _order_table(orders, named=items is not None)
+    if items is None:
         n_items = table.shape[1] if n_items is None else n_items
         check_whole(n_items, "n_items", optional=True)
-        indices = _checked_indices(table, n_items)
+        return _inverted(_checked_indices(table, n_items), n_items)
+    items = checked_names(items, "items")
+    if n_items not in (None, len(items)):
+        raise ValueError(f"n_items={n_items!r}, but items has {len(items)} names; leave n_items out.")
+    positions = _inverted(_indices_of_names(table, items), len(items))
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return positions
+    return DataFrame(positions, columns=items, index=orders.index if isinstance(orders, DataFrame) else None)
 
+
+def _inverted(indices, n_items):
+    """Return the positions of the items that the rows of `indices` list, best first; -1 lists no item."""
     # Entries without an item have index -1, an extra last column that is dropped.
     positions = np.full((len(indices), n_items + 1), -1, dtype=np.int64)
     np.put_along_axis(positions, indices, np.arange(indices.shape[1])[np.newaxis], axis=1)
@@ -125,21 +140,21 @@ def _numbers(table):
             return as_floats(table)
     raise ValueError(
         "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
-        "for names, pass item_names=[...] with all items in the order of the columns."
+        "for names, pass items=[...] with all items in the order of the columns."
     )
 
 
-def _indices_of_names(table, item_names):
+def _indices_of_names(table, items):
     """Return the indices of named items, -1 where no item is listed."""
-    index = {name: i for i, name in enumerate(item_names)}
+    index = {name: i for i, name in enumerate(items)}
     flat: list = [None]
     with suppress(TypeError):  # objects that cannot be hashed are not names
         flat = [index.get(name) for name in table.ravel().tolist()]
     absent = missing(table).ravel()
     if any(found is None and not gap for found, gap in zip(flat, absent, strict=False)):
         raise ValueError(
-            f"orders must hold names out of item_names, and a ballot names something else than these {len(item_names)} "
-            "items; add it to item_names, or mend the spelling."
+            f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
+            "add it to items, or mend the spelling."
         )
     return np.array([-1 if gap else found for found, gap in zip(flat, absent, strict=True)]).reshape(table.shape)
 

@@ -1,6 +1,7 @@
 """Orders, truncated ballots and ratings convert to positions without loss, also in scikit-learn pipelines."""
 
 import pickle
+import sys
 from itertools import combinations
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def test_orders_round_trip(drawn):
         np.testing.assert_array_equal(orders_to_positions(filled, n_items), positions)
         np.testing.assert_array_equal(orders_to_positions(pd.DataFrame(filled), n_items), positions)
     named = [[NAMES[item] for item in order] for order in orders]
-    np.testing.assert_array_equal(orders_to_positions(named, item_names=NAMES[:n_items]), positions)
+    np.testing.assert_array_equal(orders_to_positions(named, items=NAMES[:n_items]), positions)
 
 
 def test_complete_orders_are_inverted_as_integers():
@@ -60,8 +61,24 @@ def test_complete_orders_are_inverted_as_integers():
         assert positions.base is None
         np.testing.assert_array_equal(positions, np.argsort(orders, axis=1))
     shuffled = [["tea", "milk"], ["milk", "tea"]]
-    assert orders_to_positions(shuffled, item_names=["milk", "tea"]).tolist() == [[1, 0], [0, 1]]
-    assert orders_to_positions(np.array(shuffled), item_names=["milk", "tea"]).tolist() == [[1, 0], [0, 1]]
+    assert orders_to_positions(shuffled, items=["milk", "tea"]).to_numpy().tolist() == [[1, 0], [0, 1]]
+    assert orders_to_positions(np.array(shuffled), items=["milk", "tea"]).to_numpy().tolist() == [[1, 0], [0, 1]]
+
+
+def test_named_orders_keep_their_names():
+    orders, names = [["milk", "tea"], ["milk"]], ["tea", "water", "milk"]
+    expected = pd.DataFrame([[1, np.nan, 0], [np.nan, np.nan, 0.0]], columns=names, dtype=float)
+    pd.testing.assert_frame_equal(orders_to_positions(orders, items=names), expected)
+    fitted = Borda().fit(unranked_last(orders_to_positions(orders, items=names)))
+    assert fitted.consensus_.tolist() == ["milk", "tea", "water"]
+    complete = orders_to_positions(pd.DataFrame([[7, 5], [5, 7]], index=["ann", "bob"]), items=[5, 7])
+    pd.testing.assert_frame_equal(complete, pd.DataFrame({5: [1, 0], 7: [0, 1]}, index=["ann", "bob"]))
+
+
+def test_named_orders_are_arrays_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    positions = orders_to_positions([["milk", "tea"], ["tea", "milk"]], items=["tea", "milk"])
+    assert type(positions) is np.ndarray and positions.tolist() == [[1, 0], [0, 1]]
 
 
 TWICE = "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it."
@@ -72,17 +89,17 @@ OUTSIDE = (
 SHAPE = "orders must be two-dimensional and not empty (one row a voter, best item first), got shape {}."
 TEXT = (
     "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
-    "for names, pass item_names=[...] with all items in the order of the columns."
+    "for names, pass items=[...] with all items in the order of the columns."
 )
 UNKNOWN = (
-    "orders must hold names out of item_names, and a ballot names something else than these 2 items; "
-    "add it to item_names, or mend the spelling."
+    "orders must hold only names in items, and a ballot names something else than these 2 items; "
+    "add it to items, or mend the spelling."
 )
-SAME = "item_names must be distinct, and 'tea' stands twice; rename one of the items."
-ONE_TEXT = "item_names must list one name an item, got the one text 'abc'; pass a list of names."
-NO_ORDER = "item_names must be in the order of the columns, and a set has no order; pass a list of names."
-NO_NAMES = "item_names must be all strings or all whole numbers, got tuple; rename the items."
-CLASH = "n_items=3, but item_names has 2 names; leave n_items out."
+SAME = "items must be distinct, and 'tea' stands twice; rename one of the items."
+ONE_TEXT = "items must list one name an item, got the one text 'abc'; pass a list of names."
+NO_ORDER = "items must be in the order of the columns, and a set has no order; pass a list of names."
+NO_NAMES = "items must be all strings or all whole numbers, got tuple; rename the items."
+CLASH = "n_items=3, but items has 2 names; leave n_items out."
 SIZE = "n_items must be None or a positive integer, got {!r}."
 
 
@@ -98,19 +115,19 @@ SIZE = "n_items must be None or a positive integer, got {!r}."
         ([[0, 0.5]], {}, OUTSIDE.format(1, 2)),
         ([[0, np.inf]], {}, OUTSIDE.format(1, 2)),
         ([["tea", "milk"]], {}, TEXT),
-        ([["tea", "coffee"]], {"item_names": ["tea", "milk"]}, UNKNOWN),
-        ([["tea"]], {"item_names": ["tea", "tea"]}, SAME),
-        ([["tea"]], {"item_names": ["a", "b"], "n_items": 3}, CLASH),
+        ([["tea", "coffee"]], {"items": ["tea", "milk"]}, UNKNOWN),
+        ([["tea"]], {"items": ["tea", "tea"]}, SAME),
+        ([["tea"]], {"items": ["a", "b"], "n_items": 3}, CLASH),
         ([[0, 1]], {"n_items": 0}, SIZE.format(0)),
         ([[0, 1]], {"n_items": "two"}, SIZE.format("two")),
         ([0, 1], {}, SHAPE.format((2,))),
-        (["tea", "milk"], {"item_names": ["tea", "milk"]}, SHAPE.format((2,))),
-        ([["a"]], {"item_names": "abc"}, ONE_TEXT),
-        ([["a"]], {"item_names": {"a", "b"}}, NO_ORDER),
-        ([["a"]], {"item_names": [("a", 1), ("b", 2)]}, NO_NAMES),
+        (["tea", "milk"], {"items": ["tea", "milk"]}, SHAPE.format((2,))),
+        ([["a"]], {"items": "abc"}, ONE_TEXT),
+        ([["a"]], {"items": {"a", "b"}}, NO_ORDER),
+        ([["a"]], {"items": [("a", 1), ("b", 2)]}, NO_NAMES),
         ([["1", "0"]], {}, TEXT),
         (np.array([["1", None]], dtype=object), {}, TEXT),
-        ([["tea", ["milk"]]], {"item_names": ["tea", "milk"]}, UNKNOWN),
+        ([["tea", ["milk"]]], {"items": ["tea", "milk"]}, UNKNOWN),
         (None, {}, SHAPE.format(())),
         ([[]], {}, SHAPE.format((1, 0))),
     ],
@@ -137,12 +154,12 @@ def test_gaps_are_no_items():
     for gap in (np.nan, None, pd.NA, np.float32("nan")):
         orders = [["tea", gap, gap, gap], ["nan", "tea", gap, gap]]
         for table in (orders, np.array(orders, dtype=object), pd.DataFrame(orders)):
-            out = orders_to_positions(table, item_names=names)
+            out = orders_to_positions(table, items=names)
             np.testing.assert_array_equal(out, [[0, np.nan, np.nan, np.nan], [1, 0, np.nan, np.nan]])
-        ids = orders_to_positions([[20, gap], [10, 20]], item_names=[10, 20])
+        ids = orders_to_positions([[20, gap], [10, 20]], items=[10, 20])
         np.testing.assert_array_equal(ids, [[np.nan, 0], [0, 1]])
         np.testing.assert_array_equal(orders_to_positions([[1, gap], [0, 1]]), [[np.nan, 0], [0, 1]])
-    assert orders_to_positions(np.array([["nan", "tea"]]), item_names=["tea", "nan"]).tolist() == [[1, 0]]
+    assert orders_to_positions(np.array([["nan", "tea"]]), items=["tea", "nan"]).to_numpy().tolist() == [[1, 0]]
 
 
 cells = st.one_of(st.floats(-1e308, 1e308), st.integers(-3, 3).map(float))

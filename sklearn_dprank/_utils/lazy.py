@@ -1,21 +1,35 @@
-"""Lazy loading of a package's public names."""
+"""Lazy loading of a package's public names and modules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package; `homes` maps public names to modules below the package."""
+def lazily(
+    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a package; `homes` maps public names to modules below the package.
+
+    `modules` are public modules of the package that attribute access imports.
+    """
 
     def __getattr__(name):
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name in homes:
+            return getattr(import_module(f"{package}.{homes[name]}"), name)
+        from difflib import get_close_matches  # only errors need it
+
+        missing = f"module {package!r} has no attribute {name!r}"
+        shown = {each.lower(): each for each in (*modules, *homes)}
+        for close in get_close_matches(name.lower(), shown, n=1):
+            # `name` without `obj`: the traceback then does not repeat the suggestion, which notebooks do not print.
+            raise AttributeError(f"{missing}; did you mean {shown[close]!r}?", name=name)
+        raise AttributeError(missing)
 
     def __dir__():
-        return sorted([*homes, "__all__"])  # without `__all__`, Sphinx would list only names defined in the package
+        return sorted([*homes, *modules, "__all__"])  # without `__all__`, Sphinx would list only names defined here
 
     return __getattr__, __dir__

@@ -5,8 +5,10 @@ Only this module and `_utils.scikit_learn` use private names of scikit-learn.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from contextlib import suppress
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,16 +17,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._utils.checks import Check, check_parameters, check_random_state, warn_of_many
 from .._utils.fitted import clear_fitted, draft_of, swap_fitted
 from .._utils.scikit_learn import BaseEstimator, _fit_context
-from .._utils.types import RandomState
+from .._utils.types import RandomState, RuleName
 from ..ballots.names import as_named, names_differ, names_of
 from ..ballots.profile import Ballots, Profile, Shape, as_profile
 from ..ballots.rankings import shape_of
+from ..channels.plan import Unanswerable
 from ..metrics import average_kendall_tau
 from ..orders.permutations import order_to_positions
 from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline
 from ..privacy.workers import warn_in_worker
-from ..rules import Rule
+from ..rules import Rule, SortByScore, resolve_rule
 from ..rules.base import Consensus, asks_of, checked_order
 from ..sampling.streams import Bits
 from .collection import CollectionMixin
@@ -244,7 +247,13 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
                     "per voter: pass a Profile without them."
                 )
             agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
-        return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
+        try:
+            return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
+        except Unanswerable as refusal:
+            fitting = _rules_that_fit(channel, shape.n_items, n_voters, **agreed) if hasattr(self, "rule") else []
+            if not fitting:
+                raise
+            raise Unanswerable(f"{refusal} Values of `rule` that fit: {', '.join(map(repr, fitting))}.") from None
 
     def guarantee_before(self, X: Ballots, voter_epsilon: ArrayLike | None = None) -> PrivacyGuarantee:
         if isinstance(X, Profile):
@@ -312,3 +321,15 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _rules_that_fit(channel, n_items, *public, **agreed):
+    """Return the names of rules that a channel can plan."""
+    fitting = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the numbers of items and voters
+        for name in get_args(RuleName):
+            with suppress(ValueError):
+                channel.plan(asks_of(resolve_rule(name, SortByScore()), n_items), n_items, *public, **agreed)
+                fitting.append(name)
+    return fitting

@@ -225,9 +225,13 @@ def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> in
     return int(n_voters if min_reports is None else min_reports)  # type: ignore[arg-type]
 
 
+class Unanswerable(ValueError):
+    """Error of a channel that cannot answer a query of the rule."""
+
+
 def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
-    """Raise the ValueError for a query that the channel cannot answer, with a remedy."""
-    raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
+    """Raise the error for a query that the channel cannot answer, with a remedy."""
+    raise Unanswerable(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
 
 
 def check_derivable(channel: Channel, asks: list[Ask], released: Query, remedy: str) -> None:

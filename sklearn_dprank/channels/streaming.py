@@ -103,11 +103,11 @@ class Streaming(BaseEstimator):
         """Raise ValueError unless the answer adds up over periods and is asked exactly once per period."""
         query = ask.query
         if query.answered_with == "order":
-            refuse(self, query, "an order has no running total; use rule='borda' or 'kemeny'.")
+            refuse(self, query, "an order has no running total; use a rule that needs scores or margins.")
         if ask.times > 1 or query.kind != query:
-            refuse(self, query, "it asks by and by, and a stream answers once a period; use rule='borda' or 'kemeny'.")
+            refuse(self, query, "a stream answers once a period; use a rule that asks everything at once.")
         if query.needs == "positions":
-            refuse(self, query, "a stream keeps no ballots, nor a count of every order; use rule='borda' or 'kemeny'.")
+            refuse(self, query, "a stream keeps scores and margins only; use a rule that needs no others.")
 
     def _price(self, ask, n_items):
         query, whole = ask.query, 1 / Fraction(ask.share)

@@ -260,23 +260,24 @@ def _from_orders(path, options, unreadable):
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
     names = checked_names(listed(options.items, "--items"), "--items")
     rows = csv_rows(path, options.separator, unreadable)
-    orders = [_order(cells or [], names, row, unreadable) for row, cells in enumerate(rows)]
+    index = {name: item for item, name in enumerate(names)}
+    orders = [_order(cells or [], index, row, unreadable) for row, cells in enumerate(rows)]
     unreadable.report(path, len(orders))
-    positions = orders_to_positions(orders, item_names=names) if orders else np.empty((0, len(names)))
+    positions = orders_to_positions(orders, len(names)) if orders else np.empty((0, len(names)))
     return _profile(positions, names, options)
 
 
-def _order(cells, names, row, unreadable):
-    """Return the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
+def _order(cells, index, row, unreadable):
+    """Return the indices of the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
     order = [name for cell in cells if (name := cell.strip())]
-    if not set(order) <= set(names):
+    if not index.keys() >= set(order):
         unreadable.add(
             row,
-            f"a ballot names something else than these {len(names)} items; add it to --items, or mend the spelling.",
+            f"a ballot names something else than these {len(index)} items; add it to --items, or mend the spelling.",
         )
     elif len(set(order)) < len(order):
         unreadable.add(row, "a ballot lists an item twice; mend or drop it.")
-    return order if order and row not in unreadable.rows else [None]
+    return [index[name] for name in order] if order and row not in unreadable.rows else [None]
 
 
 def _profile(values, names, options, persons=None, weights=None):

@@ -64,7 +64,7 @@ class ErrorDisplay:
             if not is_aggregator(estimator):
                 raise ValueError(
                     f"estimators[{name!r}] must be an aggregator, got {type(estimator).__name__}; use GridSearchCV and "
-                    "from_search for a pipeline."
+                    "from_search for a pipeline or an estimator of your own."
                 )
             parameter = find_parameter(estimator.get_params(), cls._parameter)
             if parameter is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
+from html import escape
 from typing import NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, safe_repr
@@ -271,6 +272,12 @@ class PrivacyGuarantee:
         seed = "" if self.certified else "; simulation only: a seed was given"
         but = "; read its caveats" if self.caveats else ""
         return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee in one line, which opens to its statement, for notebooks."""
+        lines = (line.partition(": ") for line in self.statement().splitlines())
+        entries = "".join(f"<li><b>{escape(topic)}</b>{colon}{escape(text)}</li>" for topic, colon, text in lines)
+        return f"<details><summary>{escape(str(self))}</summary><ul>{entries}</ul></details>"
 
 
 def _pairs_of_text(whom):

@@ -355,7 +355,7 @@ def test_names_of_any_table():
 @pytest.mark.parametrize("make", [lambda X: X, list, tuple], ids=["array", "rows", "tuple of rows"])
 @pytest.mark.parametrize("named", [False, True])
 def test_masked_orders_list_what_is_not_masked(make, named):
-    items, names = np.array([[2, 0, 1], [1, 2, 0]]), {"item_names": ["x", "y", "z"]} if named else {"n_items": 3}
+    items, names = np.array([[2, 0, 1], [1, 2, 0]]), {"items": ["x", "y", "z"]} if named else {"n_items": 3}
     cells = np.array(["x", "y", "z"])[items] if named else items
     orders = make(np.ma.array(cells, mask=[[0, 0, 0], [0, 1, 1]]))
     np.testing.assert_array_equal(orders_to_positions(orders, **names), [[1, 2, 0], [np.nan, 0, np.nan]])

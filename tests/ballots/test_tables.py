@@ -92,7 +92,7 @@ def check_orders(seed):
     width = max(map(len, orders))
     full = [order + [gap] * (width - len(order)) for order in orders]
     given = [orders, full, objects(full) if width else full, pd.DataFrame(full)][rng.randrange(4)]
-    named = {"n_items": len(names)} if names == list(range(5)) and rng.random() < 0.5 else {"item_names": names}
+    named = {"n_items": len(names)} if names == list(range(5)) and rng.random() < 0.5 else {"items": names}
     expected = [naive_positions(order, names) for order in full]
     if width and None not in expected:
         np.testing.assert_array_equal(orders_to_positions(given, **named), expected)

@@ -58,7 +58,7 @@ def test_two_totals_share_the_budget():
 )
 def test_what_is_no_running_total_is_refused(query, times):
     with pytest.raises(
-        ValueError, match=r"^Streaming cannot answer \w+.*, which the rule asks for; .* use rule='borda'"
+        ValueError, match=r"^Streaming cannot answer \w+.*, which the rule asks for; .* use a rule that "
     ):
         Streaming().plan([Ask(query, times)], M)
 

@@ -1,12 +1,14 @@
 """Each channel answers the rules of its row in `ANSWERED`, and refuses all other rules before it reads a ballot."""
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 from local_tools import same_law
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, rules
+from sklearn_dprank._utils.types import RuleName
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import (
     Central,
@@ -184,6 +186,37 @@ def test_a_channel_refuses_all_other_rules_before_it_reads_a_ballot(channel, sub
             queries = {str(ask.query) for ask in RULES[rule].asks(M)}
             assert problem in {f"{type(CHANNELS[channel]).__name__} cannot answer {query}" for query in queries}
             assert len(remedy) > 15
+
+
+NAMES = {  # of rules, as values of a parameter
+    **{name: name for name in ("borda", "plurality", "kemeny", "kwiksort", "hierarchical")},
+    **{"instant_runoff": "instant runoff", "bradley_terry": "bradley-terry", "markov_chain": "markov chain"},
+    "veto": "plurality",
+}
+
+
+@every_channel
+def test_a_refusal_names_the_rules_that_fit(channel):
+    assert set(NAMES) == set(get_args(RuleName))
+    fitting = [repr(name) for name in get_args(RuleName) if NAMES[name] in ANSWERED[channel]]
+    listed = f" Values of `rule` that fit: {', '.join(fitting)}." if fitting else ""
+    for rule in RULES.keys() - ANSWERED[channel]:
+        problem = refusal(channel, rule, X).partition(" Values of ")
+        with pytest.raises(ValueError) as alone:
+            CHANNELS[channel].plan(RULES[rule].asks(M), M, N_VOTERS)
+        assert problem[0] == str(alone.value) and "".join(problem[1:]) == listed
+
+
+def test_a_refusal_of_an_estimator_without_the_parameter_names_no_rules():
+    with pytest.raises(ValueError, match=r"noise='knorm' is for NetWins \(the Borda rule\); use noise='laplace'\.$"):
+        DPKwikSort(noise="knorm").fit(X)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_search_for_rules_does_not_warn():
+    """A quicksort of three voters causes a warning, so a search that tries it could warn."""
+    with pytest.raises(ValueError, match=r"Values of `rule` that fit: 'kwiksort'\.$"):
+        Aggregator(Interactive(), "borda").fit(X[:3])
 
 
 @every_channel

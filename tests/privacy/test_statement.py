@@ -1,6 +1,7 @@
 """What a guarantee says in plain words: true numbers, rounded away from the promise, and everything that it has."""
 
 import math
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
@@ -51,6 +52,45 @@ def test_trust_and_caveats(estimator, trusted, caveat):
     assert said["Trust"].endswith(trusted) and "a voter cast the one or the other" in said["Epsilon = 1"]
     assert "the number of voters" not in said["Not covered"]  # public under "replace"
     assert (caveat is None and "Caveat" not in said) or said["Caveat"].startswith(caveat)
+
+
+class Reader(HTMLParser):
+    """Collect the texts of the summary and of the entries of a list."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts = [], {"summary": [], "li": []}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in self.texts:
+            self.texts[tag].append("")
+
+    def handle_endtag(self, tag):
+        while self.tags and self.tags.pop() != tag:
+            pytest.fail(f"{tag} closes another tag")
+
+    def handle_data(self, data):
+        for tag in self.texts.keys() & set(self.tags):
+            self.texts[tag][-1] += data
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        DPBorda(epsilon=0.5).fit(VOTES).privacy_,
+        ShufflePairwise(min_reports=90, random_state=0).fit(VOTES).privacy_,
+        Borda().fit(VOTES).privacy_,
+        PrivacyGuarantee(1.0, 0.0, "central", "replace", "<b> & </ul>\nline", "<i>", caveats=("a < b: c & d",)),
+    ],
+    ids=str,
+)
+def test_notebooks_show_one_line_that_opens_to_the_statement(guarantee):
+    reader = Reader(guarantee._repr_html_())
+    assert reader.tags == [] and reader.texts["summary"] == [str(guarantee)]
+    assert reader.texts["li"] == guarantee.statement().splitlines()
 
 
 def test_no_promise():

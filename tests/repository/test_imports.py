@@ -57,9 +57,57 @@ def test_a_pickled_estimator_opens_in_a_process_that_has_not_imported_it():
     assert python(f"import pickle; print(*pickle.loads({fitted!r}).consensus_)") == ["1", "0", "2"]
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
-    code = "import sklearn_dprank\ntry: sklearn_dprank.Bordo\nexcept AttributeError as error: print(error)"
-    assert python(code) == ["module", "'sklearn_dprank'", "has", "no", "attribute", "'Bordo'"]
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("DPBorada", "DPBorda"), ("dpborda", "DPBorda"), ("kemeny", "Kemeny"), ("dataset", "datasets"), ("_modul", None)],
+)
+def test_a_name_that_is_not_there_suggests_the_closest(wrong, right):
+    with pytest.raises(AttributeError) as caught:
+        getattr(sklearn_dprank, wrong)
+    suggestion = f"; did you mean {right!r}?" if right else ""
+    assert str(caught.value) == f"module 'sklearn_dprank' has no attribute {wrong!r}{suggestion}"
+    assert not hasattr(sklearn_dprank, wrong)
+
+
+@pytest.mark.parametrize("package", ["collection", "privacy"])
+def test_other_lazy_packages_suggest_too(package):
+    module = import_module(f"sklearn_dprank.{package}")
+    for name in module.__all__:
+        with pytest.raises(AttributeError, match=rf"has no attribute '{name}_'; did you mean '{name}'\?$"):
+            getattr(module, f"{name}_")
+
+
+def test_the_traceback_does_not_repeat_the_suggestion():
+    code = "import sys, traceback, sklearn_dprank\ntry: sklearn_dprank.DPBorada\n"
+    code += "except AttributeError: traceback.print_exc(file=sys.stdout)"
+    message = "AttributeError: module 'sklearn_dprank' has no attribute 'DPBorada'; did you mean 'DPBorda'?"
+    assert " ".join(python(code)).endswith(message)
+
+
+MODULES = {path.stem for path in (ROOT / "sklearn_dprank").iterdir() if path.suffix == ".py" or path.is_dir()} - {
+    *("__init__", "__main__", "__pycache__", "_utils", "cli")
+}
+
+
+def test_public_modules_are_listed_before_they_are_imported():
+    listed = python("import sklearn_dprank; print(*dir(sklearn_dprank))")
+    assert set(listed) == {*sklearn_dprank.__all__, *MODULES, "__all__"}
+
+
+def test_public_modules_are_attributes():
+    code = f"import sys, sklearn_dprank\nfor name in {sorted(MODULES)}: print(getattr(sklearn_dprank, name).__name__)"
+    assert python(code) == [f"sklearn_dprank.{name}" for name in sorted(MODULES)]
+
+
+def test_an_attribute_imports_its_module_only():
+    code = "import sys, sklearn_dprank; print(sklearn_dprank.collection.Device.__name__)\n"
+    device, *loaded = python(code + "print(*(name for name in ('scipy', 'sklearn', 'pandas') if name in sys.modules))")
+    assert device == "Device" and loaded == []
+
+
+@pytest.mark.parametrize("name", ["devices", "_utils_", "cli_"])
+def test_moved_and_private_modules_are_no_attributes(name):
+    assert not hasattr(sklearn_dprank, name)
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())

@@ -126,6 +126,7 @@ def accepted_questions() -> None:
 
 
 def accepted_ballots() -> None:
+    assert_type(dp.datasets.make_mallows(5, 4, phi=0.5, random_state=0), NDArray[np.int64])
     X = assert_type(make_mallows(50, 4, phi=0.5, center=[3, 0, 1, 2], random_state=0), NDArray[np.int64])
     assert_type(make_plackett_luce(50, 4, weights=(1, 4, 2, 2)), NDArray[np.int64])
     assert_type(make_uniform_profile(50, 4, random_state=0), NDArray[np.int64])
@@ -136,7 +137,8 @@ def accepted_ballots() -> None:
     ballots = load_hay_figure1()
     assert_type(ballots.profile, Profile)
     assert_type(ballots.item_names, list[str])
-    assert_type(orders_to_positions([["tea"], ["milk", "tea"]], item_names=["milk", "tea"]), NDArray[Any])
+    assert_type(orders_to_positions([[1], [0, 1]], 2), NDArray[Any])
+    assert_type(orders_to_positions([["tea"], ["milk", "tea"]], items=["milk", "tea"]), Any)
     assert_type(RatingsToRankings(higher_is_better=False).fit(X), RatingsToRankings)
     assert_type(kendall_tau_distance([0, 1, 2], [2, 1, 0]), float)
     assert_type(average_kendall_tau(X[0], profile), float)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ...ballots.profile import Profile
-from ...metrics import average_kendall_tau
+from ...metrics import average_kendall_tau, kendall_tau_scorer
 from ...privacy.estimator_guarantees import fitted_by, guarantee_after
 from ...sampling.streams import Bits
 from ..parameters import is_aggregator
@@ -57,7 +57,7 @@ class FromScratch:
 
     def score(self, fitted, scorer):
         """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
-        return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
+        return (kendall_tau_scorer if scorer is None else scorer)(fitted, self.test)
 
     def guarantee(self, fitted):
         """Return the guarantee of publishing the fit."""
@@ -100,8 +100,13 @@ class Counted:
 
 
 def check_one_estimator(estimator):
-    """Raise ValueError if `estimator` is not an estimator, for example a list of estimators."""
+    """Raise ValueError if `estimator` is not an estimator, for example a list of estimators or a function."""
     if not hasattr(estimator, "set_params"):
+        if callable(estimator) and not isinstance(estimator, type):
+            raise ValueError(
+                f"estimator must be an estimator, got a {type(estimator).__name__}; to compare a function of your own, "
+                "call it in `fit` of a subclass of sklearn.base.BaseEstimator, and set ranks_ (positions, 0 is best)."
+            )
         raise ValueError(
             f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
             'over the steps of a Pipeline: GridSearchCV(Pipeline([("aggregator", DPBorda())]), {"aggregator": [...]}).'

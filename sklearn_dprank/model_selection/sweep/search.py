@@ -53,7 +53,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        An aggregator, or a Pipeline that ends in one.
+        An aggregator, or a Pipeline that ends in one. An estimator of your own works too, if its `fit` sets ``ranks_``
+        (positions, 0 is best) or it has a `score`.
     param_grid : dict or list of dict
         Values to try for each parameter. Values may be estimators, to compare mechanisms in one search: with
         ``Pipeline([("aggregator", DPBorda())])``,

@@ -36,7 +36,8 @@ def cross_validate(
     Parameters
     ----------
     estimator : estimator
-        An aggregator, or a Pipeline that ends in one. It is cloned and not changed.
+        An aggregator, or a Pipeline that ends in one. It is cloned and not changed. An estimator of your own works too,
+        if its `fit` sets ``ranks_`` (positions, 0 is best) or it has a `score`.
     X : array-like of shape (n_voters, n_items) or Profile
         Ballots. For an aggregator, they are counted once for all trials.
     n_trials : int, default=10
