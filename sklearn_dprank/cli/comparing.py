@@ -14,6 +14,7 @@ from ..datasets import make_mallows
 from ..plotting import PrivacyUtilityDisplay
 from . import files
 from .printing import A_POINT, as_table
+from .several import Several, number
 
 NAME = "compare"
 ABOUT = "compare mechanisms on the ballots of a file or on simulated ones; the output is not private"
@@ -26,6 +27,7 @@ MECHANISMS = {
     "ShufflePairwise": ShufflePairwise(),
     "LDPPairwise": LDPPairwise(),
 }
+_ESTIMATORS = sorted({type(each).__name__ for each in MECHANISMS.values()})
 _DRINKS = ["tea", "coffee", "water", "juice", "milk", "cocoa", "mate", "lemonade", "cider", "kefir"]
 _MOST_PRUDENT = 16  # items
 _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
@@ -39,23 +41,30 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     files.add_arguments(added, optional=True)
     added.add_argument(
         "--epsilons",
-        type=float,
-        nargs="+",
+        action=Several,
+        one=number,
+        metavar="EPSILON",
         default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
-        help="privacy losses to try, with blanks between; default: 0.01 0.03 0.1 0.3 1 3",
+        help="privacy losses to try, with blanks or commas between; default: 0.01 0.03 0.1 0.3 1 3",
     )
     added.add_argument(
         "--estimators",
-        nargs="+",
-        choices=sorted({type(each).__name__ for each in MECHANISMS.values()}),
+        action=Several,
+        one=_estimator,
         metavar="ESTIMATOR",
-        help="which to compare, with blanks between, out of %(choices)s; default: all",
+        help=f"which to compare, with blanks or commas between, out of {', '.join(_ESTIMATORS)}; default: all",
     )
     added.add_argument("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     added.add_argument("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
     added.add_argument(
         "--picture", type=Path, default=Path("compare.png"), help="where the picture goes; default: %(default)s"
     )
+
+
+def _estimator(name):
+    if name not in _ESTIMATORS:
+        raise ValueError(f"must be out of {', '.join(_ESTIMATORS)}, got {name!r}")
+    return name
 
 
 def run(options: argparse.Namespace) -> str:

@@ -17,6 +17,7 @@ from ..ballots.profile import Profile
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from .cells import Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
+from .several import File
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
@@ -41,7 +42,7 @@ _LEFT_OUT = {
 def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> None:
     """Add the options for the file and its layout."""
     help_file = "CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi; gzipped too)"
-    added.add_argument("file", nargs="?" if optional else None, type=Path, help=help_file)
+    added.add_argument("file", nargs="?" if optional else None, type=Path, action=File, help=help_file)
     layout = added.add_mutually_exclusive_group()
     layout.add_argument("--ratings", dest="layout", action="store_const", const="ratings", help="larger is better")
     layout.add_argument("--positions", dest="layout", action="store_const", const="positions", help="smaller is better")

@@ -7,6 +7,7 @@ import json
 
 from ..model_selection import recommend
 from .printing import A_POINT, as_table
+from .several import Several, number
 
 NAME = "recommend"
 TRUST = ["central", "secure_aggregation", "shuffle", "local"]
@@ -19,10 +20,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--voters", type=float, required=True, help="public estimate of the number of voters")
     added.add_argument(
         "--epsilon",
-        type=float,
-        nargs="+",
+        action=Several,
+        one=number,
         required=True,
-        help="privacy loss; separate several values with blanks to compare them",
+        help="privacy loss; separate several values with blanks or commas to compare them",
     )
     added.add_argument(
         "--delta",
