@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> str:
     _check_picture(options.picture)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
+    if options.file is None:
+        files.check_no_layout(options)
     ballots = files.read(options) if options.file else example()
     if ballots.n_voters == 0:
         raise ValueError(f"{options.file.name} holds no ballots; add ballots to compare estimators on.")

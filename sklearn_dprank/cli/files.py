@@ -85,6 +85,19 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     )
 
 
+def check_no_layout(options: argparse.Namespace) -> None:
+    """Raise ValueError if options describe a file, and none is given."""
+    given = [f"--{options.layout}"] if options.layout else []
+    given += [f"--{name}" for name in ("items", "separator", "unranked", "person", "weight") if getattr(options, name)]
+    given += ["--max-weight"] if options.max_weight is not None else []
+    given += ["--unreadable"] if options.unreadable != "error" else []
+    if given:
+        raise ValueError(
+            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file; without "
+            "these options, simulated ballots are compared."
+        )
+
+
 def _max_weight(text):
     """Return a bound on weights as a number, or "auto"."""
     try:

@@ -78,3 +78,22 @@ def test_recommend_takes_commas_and_no_file(refused):
     for several in (["0.1,1"], ["0.1", "1"], ["0.1,", "1"]):
         assert parser().parse_args([*common, *several]).epsilon == [0.1, 1.0]
     assert "must be numbers" in refused(*common, "1", "votes.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("--ratings", "--ratings describes one."),
+        ("--orders --items a,b --epsilons 1", "--orders, --items describe one."),
+        ("--separator ;", "--separator describes one."),
+        ("--unranked last", "--unranked describes one."),
+        ("--person who --max-weight 0 --unreadable empty", "--person, --max-weight, --unreadable describe one."),
+        ("--weight w", "--weight describes one."),
+    ],
+)
+def test_options_of_a_file_need_a_file(arguments, named, refused):
+    pytest.importorskip("matplotlib")
+    assert refused("compare", *arguments.split()) == (
+        f"dprank compare: no file is given, but {named} Name the file; without these options, simulated ballots are "
+        "compared."
+    )
