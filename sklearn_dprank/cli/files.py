@@ -16,7 +16,7 @@ from ..ballots.names import checked_names
 from ..ballots.profile import Profile
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from .cells import Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
+from .cells import GAPS, Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
 from .several import File
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
@@ -126,7 +126,7 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
         return _from_preflib(path, options), []
     if not options.layout:
         raise ValueError(f"the layout of {path.name} is not stated. Add {_LAYOUTS}.")
-    unreadable = Unreadable(options.unreadable)
+    unreadable = Unreadable(options.unreadable, path.name)
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
     if suffixes[-1:] == [".parquet"]:
@@ -134,11 +134,12 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     else:
         names, cells = read_csv(path, options.separator, unreadable)
         _check_header(path, names, (options.person, options.weight, column))
+    header = names
     segments, names, cells = _segments(names, cells, column)
     persons, weights, names, cells = _persons_and_weights(names, cells, options, unreadable)
     names, cells = _items(names, cells, options.items)
-    numbers = as_numbers(names, cells, unreadable)
-    unreadable.report(path, len(numbers))
+    numbers = as_numbers(names, cells, header, unreadable)
+    unreadable.report(len(numbers))
     return _profile(numbers, names, options, persons, weights), segments
 
 
@@ -205,16 +206,16 @@ def _persons_and_weights(names, cells, options, unreadable):
         named = ["" if cell is None else str(cell).strip() for cell in cells_there]
         unnamed = [row for row, who in enumerate(named) if not who]
         for row in unnamed:
-            problem = "has empty cells, so whose rows these are is not known; fill or drop them."
+            problem = "has an empty cell, so it is not known whose row this is; fill it, or drop the row."
             unreadable.add(row, f"column {options.person!r} {problem}")
         numbers: dict[str | int, int] = {}
         persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
     if options.weight is not None:
         own = _column(names, "--weight", options.weight)
-        weights = as_numbers([options.weight], cells[:, [own]], unreadable)[:, 0]
+        weights = as_numbers([options.weight], cells[:, [own]], names, unreadable)[:, 0]
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
-            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, without empty cells.")
+            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, and no empty cells.")
     if persons is not None:
         weights = np.ones(len(persons)) if weights is None else weights
         weights[unnamed] = 0.0  # many such rows may be of one person
@@ -274,23 +275,29 @@ def _from_orders(path, options, unreadable):
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
     names = checked_names(listed(options.items, "--items"), "--items")
     rows = csv_rows(path, options.separator, unreadable)
-    orders = [_order(cells or [], names, row, unreadable) for row, cells in enumerate(rows)]
-    unreadable.report(path, len(orders))
+    known = set(names)
+    orders = [_order(cells or [], known, row, unreadable) for row, cells in enumerate(rows)]
+    unreadable.report(len(orders))
     positions = orders_to_positions(orders, item_names=names) if orders else np.empty((0, len(names)))
     return _profile(positions, names, options)
 
 
 def _order(cells, names, row, unreadable):
     """Return the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
-    order = [name for cell in cells if (name := cell.strip())]
-    if not set(order) <= set(names):
-        unreadable.add(
-            row,
-            f"a ballot names something else than these {len(names)} items; add it to --items, or mend the spelling.",
-        )
-    elif len(set(order)) < len(order):
-        unreadable.add(row, "a ballot lists an item twice; mend or drop it.")
-    return order if order and row not in unreadable.rows else [None]
+    order: dict[str, None] = {}
+    for column, cell in enumerate(cells, start=1):
+        name = cell.strip()
+        if name in order:
+            unreadable.add(row, f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
+        elif name in names:
+            order[name] = None
+        elif name not in GAPS:
+            unreadable.add(
+                row,
+                f"cell {column} names something else than these {len(names)} items; add it to --items, or mend the "
+                "spelling.",
+            )
+    return list(order) if order and row not in unreadable.rows else [None]
 
 
 def _profile(values, names, options, persons=None, weights=None):

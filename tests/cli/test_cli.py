@@ -187,8 +187,15 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
     ("rows", "header", "arguments", "message"),
     [
         (VOTES, NAMES, [], "the layout of votes.csv is not stated. Add --ratings"),
-        ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "column 'juice' must hold numbers"),
-        ([[1, 2, 3]], NAMES, ["--ratings"], "rows with more or fewer cells than its first row, 4"),
+        ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "votes.csv, line 2: column 'juice' must hold numbers"),
+        ([[1, 2, 3, "x"]], [*NAMES[:3], "4"], ["--ratings", "--items", "tea,4"], "line 2: column 4 must hold numbers"),
+        ([[1, 2, 3, "good"]], NAMES, ["--ratings"], "If the column is not an item, list the items with --items."),
+        (
+            [[1, 2, 3]],
+            NAMES,
+            ["--ratings"],
+            "votes.csv, line 2: the row has more or fewer cells than the first row, 4; correct it.",
+        ),
         ([], ["tea"], ["--ratings"], "a row a voter"),
         (VOTES, NAMES, ["--ratings", "--items", "tea"], "a ranking needs at least two items, got 1"),
         ([[1, 2, 3, "1_0"]], NAMES, ["--ratings"], "column 'juice' must hold numbers"),
@@ -203,8 +210,18 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             ["--ratings", "--person", "who"],
             "--person 'who' is none of the columns.\n",
         ),
-        ([["a", 3, 1], [" ", 2, 1]], ["who", "x", "y"], ["--ratings", "--person", "who"], "'who' has empty cells"),
-        ([["x" * 200_000, 3]], ["x", "y"], ["--ratings"], "a line that is not CSV (field larger than field limit"),
+        (
+            [["a", 3, 1], [" ", 2, 1]],
+            ["who", "x", "y"],
+            ["--ratings", "--person", "who"],
+            "votes.csv, line 3: column 'who' has an empty cell, so it is",
+        ),
+        (
+            [["x" * 200_000, 3]],
+            ["x", "y"],
+            ["--ratings"],
+            "votes.csv, line 2: this is not CSV (field larger than field limit",
+        ),
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
         (VOTES, NAMES, ["--ratings", "--weight", "tea"], "--weight needs --max-weight, a public bound"),
         (VOTES, NAMES, ["--ratings", "--weight", "w", "--max-weight", "2"], "--weight 'w' is none of the columns"),
@@ -230,6 +247,8 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         ),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
         (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "these 2 items; add it to --items"),
+        ([["tea"], ["tea", "a"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 2 names something"),
+        ([["tea"], ["b", "", "b"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 3 repeats an"),
         (VOTES, NAMES, ["--positions", "--noise", "gaussian"], "delta"),
         (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
         (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
@@ -255,7 +274,8 @@ def test_numbers_in_text_are_read_as_they_are_written(tmp_path, printed):
 def test_what_is_no_text(content, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)
     for layout in (["--ratings"], ["--orders", "--items", "tea,milk"]):
-        assert "votes.csv is not UTF-8 text" in run("rank", tmp_path / "votes.csv", *layout, *LARGE)
+        said = run("rank", tmp_path / "votes.csv", *layout, *LARGE)
+        assert "votes.csv" in said and "is not UTF-8 text, as CSV must be" in said
 
 
 def test_parquet_that_is_cut_or_empty_or_holds_something_else(tmp_path, run):
