@@ -54,12 +54,12 @@ class Unreadable:
 
 
 def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[list[str], NDArray[Any]]:
-    """Return the names in the first line and the cells of the others; a row that cannot be read holds None."""
+    """Return the names in the first line, without blanks around, and the cells of the others; a row that cannot be read holds None."""
     delimiter = _delimiter(separator)
     lines, numbers = _lines(path)
     unreadable.lines = numbers[1:]
     try:
-        names = _split(lines[0], delimiter) if lines else []
+        names = [name.strip() for name in _split(lines[0], delimiter)] if lines else []
     except UnicodeDecodeError:
         raise ValueError(f"{path.name} {_ENCODING}") from None
     except csv.Error as error:
@@ -143,7 +143,7 @@ def read_parquet(path: Path) -> tuple[list[str], NDArray[Any]]:
         raise
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    return [str(name) for name in frame.columns], frame.to_numpy(dtype=object)
+    return [str(name).strip() for name in frame.columns], frame.to_numpy(dtype=object)
 
 
 def as_numbers(names: list[str], cells: NDArray[Any], header: list[str], unreadable: Unreadable) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ _NO_ITEMS = {
     *_WHO,
     *(f"{who}id" for who in _WHO),
 }
+_ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 _LEFT_OUT = {
     "last": "count as worse than those that it lists (--unranked last)",
@@ -66,9 +67,11 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         "default: no_opinion with --ratings and --positions, last with --orders and PrefLib files",
     )
     added.add_argument(
-        "--person", help="a column that says whose row it is; the guarantee then protects all rows of one person"
+        "--person",
+        type=str.strip,
+        help="a column that says whose row it is; the guarantee then protects all rows of one person",
     )
-    added.add_argument("--weight", help="a column with the weight of each row; needs --max-weight")
+    added.add_argument("--weight", type=str.strip, help="a column with the weight of each row; needs --max-weight")
     added.add_argument(
         "--max-weight",
         type=_max_weight,
@@ -227,7 +230,7 @@ def _column(names, option, name):
     """Return the index of the column that an option names."""
     if name not in names:
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
-        these = f"; these are {', '.join(names)[:200]}" if header else ""
+        these = f"; these are {', '.join(names)[:200]}" if header else "; mend the spelling"
         raise ValueError(f"{option} {name!r} is none of the columns{these}.")
     if names.count(name) > 1:
         raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
@@ -239,19 +242,21 @@ def _items(names, cells, items):
     if items is None:
         _check_items(names)
         return names, cells
-    chosen = listed(items, "--items")
-    for name in chosen:
-        if name not in names:
-            raise ValueError(f"--items names {safe_repr(name)}, which is none of the columns; mend the spelling.")
-    return chosen, cells[:, [names.index(name) for name in chosen]]
+    chosen = _listed_items(items)
+    return chosen, cells[:, [_column(names, "--items", name) for name in chosen]]
 
 
 def _check_items(names):
     for column, name in enumerate(names, start=1):
-        if not name.strip():
+        if not name or _ROW_NUMBERS.fullmatch(name):
             raise ValueError(
                 f"column {column} has no name; row numbers, which pandas writes without index=False, are not an item: "
                 "delete the column, or list the items with --items."
+            )
+        if name in names[: column - 1]:
+            raise ValueError(
+                f"columns {names.index(name) + 1} and {column} have the same name; rename one of them, or list the "
+                "items with --items."
             )
         if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
             raise ValueError(
@@ -268,12 +273,20 @@ def listed(names: str, option: str) -> list[str]:
         raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
 
 
+def _listed_items(items):
+    """Return the names in ``--items``; raise ValueError if one is empty, or two are equal."""
+    names = listed(items, "--items")
+    if "" in names:
+        raise ValueError("--items has an empty name; leave it out.")
+    return checked_names(names, "--items")
+
+
 def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    names = checked_names(listed(options.items, "--items"), "--items")
+    names = _listed_items(options.items)
     rows = csv_rows(path, options.separator, unreadable)
     known = set(names)
     orders = [_order(cells or [], known, row, unreadable) for row, cells in enumerate(rows)]

@@ -21,6 +21,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for segments."""
     added.add_argument(
         "--segments",
+        type=str.strip,
         metavar="COLUMN",
         help="publish one consensus for each segment, such as a region, all together for one epsilon. The column holds "
         "the segment of each row; it is not an item. Small segments learn from the others, as far as they are alike. "

@@ -208,7 +208,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["p1", 3, 1]],
             ["p0", "2", "4"],
             ["--ratings", "--person", "who"],
-            "--person 'who' is none of the columns.\n",
+            "--person 'who' is none of the columns; mend the spelling.\n",
         ),
         (
             [["a", 3, 1], [" ", 2, 1]],
@@ -233,8 +233,22 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             "max_weight must be a finite number above 0, got 0.0",
         ),
         (orders(VOTES), None, ["--orders", "--items", ",".join(NAMES), "--max-weight", "2"], "use them with --ratings"),
-        (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items names 'a', which is none of the columns"),
+        (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items 'a' is none of the columns; these are tea, coffee"),
+        (
+            VOTES,
+            ["tea", "juice", "tea ", "a"],
+            ["--ratings", "--items", "juice, tea"],
+            "--items 'tea' names two columns",
+        ),
+        (VOTES, ["tea", "juice", "tea ", "a"], ["--ratings"], "columns 1 and 3 have the same name; rename one of them"),
+        (VOTES, ["a b", "7", "8", "7"], ["--ratings"], "columns 2 and 4 have the same name; rename one of them"),
+        (VOTES, NAMES, ["--ratings", "--items", "tea, juice,tea"], "--items must be distinct, and 'tea' stands twice"),
+        (VOTES, ["", *NAMES[1:]], ["--ratings", "--items", "juice,"], "--items has an empty name; leave it out"),
+        (orders(VOTES), None, ["--orders", "--items", "tea,,juice"], "--items has an empty name; leave it out"),
         (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers"),
+        (VOTES, [" ", *NAMES[1:]], ["--positions"], "column 1 has no name; row numbers"),
+        (VOTES, ["Unnamed: 0", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers, which pandas writes"),
+        (VOTES, [*NAMES[:3], "Unnamed: 12"], ["--ratings"], "column 4 has no name; row numbers, which pandas writes"),
         (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' does not look like an item"),
         (VOTES, ["design_weight", *NAMES[1:]], ["--ratings"], "column 'design_weight' does not look like an item"),
         (VOTES, NAMES, ["--ratings", "--separator", ";"], "--separator ';' or --separator tab"),
@@ -322,6 +336,25 @@ def test_other_columns_and_separators(tmp_path, printed):
     assert printed(*arguments)["consensus"] == ["index", "the, best"]
     path = write(tmp_path / "votes.tsv", [["\t".join(map(str, row))] for row in rows], ["milk\ttea\tmate"])
     assert printed("rank", path, "--ratings", "--separator", "tab", *LARGE)["consensus"] == ["mate", "milk", "tea"]
+
+
+def test_blanks_around_names_are_no_part_of_them(tmp_path, printed):
+    path = write(tmp_path / "votes.csv", [["ann", 1, 0, "north"]] * 60, [" who", "tea ", "\tthe best ", " region "])
+    common = ["rank", path, "--positions", "--person", " who ", *LARGE, "--items"]
+    assert printed(*common, " tea , the best")["consensus"] == ["the best", "tea"]
+    segments = ["--segments", "region ", "--segment-values", "north,south"]
+    assert printed(*common, "tea,the best", *segments)["segments"][0]["consensus"] == ["the best", "tea"]
+    path = write(tmp_path / "votes.csv", [[" juice ", "tea"], ["juice\t", " coffee"]] * 60, None)
+    arguments = ["rank", path, "--orders", "--items", "tea, juice ,coffee", *LARGE]
+    assert printed(*arguments)["consensus"][0] == "juice"
+
+
+def test_row_numbers_are_an_item_only_if_they_are_listed(tmp_path, printed):
+    path = write(tmp_path / "votes.csv", [[0, 2, 1], [1, 2, 1]] * 60, ["Unnamed: 0", "tea", "juice"])
+    made = printed("rank", path, "--positions", "--items", "Unnamed: 0,tea,juice", *LARGE)
+    assert made["consensus"] == ["Unnamed: 0", "juice", "tea"]
+    made = printed("rank", path, "--positions", "--items", "tea,juice", *LARGE)
+    assert made["consensus"] == ["juice", "tea"]
 
 
 def test_json_stays_json_where_the_terminal_has_no_accents(tmp_path, monkeypatch):
