@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import re
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from .._utils.checks import safe_repr
 from ..ballots.cells import missing
 
+STANDARD_INPUT = Path("-")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
@@ -54,20 +57,23 @@ class Unreadable:
 
 
 def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[list[str], NDArray[Any]]:
-    """Return the names in the first line, without blanks around, and the cells of the others; a row that cannot be read holds None."""
+    """Return the names in the first line and the cells of the others; a row that cannot be read holds None.
+
+    Names have no blanks around them.
+    """
     delimiter = _delimiter(separator)
     lines, numbers = _lines(path)
     unreadable.lines = numbers[1:]
     try:
         names = [name.strip() for name in _split(lines[0], delimiter)] if lines else []
     except UnicodeDecodeError:
-        raise ValueError(f"{path.name} {_ENCODING}") from None
+        raise ValueError(f"{called(path)} {_ENCODING}") from None
     except csv.Error as error:
-        raise ValueError(f"the first line of {path.name} cannot be read as CSV ({error}); correct it.") from None
+        raise ValueError(f"the first line of {called(path)} cannot be read as CSV ({error}); correct it.") from None
     if len(names) < 2:
         raise ValueError(
-            f"{path.name} must have a first row with the names of at least two items, and a row a voter; if cells are "
-            "separated by something else than commas, say so: --separator ';' or --separator tab."
+            f"{called(path)} must have a first row with the names of at least two items, and a row a voter; if cells "
+            "are separated by something else than commas, say so: --separator ';' or --separator tab."
         )
     cells = np.full((len(lines) - 1, len(names)), None, dtype=object)
     for row, found in enumerate(_rows(lines[1:], delimiter, unreadable)):
@@ -90,9 +96,20 @@ _ENCODING = (
 )
 
 
+def called(path: Path) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if path == STANDARD_INPUT else path.name
+
+
 def _lines(path):
-    """Return the lines of a file that are not empty, as bytes, and their numbers from 1."""
-    lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
+    """Return the lines of a file that are not empty, as bytes, and their numbers from 1; the file may be gzipped."""
+    content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise ValueError(f"{called(path)} is gzipped, and cut or damaged; get it again.") from None
+    lines = content.removeprefix(codecs.BOM_UTF8).splitlines()
     return [line for line in lines if line], [number for number, line in enumerate(lines, start=1) if line]
 
 

@@ -13,6 +13,7 @@ from ..ballots.profile import Profile
 from ..datasets import make_mallows
 from ..plotting import PrivacyUtilityDisplay
 from . import files
+from .cells import called
 from .printing import A_POINT, as_table
 from .several import Several, number
 
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> str:
         files.check_no_layout(options)
     ballots = files.read(options) if options.file else example()
     if ballots.n_voters == 0:
-        raise ValueError(f"{options.file.name} holds no ballots; add ballots to compare estimators on.")
+        raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
     wanted = options.estimators
     if ballots.bound is not None and wanted and set(wanted) & set(_ONE_REPORT):
         raise ValueError(

@@ -16,7 +16,7 @@ from ..ballots.names import checked_names
 from ..ballots.profile import Profile
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from .cells import GAPS, Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
+from .cells import GAPS, Unreadable, as_numbers, called, csv_rows, is_no_name, read_csv, read_parquet
 from .several import File
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
@@ -42,7 +42,10 @@ _LEFT_OUT = {
 
 def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> None:
     """Add the options for the file and its layout."""
-    help_file = "CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi; gzipped too)"
+    help_file = (
+        "CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi); CSV and PrefLib files may be "
+        "gzipped, and - is CSV from standard input"
+    )
     added.add_argument("file", nargs="?" if optional else None, type=Path, action=File, help=help_file)
     layout = added.add_mutually_exclusive_group()
     layout.add_argument("--ratings", dest="layout", action="store_const", const="ratings", help="larger is better")
@@ -128,8 +131,8 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if suffixes and suffixes[-1] in _PREFLIB:
         return _from_preflib(path, options), []
     if not options.layout:
-        raise ValueError(f"the layout of {path.name} is not stated. Add {_LAYOUTS}.")
-    unreadable = Unreadable(options.unreadable, path.name)
+        raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
+    unreadable = Unreadable(options.unreadable, called(path))
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
     if suffixes[-1:] == [".parquet"]:
@@ -175,7 +178,7 @@ def _check_header(path, names, others):
     """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
     if all(is_no_name(name) for name in names if name not in others):
         raise ValueError(
-            f"the first row of {path.name} must name the items, but it holds only numbers. If it is a ballot, put a "
+            f"the first row of {called(path)} must name the items, but it holds only numbers. If it is a ballot, put a "
             "row of names before it. If these are names, add a letter to one of them."
         )
 

@@ -1,6 +1,7 @@
 """The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
 
 import builtins
+import gzip
 import io
 import json
 import os
@@ -284,12 +285,38 @@ def test_numbers_in_text_are_read_as_they_are_written(tmp_path, printed):
     assert made["consensus"] == ["water", "coffee", "tea", "juice"]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"\x1f\x8b" + bytes(9), b"tea,milk\n1,\xe9"])
+@pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"PK\x03\x04\xff" + bytes(9), b"tea,milk\n1,\xe9"])
 def test_what_is_no_text(content, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)
     for layout in (["--ratings"], ["--orders", "--items", "tea,milk"]):
         said = run("rank", tmp_path / "votes.csv", *layout, *LARGE)
         assert "votes.csv" in said and "is not UTF-8 text, as CSV must be" in said
+
+
+def test_gzipped_files(tmp_path, run, printed):
+    plain = Path(write(tmp_path / "votes.csv", VOTES)).read_bytes()
+    path = tmp_path / "votes.csv.gz"
+    path.write_bytes(gzip.compress(plain[:999]) + gzip.compress(plain[999:]))
+    assert printed("rank", path, "--positions", *LARGE)["consensus"] == BEST_FIRST
+    damaged = gzip.compress(plain)
+    for content in (damaged[:-9], damaged[:50], damaged[:50] + bytes(9) + damaged[59:], b"\x1f\x8b" + bytes(9)):
+        path.write_bytes(content)
+        assert "votes.csv.gz is gzipped, and cut or damaged; get it again." in run("rank", path, "--positions", *LARGE)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input(pack, tmp_path, run, printed, monkeypatch):
+    def given(rows, header=NAMES):
+        content = pack(Path(write(tmp_path / "votes.csv", rows, header)).read_bytes())
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    given(VOTES)
+    assert printed("rank", "-", "--positions", *LARGE)["consensus"] == BEST_FIRST
+    given(orders(VOTES), None)
+    assert printed("rank", "--orders", "-", "--items", ",".join(NAMES), *LARGE)["consensus"] == BEST_FIRST
+    given([[1, 2, 3, "x"]])
+    assert "standard input, line 2: column 'juice' must hold numbers" in run("rank", "-", "--ratings", *LARGE)
+    assert "the layout of standard input is not stated. Add --ratings" in run("rank", "-", *LARGE)
 
 
 def test_parquet_that_is_cut_or_empty_or_holds_something_else(tmp_path, run):
