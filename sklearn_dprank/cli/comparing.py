@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> str:
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
     blind = shown.ceiling - shown.floor
     if options.format == "json":
-        points = {name: (100 * errors).round(4).tolist() for name, errors in excess.items()}
+        points = {name: ((100 * errors).round(4) + 0.0).tolist() for name, errors in excess.items()}
         made = {
             "unranked": files.unranked(options) if options.file else None,
             "epsilons": options.epsilons,
@@ -143,7 +143,7 @@ def _takes(estimator, ballots, wanted):
 
 def _as_text(ballots, options, excess):
     rows = [["excess error (points) at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
-    rows += [[name, *(f"{100 * error:.2f}" for error in errors)] for name, errors in excess.items()]
+    rows += [[name, *(f"{100 * error:z.2f}" for error in errors)] for name, errors in excess.items()]
     source = "" if options.file else ", simulated: no file was given"
     return "\n".join(
         [

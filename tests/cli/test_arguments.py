@@ -1,10 +1,15 @@
 """Arguments of the command: the file is found wherever it stands, and what cannot be meant is refused."""
 
+import io
+import json
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from sklearn_dprank.cli import main, parser
+from sklearn_dprank.cli import comparing, main, parser
+from sklearn_dprank.cli.printing import as_table
 
 EPSILONS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
 
@@ -97,3 +102,59 @@ def test_options_of_a_file_need_a_file(arguments, named, refused):
         f"dprank compare: no file is given, but {named} Name the file; without these options, simulated ballots are "
         "compared."
     )
+
+
+ADVICE = ["recommend", "--items", "10", "--voters", "10000", "--epsilon", "1"]
+
+
+def test_an_interrupt_is_one_line(monkeypatch, capsys):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn_dprank.cli.recommending.run", interrupted)
+    assert main(ADVICE) == 130
+    assert capsys.readouterr() == ("", "dprank: interrupted. If a budget was charged, it stays charged.\n")
+
+
+@pytest.mark.parametrize("arguments", [ADVICE, ["--help"], ["rank", "--help"]])
+def test_a_reader_that_is_gone_is_no_error(arguments, monkeypatch, capsys):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with io.TextIOWrapper(io.FileIO(theirs, "w"), write_through=False) as shown:
+        monkeypatch.setattr("sys.stdout", shown)
+        assert main(arguments) == 141
+    assert capsys.readouterr().err == ""  # and closing it raised nothing
+
+
+def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, refused):
+    def broken(options):
+        raise BrokenPipeError("of a worker")
+
+    monkeypatch.setattr("sklearn_dprank.cli.recommending.run", broken)
+    assert refused(*ADVICE) == "dprank recommend: of a worker"
+
+
+def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
+    """The excess over the best consensus may be a rounding error below 0."""
+
+    class Shown:
+        floor, ceiling = 0.25, 0.5
+        errors = {"DPBorda": np.array([[0.25 - 1e-12], [0.25 - 1e-3], [0.375]])}
+        figure_ = None
+
+        def plot(self):
+            return self
+
+    monkeypatch.setattr(comparing.PrivacyUtilityDisplay, "from_estimators", lambda *given, **named: Shown())
+    monkeypatch.setattr(comparing, "_check_picture", lambda path: None)
+    monkeypatch.setattr(comparing, "_save", lambda figure, path: None)
+    assert main(["compare", "--epsilons", "1", "2", "3"]) == 0
+    assert "DPBorda                            0.00  -0.10  12.50\n" in capsys.readouterr().out
+    assert main(["compare", "--epsilons", "1", "2", "3", "--format", "json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["excess_points"] == {"DPBorda": [0.0, -0.1, 12.5]} and "-0.0]" not in out
+    assert "-0.0," not in out
+
+
+def test_columns_with_negative_numbers_are_aligned_right():
+    assert as_table([["a", "b"], ["x", "-1.50"], ["y", "12.5"]]) == "a      b\nx  -1.50\ny   12.5"
