@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._utils.checks import check_whole
 from ..aggregators import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
 from ..ballots.profile import Profile
 from ..datasets import make_mallows
@@ -16,6 +17,7 @@ from . import files
 from .cells import called
 from .printing import A_POINT, as_table
 from .several import Several, number
+from .words import own_words
 
 NAME = "compare"
 ABOUT = "compare mechanisms on the ballots of a file or on simulated ones; the output is not private"
@@ -71,6 +73,7 @@ def _estimator(name):
 def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon, and write the picture."""
     _check_picture(options.picture)
+    check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
     if options.file is None:
@@ -89,9 +92,10 @@ def run(options: argparse.Namespace) -> str:
         raise ValueError(
             f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
         )
-    shown = PrivacyUtilityDisplay.from_estimators(
-        tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
-    )
+    with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
+        shown = PrivacyUtilityDisplay.from_estimators(
+            tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
+        )
     _save(shown.plot().figure_, options.picture)
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
     blind = shown.ceiling - shown.floor

@@ -18,6 +18,7 @@ from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from .cells import GAPS, Unreadable, as_numbers, called, csv_rows, is_no_name, read_csv, read_parquet
 from .several import File
+from .words import own_words
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
@@ -136,6 +137,8 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
     if suffixes[-1:] == [".parquet"]:
+        if options.separator is not None:
+            raise ValueError("--separator is for CSV files; leave it out.")
         names, cells = read_parquet(path)
     else:
         names, cells = read_csv(path, options.separator, unreadable)
@@ -162,11 +165,11 @@ def about_unranked(choice: str) -> str:
 
 
 def _from_preflib(path, options):
-    others = options.items, options.person, options.weight, options.max_weight
+    others = options.items, options.separator, options.person, options.weight, options.max_weight
     if options.layout or any(other is not None for other in others) or options.unreadable != "error":
         raise ValueError(
-            "--ratings, --positions, --orders, --items, --person, --weight, --max-weight and --unreadable do not apply "
-            "to PrefLib files. Leave them out."
+            "--ratings, --positions, --orders, --items, --separator, --person, --weight, --max-weight and --unreadable "
+            "do not apply to PrefLib files. Leave them out."
         )
     try:
         return read_preflib(path, unranked(options)).profile
@@ -328,4 +331,5 @@ def _profile(values, names, options, persons=None, weights=None):
     if persons is None and weights is None and options.max_weight is not None:
         raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
     most = 1 if options.max_weight is None else options.max_weight
-    return Profile.from_rankings(values, item_names=names, groups=persons, sample_weight=weights, max_weight=most)
+    with own_words(max_weight="max-weight", item_names="items"):
+        return Profile.from_rankings(values, item_names=names, groups=persons, sample_weight=weights, max_weight=most)

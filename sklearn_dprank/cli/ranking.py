@@ -12,6 +12,7 @@ from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPT
 from ..privacy import PrivacyBudget
 from . import files, segments
 from .printing import as_json
+from .words import own_words
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
@@ -65,7 +66,8 @@ def run(options: argparse.Namespace) -> str:
     ballots, cells = files.read_with_segments(options, options.segments)
     given: dict[str, Any] = {} if segmented is None else {"segments": segments.labels(cells, segmented.classes)}
     budget = _budget(options, estimator)
-    fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
+    with own_words("epsilon", "delta", "noise", "neighboring", k="top", max_weight="max-weight"):
+        fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
     if segmented is None:
         made: dict[str, Any] = {"consensus": [str(item) for item in fitted.consensus_]}
         made |= _intervals(fitted, ballots.item_names, options)
@@ -90,6 +92,8 @@ def _estimator(options):
     estimator = _ESTIMATORS[options.estimator](epsilon=options.epsilon, neighboring=options.neighboring)
     for name in given.keys() - estimator.get_params().keys():
         raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
+    if options.noise == "knorm" and options.estimator != "DPBorda":
+        raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {options.estimator}.")
     return estimator.set_params(**given)
 
 
@@ -115,12 +119,13 @@ def _budget(options, estimator):
     delta = getattr(estimator, "delta", 0)
     if not options.budget.exists() and delta > (options.budget_delta or 0):
         raise ValueError(f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta.")
-    return PrivacyBudget.open(
-        options.budget,
-        options.budget_epsilon,
-        options.budget_delta,
-        neighboring=None if options.budget.exists() else options.neighboring,
-    )
+    with own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
+        return PrivacyBudget.open(
+            options.budget,
+            options.budget_epsilon,
+            options.budget_delta,
+            neighboring=None if options.budget.exists() else options.neighboring,
+        )
 
 
 def _intervals(fitted, names, options) -> dict[str, Any]:

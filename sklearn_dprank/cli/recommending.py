@@ -8,6 +8,7 @@ import json
 from ..model_selection import recommend
 from .printing import A_POINT, as_table
 from .several import Several, number
+from .words import own_words
 
 NAME = "recommend"
 TRUST = ["central", "secure_aggregation", "shuffle", "local"]
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace) -> str:
     """Return the recommendation for one epsilon, or a table for several."""
     given = {"delta": options.delta, "trust": options.trust, "neighboring": options.neighboring}
     given |= {"k": options.top, "disagreement": options.disagreement}
-    advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
+    with own_words(*given, "epsilon", n_items="items", n_voters="voters", k="top"):
+        advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
         made = [_as_made(advice) for advice in advised.values()]
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)

@@ -10,6 +10,7 @@ import pytest
 
 from sklearn_dprank.cli import comparing, main, parser
 from sklearn_dprank.cli.printing import as_table
+from sklearn_dprank.privacy import PrivacyBudget
 
 EPSILONS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
 
@@ -158,3 +159,90 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
 
 def test_columns_with_negative_numbers_are_aligned_right():
     assert as_table([["a", "b"], ["x", "-1.50"], ["y", "12.5"]]) == "a      b\nx  -1.50\ny   12.5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("rank b.csv --epsilon 0", "--epsilon must be a positive, finite number (in nats), got 0.0."),
+        ("rank b.csv --epsilon 1e-12", "--epsilon is too small for the arithmetic, got 1e-12; use at least 1e-09."),
+        ("rank b.csv --epsilon 1 --delta 2", "--delta must be a number in [0, 1), got 2.0."),
+        (
+            "rank b.csv --epsilon 1 --delta 1e-6",
+            "--noise laplace is pure and needs --delta 0, got --delta 1e-06; set --delta 0 or --noise gaussian.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --noise gaussian",
+            "--noise gaussian needs delta > 0, got --delta 0; set --delta 1e-6, say; where noise can be chosen, "
+            "'laplace' needs none.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --noise knorm --estimator DPPairwise",
+            "--noise knorm is for DPBorda; use --noise laplace or gaussian for DPPairwise.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --top 9",
+            "--top 9 is more than the 3 items there are to choose from; take --top up to 2.",
+        ),
+        ("rank b.csv --epsilon 1 --top 0", "--top must be a positive integer, got 0."),
+        (
+            "rank b.csv --epsilon 1 --weight w --max-weight 1e30",
+            "--max-weight must be above 1/720720 and at most 1e10, got 1e+30.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --budget new --budget-epsilon 0",
+            "--budget-epsilon must be a positive, finite number (in nats), got 0.0.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --budget old --budget-epsilon 1",
+            "the budget in old was opened with --budget-epsilon 2.0, got 1.0; leave --budget-epsilon out. What voters "
+            "were told cannot be changed.",
+        ),
+        ("compare b.csv --trials 0", "--trials must be an integer from 1 to 1000000, got 0."),
+        ("compare b.csv --seed -1", "--seed must be an integer of at least 0, got -1."),
+        (
+            "compare b.csv --epsilons 1 0",
+            "--epsilons must be a list of positive numbers, each a place on the axis, got 0.0 among them.",
+        ),
+        ("recommend --items 1 --voters 9 --epsilon 1", "--items must be an integer from 2 to 65534, got 1."),
+        (
+            "recommend --items 5 --voters 0 --epsilon 1",
+            "--voters must be a positive, finite number; a public estimate will do; got 0.0.",
+        ),
+        ("recommend --items 5 --voters 9 --epsilon 1 --top 7", "--top must be an integer from 1 to 4, got 7."),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --trust shuffle",
+            "--delta must be positive for --trust shuffle, got 0: shuffling hides no voter with certainty; set --delta "
+            "1e-6, say, or --trust local.",
+        ),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --trust local --neighboring add_remove",
+            "--neighboring must be replace or left out for --trust local, where the number of voters is public, got "
+            "'add_remove'.",
+        ),
+    ],
+)
+def test_messages_name_options(arguments, message, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    PrivacyBudget.open("old", 2)
+    Path("b.csv").write_text("w,tea,milk,rye\n" + "1,1,2,3\n" * 9)
+    command, *others = arguments.split()
+    if command != "recommend":
+        others += ["--ratings"] if "--weight" in others else ["--ratings", "--items", "tea,milk,rye"]
+    if command == "compare":
+        pytest.importorskip("matplotlib")
+    assert refused(command, *others) == f"dprank {command}: {message}"
+
+
+def test_names_in_files_are_not_translated(tmp_path, refused):
+    (tmp_path / "k.csv").write_text("k,delta,max_weight\n1,2,epsilon=1\n")
+    said = refused("rank", str(tmp_path / "k.csv"), "--ratings", "--epsilon", "1")
+    assert said.startswith("dprank rank: k.csv, line 2: column 'max_weight' must hold numbers")
+
+
+@pytest.mark.parametrize("name", ["v.soc", "v.parquet"])
+def test_separators_are_for_csv(name, tmp_path, refused):
+    said = refused(
+        "rank", str(tmp_path / name), "--separator", ";", *["--ratings"] * (name != "v.soc"), "--epsilon", "1"
+    )
+    assert "--separator" in said and "out." in said

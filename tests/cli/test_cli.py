@@ -231,7 +231,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["a", 1, 2]],
             ["who", "x", "y"],
             ["--ratings", "--person", "who", "--max-weight", "0"],
-            "max_weight must be a finite number above 0, got 0.0",
+            "dprank rank: --max-weight must be a finite number above 0, got 0.0",
         ),
         (orders(VOTES), None, ["--orders", "--items", ",".join(NAMES), "--max-weight", "2"], "use them with --ratings"),
         (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items 'a' is none of the columns; these are tea, coffee"),
@@ -501,7 +501,7 @@ def test_advice(run, printed):
     assert printed(*common)["estimator"] == repr(advice.estimator)
     assert run(*common).splitlines()[0] == repr(advice.estimator)
     assert printed(*common)["error_range"] == list(advice.error_range)
-    assert "delta must be positive for trust='shuffle'" in run(*common, "--trust", "shuffle")
+    assert "--delta must be positive for --trust shuffle" in run(*common, "--trust", "shuffle")
     top = recommend(45, 1e4, 0.005, k=3, disagreement=0.2)
     said = run("recommend", "--items", "45", *common[3:], "--top", "3", "--disagreement", "0.2")
     assert said.splitlines()[0] == repr(top.estimator) and "% of the best missed" in said
