@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main("recommend --items 2 --voters 1000 --epsilon 1".split())  # doctest: +ELLIPSIS
     DPBorda(noise='knorm')
     0.01 points of excess error to expect, 0.01 to ...
+    Options for dprank rank: --epsilon 1.0 --noise knorm
     0
     """
     try:

@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> str:
             "excess_points": points,
             "random_order_points": round(100 * blind, 4),
         }
-        return json.dumps({"not_private": True, **made})
+        return json.dumps({"not_private": True, "simulated": options.file is None, **made})
     return _as_text(ballots, options, {**excess, "a random order": [blind] * len(options.epsilons)})
 
 

@@ -7,6 +7,7 @@ import json
 
 from ..model_selection import recommend
 from .printing import A_POINT, as_table
+from .ranking import options_of
 from .several import Several, number
 from .words import own_words
 
@@ -64,7 +65,9 @@ def run(options: argparse.Namespace) -> str:
     (advice,) = advised.values()
     error, (least, largest) = 100 * advice.error, (100 * each for each in advice.error_range)
     expected = f"{error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
-    return "\n".join([repr(advice.estimator), expected, *about, advice.reason])
+    pasted = options_of(advice.estimator)
+    run_it = [] if pasted is None else [f"Options for dprank rank: {' '.join(pasted)}"]
+    return "\n".join([repr(advice.estimator), expected, *about, advice.reason, *run_it])
 
 
 def _as_rows(advised, missed):
@@ -77,7 +80,8 @@ def _as_rows(advised, missed):
 
 def _as_made(advice):
     others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
-    return {"estimator": repr(advice.estimator), **_errors(advice), "reason": advice.reason, "alternatives": others}
+    made = {"estimator": repr(advice.estimator), "rank_options": options_of(advice.estimator), **_errors(advice)}
+    return {**made, "reason": advice.reason, "alternatives": others}
 
 
 def _errors(advice):

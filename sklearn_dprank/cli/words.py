@@ -23,6 +23,7 @@ def _translated(message, options, renamed):
     """Return a message with ``--delta 0`` for ``delta=0``; names of no option that are no words are replaced too."""
     names = "|".join(options)
     value = r"'\w*'|\"\w*\"|[\w.+-]*\w"
+    message = re.sub(rf"\b({names})=None", lambda it: f"no --{options[it[1]]}", message)
     message = re.sub(rf"\b({names})=({value})", lambda it: f"--{options[it[1]]} {it[2].strip(_QUOTES)}", message)
     message = re.sub(rf"^({names})(?= )", lambda it: f"--{options[it[1]]}", message)
     if renamed:

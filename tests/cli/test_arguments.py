@@ -3,13 +3,16 @@
 import io
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sklearn_dprank.cli import comparing, main, parser
+from sklearn_dprank import DPKwikSort, DPTopK, LDPPairwise
+from sklearn_dprank.cli import comparing, main, parser, ranking
 from sklearn_dprank.cli.printing import as_table
+from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
 
 EPSILONS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
@@ -154,7 +157,11 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
     assert main(["compare", "--epsilons", "1", "2", "3", "--format", "json"]) == 0
     out = capsys.readouterr().out
     assert json.loads(out)["excess_points"] == {"DPBorda": [0.0, -0.1, 12.5]} and "-0.0]" not in out
+    assert json.loads(out)["not_private"] is json.loads(out)["simulated"] is True
     assert "-0.0," not in out
+    (tmp_path / "v.csv").write_text("tea,milk\n1,2\n")
+    assert main(["compare", str(tmp_path / "v.csv"), "--ratings", "--epsilons", "1,2,3", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["simulated"] is False
 
 
 def test_columns_with_negative_numbers_are_aligned_right():
@@ -179,6 +186,20 @@ def test_columns_with_negative_numbers_are_aligned_right():
         (
             "rank b.csv --epsilon 1 --noise knorm --estimator DPPairwise",
             "--noise knorm is for DPBorda; use --noise laplace or gaussian for DPPairwise.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --estimator DPPrudentOrder --window 7 --delta 1e-6",
+            "a window needs --delta 0, got --window 7 and --delta 1e-06; set --delta 0, or no --window, which takes "
+            "any number of items with a delta.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --estimator DPPrudentOrder --window 13",
+            "--window must be an integer from 2 to 12, got 13.",
+        ),
+        ("rank b.csv --epsilon 1 --window 7", "DPBorda has no --window; leave it out."),
+        (
+            "rank b.csv --epsilon 1 --top 2 --window 7",
+            "--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.",
         ),
         (
             "rank b.csv --epsilon 1 --top 9",
@@ -246,3 +267,38 @@ def test_separators_are_for_csv(name, tmp_path, refused):
         "rank", str(tmp_path / name), "--separator", ";", *["--ratings"] * (name != "v.soc"), "--epsilon", "1"
     )
     assert "--separator" in said and "out." in said
+
+
+def test_every_advice_for_a_curator_can_be_pasted_into_rank():
+    """Also the alternatives: their options give the same estimator."""
+    kinds = set()
+    for (n_items, neighboring), delta, top in product(((5, "add_remove"), (20, "replace")), (0, 1e-6), (None, 1)):
+        advice = recommend(n_items, 1e4, 0.3, delta=delta, k=top, neighboring=neighboring)
+        for each in (advice.estimator, *(other.estimator for other in advice.alternatives)):
+            pasted = ranking.options_of(each)
+            made = ranking._estimator(parser().parse_args(["rank", "v.csv", *pasted]))
+            assert repr(made) == repr(each) and made.get_params() == each.get_params()
+            kinds.add(" ".join(pasted[2:]))
+    assert {"--noise knorm", "--top 1 --neighboring replace", "--estimator DPPrudentOrder --delta 1e-06"} <= kinds
+    assert "--estimator DPPrudentOrder --neighboring replace --window 7" in kinds
+
+
+@pytest.mark.parametrize("estimator", [LDPPairwise(), DPKwikSort(), DPTopK(2, batch=1)])
+def test_what_rank_cannot_fit_has_no_options(estimator):
+    assert ranking.options_of(estimator) is None
+
+
+@pytest.mark.parametrize("delta", [[], ["--delta", "1e-6"]])
+def test_advice_above_16_items_runs(delta, tmp_path, capsys):
+    names = [f"i{k}" for k in range(20)]
+    (tmp_path / "v.csv").write_text("\n".join([",".join(names), *[",".join(map(str, range(20)))] * 400]))
+    advised = ["recommend", "--items", "20", "--voters", "400", "--epsilon", "50", *delta]
+    assert main(advised) == 0
+    pasted = capsys.readouterr().out.splitlines()[-1].removeprefix("Options for dprank rank: ").split()
+    assert main([*advised, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rank_options"] == pasted
+    windows = ["--estimator", "DPPrudentOrder", *(delta or ["--window", "7"])]
+    for options in (pasted, ["--epsilon", "50", *windows]):
+        assert main(["rank", str(tmp_path / "v.csv"), "--positions", "--format", "json", *options]) == 0
+        made = json.loads(capsys.readouterr().out)
+        assert made["consensus"] == names and made["privacy"]["delta"] in (0, 1e-6)
