@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -31,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 after an error, which is printed on standard error.
+        0, or 2 after an error, which is printed on standard error. 130 after an interrupt, and 141 if the reader of the
+        output is gone.
 
     Examples
     --------
@@ -39,14 +41,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main("recommend --items 2 --voters 1000 --epsilon 1".split())  # doctest: +ELLIPSIS
     DPBorda(noise='knorm')
     0.01 points of excess error to expect, 0.01 to ...
+    Options for dprank rank: --epsilon 1.0 --noise knorm
     0
     """
+    try:
+        try:
+            return _run(arguments)
+        finally:  # also after --help
+            print(end="", flush=True)
+    except KeyboardInterrupt:
+        print("dprank: interrupted. If a budget was charged, it stays charged.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # of the output, because _run prints that of anything else
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        return 141
+
+
+def _run(arguments):
     options = parser().parse_args(arguments)
     try:
-        _show(options.run(options))
+        text = options.run(options)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
         print(f"dprank {options.command}: {refusal}", file=sys.stderr)
         return 2
+    _show(text)
     return 0
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import re
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from numpy.typing import NDArray
 from .._utils.checks import safe_repr
 from ..ballots.cells import missing
 
+STANDARD_INPUT = Path("-")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
 _NOT_PUBLIC = "depends on the ballots; do not publish it."
 
@@ -27,48 +31,54 @@ class Unreadable:
     content of its ballots, and `report` tells the operator the number of unreadable rows.
     """
 
-    def __init__(self, choice: str) -> None:
-        self._choice = choice
+    def __init__(self, choice: str, file: str) -> None:
+        self._choice, self._file = choice, file
         self.rows: set[int] = set()
+        self.lines: list[int] | None = None  # the line of each row in a file of text, from 1
 
     def add(self, row: int, problem: str) -> None:
-        """Record an unreadable row; raise ValueError with the problem if the choice is "error"."""
+        """Record an unreadable row; raise ValueError with its place and the problem if the choice is "error"."""
         if self._choice == "error":
+            place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
             raise ValueError(
-                f"{problem} --unreadable empty counts such rows as ballots without opinions. This message {_NOT_PUBLIC}"
+                f"{self._file}, {place}: {problem} --unreadable empty counts such rows as ballots without opinions. "
+                f"This message {_NOT_PUBLIC}"
             )
         self.rows.add(row)
 
-    def report(self, path: Path, n_rows: int) -> None:
+    def report(self, n_rows: int) -> None:
         """Print the number of unreadable rows, even if it is 0, to standard error if the choice is "empty"."""
         if self._choice == "empty":
             print(
-                f"{path.name}: {len(self.rows)} of {n_rows} rows cannot be read and count as ballots without opinions. "
-                f"This line {_NOT_PUBLIC}",
+                f"{self._file}: {len(self.rows)} of {n_rows} rows cannot be read and count as ballots without "
+                f"opinions. This line {_NOT_PUBLIC}",
                 file=sys.stderr,
             )
 
 
 def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[list[str], NDArray[Any]]:
-    """Return the names in the first line and the cells of the others; a row that cannot be read holds None."""
-    lines, delimiter = _lines(path), _delimiter(separator)
+    """Return the names in the first line and the cells of the others; a row that cannot be read holds None.
+
+    Names have no blanks around them.
+    """
+    delimiter = _delimiter(separator)
+    lines, numbers = _lines(path)
+    unreadable.lines = numbers[1:]
     try:
-        names = _split(lines[0], delimiter) if lines else []
+        names = [name.strip() for name in _split(lines[0], delimiter)] if lines else []
     except UnicodeDecodeError:
-        raise ValueError(f"{path.name} {_ENCODING}") from None
+        raise ValueError(f"{called(path)} {_ENCODING}") from None
     except csv.Error as error:
-        raise ValueError(f"the first line of {path.name} cannot be read as CSV ({error}); correct it.") from None
+        raise ValueError(f"the first line of {called(path)} cannot be read as CSV ({error}); correct it.") from None
     if len(names) < 2:
         raise ValueError(
-            f"{path.name} must have a first row with the names of at least two items, and a row a voter; if cells are "
-            "separated by something else than commas, say so: --separator ';' or --separator tab."
+            f"{called(path)} must have a first row with the names of at least two items, and a row a voter; if cells "
+            "are separated by something else than commas, say so: --separator ';' or --separator tab."
         )
     cells = np.full((len(lines) - 1, len(names)), None, dtype=object)
-    for row, found in enumerate(_rows(path, lines[1:], delimiter, unreadable)):
+    for row, found in enumerate(_rows(lines[1:], delimiter, unreadable)):
         if found is not None and len(found) != len(names):
-            unreadable.add(
-                row, f"{path.name} has rows with more or fewer cells than its first row, {len(names)}; correct them."
-            )
+            unreadable.add(row, f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
         elif found is not None:
             cells[row] = found
     return names, cells
@@ -76,7 +86,9 @@ def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple
 
 def csv_rows(path: Path, separator: str | None, unreadable: Unreadable) -> list[list[str] | None]:
     """Return the cells of every line of a CSV file without a header; None for a line that cannot be read."""
-    return list(_rows(path, _lines(path), _delimiter(separator), unreadable))
+    delimiter = _delimiter(separator)
+    lines, unreadable.lines = _lines(path)
+    return list(_rows(lines, delimiter, unreadable))
 
 
 _ENCODING = (
@@ -84,12 +96,24 @@ _ENCODING = (
 )
 
 
+def called(path: Path) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if path == STANDARD_INPUT else path.name
+
+
 def _lines(path):
-    """Return the lines of a file that are not empty, as bytes."""
-    return [line for line in path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines() if line]
+    """Return the lines of a file that are not empty, as bytes, and their numbers from 1; the file may be gzipped."""
+    content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise ValueError(f"{called(path)} is gzipped, and cut or damaged; get it again.") from None
+    lines = content.removeprefix(codecs.BOM_UTF8).splitlines()
+    return [line for line in lines if line], [number for number, line in enumerate(lines, start=1) if line]
 
 
-def _rows(path, lines, delimiter, unreadable):
+def _rows(lines, delimiter, unreadable):
     """Yield the cells of each line; None if it cannot be read.
 
     Each line is parsed separately, so that an unclosed quote does not affect the following lines.
@@ -99,11 +123,11 @@ def _rows(path, lines, delimiter, unreadable):
             yield _split(line, delimiter)
             continue
         except UnicodeDecodeError:
-            problem = f"{path.name} {_ENCODING}"
+            problem = f"this line {_ENCODING}"
         except csv.Error as error:
             problem = (
-                f"{path.name} has a line that is not CSV ({error}). Each ballot must be on one line, and a quote in a "
-                "cell must be doubled; correct it, or delete a column of free text."
+                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled; "
+                "correct it, or delete a column of free text."
             )
         unreadable.add(row, problem)
         yield None
@@ -136,18 +160,22 @@ def read_parquet(path: Path) -> tuple[list[str], NDArray[Any]]:
         raise
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    return [str(name) for name in frame.columns], frame.to_numpy(dtype=object)
+    return [str(name).strip() for name in frame.columns], frame.to_numpy(dtype=object)
 
 
-def as_numbers(names: list[str], cells: NDArray[Any], unreadable: Unreadable) -> NDArray[np.float64]:
-    """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN."""
+def as_numbers(names: list[str], cells: NDArray[Any], header: list[str], unreadable: Unreadable) -> NDArray[np.float64]:
+    """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN.
+
+    `header` holds the names of all columns of the file.
+    """
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
-        shown = column + 1 if is_no_name(name) else safe_repr(name)
+        shown = header.index(name) + 1 if is_no_name(name) else safe_repr(name)
         problem = (
             f"column {shown} must hold numbers (up to {_LARGEST:g}) or empty cells, which mean no opinion. If the "
-            "column identifies the voter, name it with --person. If each line is one rating (voter, item, rating), "
-            "pivot the table first: one line for each voter, one column for each item."
+            "column is not an item, list the items with --items. If it identifies the voter, name it with --person. If "
+            "each line is one rating (voter, item, rating), pivot the table first: one line for each voter, one column "
+            "for each item."
         )
         numbers[:, column] = _column(cells[:, column], problem, unreadable)
     numbers[list(unreadable.rows)] = np.nan
@@ -171,7 +199,7 @@ def _number(cell):
     if isinstance(cell, (bytes, np.ndarray)):  # older NumPy converts an array of one element to a number
         raise TypeError
     if isinstance(cell, str):
-        if cell.strip() in ("", "nan", "NaN"):
+        if cell.strip() in GAPS:
             return np.nan
         if not _NUMBER.fullmatch(cell):
             raise ValueError

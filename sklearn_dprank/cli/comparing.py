@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from .._utils.checks import check_whole
 from ..aggregators import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
 from ..ballots.profile import Profile
 from ..datasets import make_mallows
 from ..plotting import PrivacyUtilityDisplay
 from . import files
+from .cells import called
 from .printing import A_POINT, as_table
+from .several import Several, number
+from .words import own_words
 
 NAME = "compare"
 ABOUT = "compare mechanisms on the ballots of a file or on simulated ones; the output is not private"
@@ -26,6 +30,7 @@ MECHANISMS = {
     "ShufflePairwise": ShufflePairwise(),
     "LDPPairwise": LDPPairwise(),
 }
+_ESTIMATORS = sorted({type(each).__name__ for each in MECHANISMS.values()})
 _DRINKS = ["tea", "coffee", "water", "juice", "milk", "cocoa", "mate", "lemonade", "cider", "kefir"]
 _MOST_PRUDENT = 16  # items
 _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
@@ -39,17 +44,18 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     files.add_arguments(added, optional=True)
     added.add_argument(
         "--epsilons",
-        type=float,
-        nargs="+",
+        action=Several,
+        one=number,
+        metavar="EPSILON",
         default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
-        help="privacy losses to try, with blanks between; default: 0.01 0.03 0.1 0.3 1 3",
+        help="privacy losses to try, with blanks or commas between; default: 0.01 0.03 0.1 0.3 1 3",
     )
     added.add_argument(
         "--estimators",
-        nargs="+",
-        choices=sorted({type(each).__name__ for each in MECHANISMS.values()}),
+        action=Several,
+        one=_estimator,
         metavar="ESTIMATOR",
-        help="which to compare, with blanks between, out of %(choices)s; default: all",
+        help=f"which to compare, with blanks or commas between, out of {', '.join(_ESTIMATORS)}; default: all",
     )
     added.add_argument("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     added.add_argument("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
@@ -58,14 +64,23 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     )
 
 
+def _estimator(name):
+    if name not in _ESTIMATORS:
+        raise ValueError(f"must be out of {', '.join(_ESTIMATORS)}, got {name!r}")
+    return name
+
+
 def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon, and write the picture."""
     _check_picture(options.picture)
+    check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
+    if options.file is None:
+        files.check_no_layout(options)
     ballots = files.read(options) if options.file else example()
     if ballots.n_voters == 0:
-        raise ValueError(f"{options.file.name} holds no ballots; add ballots to compare estimators on.")
+        raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
     wanted = options.estimators
     if ballots.bound is not None and wanted and set(wanted) & set(_ONE_REPORT):
         raise ValueError(
@@ -77,21 +92,22 @@ def run(options: argparse.Namespace) -> str:
         raise ValueError(
             f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
         )
-    shown = PrivacyUtilityDisplay.from_estimators(
-        tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
-    )
+    with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
+        shown = PrivacyUtilityDisplay.from_estimators(
+            tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
+        )
     _save(shown.plot().figure_, options.picture)
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
     blind = shown.ceiling - shown.floor
     if options.format == "json":
-        points = {name: (100 * errors).round(4).tolist() for name, errors in excess.items()}
+        points = {name: ((100 * errors).round(4) + 0.0).tolist() for name, errors in excess.items()}
         made = {
             "unranked": files.unranked(options) if options.file else None,
             "epsilons": options.epsilons,
             "excess_points": points,
             "random_order_points": round(100 * blind, 4),
         }
-        return json.dumps({"not_private": True, **made})
+        return json.dumps({"not_private": True, "simulated": options.file is None, **made})
     return _as_text(ballots, options, {**excess, "a random order": [blind] * len(options.epsilons)})
 
 
@@ -131,7 +147,7 @@ def _takes(estimator, ballots, wanted):
 
 def _as_text(ballots, options, excess):
     rows = [["excess error (points) at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
-    rows += [[name, *(f"{100 * error:.2f}" for error in errors)] for name, errors in excess.items()]
+    rows += [[name, *(f"{100 * error:z.2f}" for error in errors)] for name, errors in excess.items()]
     source = "" if options.file else ", simulated: no file was given"
     return "\n".join(
         [

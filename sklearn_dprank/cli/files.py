@@ -16,7 +16,9 @@ from ..ballots.names import checked_names
 from ..ballots.profile import Profile
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from .cells import Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
+from .cells import GAPS, Unreadable, as_numbers, called, csv_rows, is_no_name, read_csv, read_parquet
+from .several import File
+from .words import own_words
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
@@ -31,6 +33,7 @@ _NO_ITEMS = {
     *_WHO,
     *(f"{who}id" for who in _WHO),
 }
+_ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 _LEFT_OUT = {
     "last": "count as worse than those that it lists (--unranked last)",
@@ -40,8 +43,11 @@ _LEFT_OUT = {
 
 def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> None:
     """Add the options for the file and its layout."""
-    help_file = "CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi; gzipped too)"
-    added.add_argument("file", nargs="?" if optional else None, type=Path, help=help_file)
+    help_file = (
+        "CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi); CSV and PrefLib files may be "
+        "gzipped, and - is CSV from standard input"
+    )
+    added.add_argument("file", nargs="?" if optional else None, type=Path, action=File, help=help_file)
     layout = added.add_mutually_exclusive_group()
     layout.add_argument("--ratings", dest="layout", action="store_const", const="ratings", help="larger is better")
     layout.add_argument("--positions", dest="layout", action="store_const", const="positions", help="smaller is better")
@@ -65,9 +71,11 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         "default: no_opinion with --ratings and --positions, last with --orders and PrefLib files",
     )
     added.add_argument(
-        "--person", help="a column that says whose row it is; the guarantee then protects all rows of one person"
+        "--person",
+        type=str.strip,
+        help="a column that says whose row it is; the guarantee then protects all rows of one person",
     )
-    added.add_argument("--weight", help="a column with the weight of each row; needs --max-weight")
+    added.add_argument("--weight", type=str.strip, help="a column with the weight of each row; needs --max-weight")
     added.add_argument(
         "--max-weight",
         type=_max_weight,
@@ -82,6 +90,19 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         help="what happens if a row of a CSV or Parquet file cannot be read: an error, or the row counts as a ballot "
         "without opinions; default: %(default)s",
     )
+
+
+def check_no_layout(options: argparse.Namespace) -> None:
+    """Raise ValueError if options describe a file, and none is given."""
+    given = [f"--{options.layout}"] if options.layout else []
+    given += [f"--{name}" for name in ("items", "separator", "unranked", "person", "weight") if getattr(options, name)]
+    given += ["--max-weight"] if options.max_weight is not None else []
+    given += ["--unreadable"] if options.unreadable != "error" else []
+    if given:
+        raise ValueError(
+            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file; without "
+            "these options, simulated ballots are compared."
+        )
 
 
 def _max_weight(text):
@@ -111,20 +132,23 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if suffixes and suffixes[-1] in _PREFLIB:
         return _from_preflib(path, options), []
     if not options.layout:
-        raise ValueError(f"the layout of {path.name} is not stated. Add {_LAYOUTS}.")
-    unreadable = Unreadable(options.unreadable)
+        raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
+    unreadable = Unreadable(options.unreadable, called(path))
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
     if suffixes[-1:] == [".parquet"]:
+        if options.separator is not None:
+            raise ValueError("--separator is for CSV files; leave it out.")
         names, cells = read_parquet(path)
     else:
         names, cells = read_csv(path, options.separator, unreadable)
         _check_header(path, names, (options.person, options.weight, column))
+    header = names
     segments, names, cells = _segments(names, cells, column)
     persons, weights, names, cells = _persons_and_weights(names, cells, options, unreadable)
     names, cells = _items(names, cells, options.items)
-    numbers = as_numbers(names, cells, unreadable)
-    unreadable.report(path, len(numbers))
+    numbers = as_numbers(names, cells, header, unreadable)
+    unreadable.report(len(numbers))
     return _profile(numbers, names, options, persons, weights), segments
 
 
@@ -141,11 +165,11 @@ def about_unranked(choice: str) -> str:
 
 
 def _from_preflib(path, options):
-    others = options.items, options.person, options.weight, options.max_weight
+    others = options.items, options.separator, options.person, options.weight, options.max_weight
     if options.layout or any(other is not None for other in others) or options.unreadable != "error":
         raise ValueError(
-            "--ratings, --positions, --orders, --items, --person, --weight, --max-weight and --unreadable do not apply "
-            "to PrefLib files. Leave them out."
+            "--ratings, --positions, --orders, --items, --separator, --person, --weight, --max-weight and --unreadable "
+            "do not apply to PrefLib files. Leave them out."
         )
     try:
         return read_preflib(path, unranked(options)).profile
@@ -157,7 +181,7 @@ def _check_header(path, names, others):
     """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
     if all(is_no_name(name) for name in names if name not in others):
         raise ValueError(
-            f"the first row of {path.name} must name the items, but it holds only numbers. If it is a ballot, put a "
+            f"the first row of {called(path)} must name the items, but it holds only numbers. If it is a ballot, put a "
             "row of names before it. If these are names, add a letter to one of them."
         )
 
@@ -191,16 +215,16 @@ def _persons_and_weights(names, cells, options, unreadable):
         named = ["" if cell is None else str(cell).strip() for cell in cells_there]
         unnamed = [row for row, who in enumerate(named) if not who]
         for row in unnamed:
-            problem = "has empty cells, so whose rows these are is not known; fill or drop them."
+            problem = "has an empty cell, so it is not known whose row this is; fill it, or drop the row."
             unreadable.add(row, f"column {options.person!r} {problem}")
         numbers: dict[str | int, int] = {}
         persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
     if options.weight is not None:
         own = _column(names, "--weight", options.weight)
-        weights = as_numbers([options.weight], cells[:, [own]], unreadable)[:, 0]
+        weights = as_numbers([options.weight], cells[:, [own]], names, unreadable)[:, 0]
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
-            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, without empty cells.")
+            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, and no empty cells.")
     if persons is not None:
         weights = np.ones(len(persons)) if weights is None else weights
         weights[unnamed] = 0.0  # many such rows may be of one person
@@ -212,7 +236,7 @@ def _column(names, option, name):
     """Return the index of the column that an option names."""
     if name not in names:
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
-        these = f"; these are {', '.join(names)[:200]}" if header else ""
+        these = f"; these are {', '.join(names)[:200]}" if header else "; mend the spelling"
         raise ValueError(f"{option} {name!r} is none of the columns{these}.")
     if names.count(name) > 1:
         raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
@@ -224,19 +248,21 @@ def _items(names, cells, items):
     if items is None:
         _check_items(names)
         return names, cells
-    chosen = listed(items, "--items")
-    for name in chosen:
-        if name not in names:
-            raise ValueError(f"--items names {safe_repr(name)}, which is none of the columns; mend the spelling.")
-    return chosen, cells[:, [names.index(name) for name in chosen]]
+    chosen = _listed_items(items)
+    return chosen, cells[:, [_column(names, "--items", name) for name in chosen]]
 
 
 def _check_items(names):
     for column, name in enumerate(names, start=1):
-        if not name.strip():
+        if not name or _ROW_NUMBERS.fullmatch(name):
             raise ValueError(
                 f"column {column} has no name; row numbers, which pandas writes without index=False, are not an item: "
                 "delete the column, or list the items with --items."
+            )
+        if name in names[: column - 1]:
+            raise ValueError(
+                f"columns {names.index(name) + 1} and {column} have the same name; rename one of them, or list the "
+                "items with --items."
             )
         if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
             raise ValueError(
@@ -253,31 +279,44 @@ def listed(names: str, option: str) -> list[str]:
         raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
 
 
+def _listed_items(items):
+    """Return the names in ``--items``; raise ValueError if one is empty, or two are equal."""
+    names = listed(items, "--items")
+    if "" in names:
+        raise ValueError("--items has an empty name; leave it out.")
+    return checked_names(names, "--items")
+
+
 def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    names = checked_names(listed(options.items, "--items"), "--items")
+    names = _listed_items(options.items)
     rows = csv_rows(path, options.separator, unreadable)
     index = {name: item for item, name in enumerate(names)}
     orders = [_order(cells or [], index, row, unreadable) for row, cells in enumerate(rows)]
-    unreadable.report(path, len(orders))
+    unreadable.report(len(orders))
     positions = orders_to_positions(orders, len(names)) if orders else np.empty((0, len(names)))
     return _profile(positions, names, options)
 
 
 def _order(cells, index, row, unreadable):
     """Return the indices of the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
-    order = [name for cell in cells if (name := cell.strip())]
-    if not index.keys() >= set(order):
-        unreadable.add(
-            row,
-            f"a ballot names something else than these {len(index)} items; add it to --items, or mend the spelling.",
-        )
-    elif len(set(order)) < len(order):
-        unreadable.add(row, "a ballot lists an item twice; mend or drop it.")
-    return [index[name] for name in order] if order and row not in unreadable.rows else [None]
+    order: dict[int, None] = {}
+    for column, cell in enumerate(cells, start=1):
+        name = cell.strip()
+        if index.get(name) in order:
+            unreadable.add(row, f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
+        elif name in index:
+            order[index[name]] = None
+        elif name not in GAPS:
+            unreadable.add(
+                row,
+                f"cell {column} names something else than these {len(index)} items; add it to --items, or mend the "
+                "spelling.",
+            )
+    return list(order) if order and row not in unreadable.rows else [None]
 
 
 def _profile(values, names, options, persons=None, weights=None):
@@ -292,4 +331,5 @@ def _profile(values, names, options, persons=None, weights=None):
     if persons is None and weights is None and options.max_weight is not None:
         raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
     most = 1 if options.max_weight is None else options.max_weight
-    return Profile.from_rankings(values, item_names=names, groups=persons, sample_weight=weights, max_weight=most)
+    with own_words(max_weight="max-weight", item_names="items"):
+        return Profile.from_rankings(values, item_names=names, groups=persons, sample_weight=weights, max_weight=most)

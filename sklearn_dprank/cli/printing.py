@@ -29,4 +29,4 @@ def as_table(rows: list[list[str]]) -> str:
 
 
 def _number(cell):
-    return cell.replace(".", "", 1).replace(",", "").isdigit()
+    return cell.removeprefix("-").replace(".", "", 1).replace(",", "").isdigit()

@@ -12,6 +12,7 @@ from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPT
 from ..privacy import PrivacyBudget
 from . import files, segments
 from .printing import as_json
+from .words import own_words
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
@@ -39,6 +40,11 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         choices=["laplace", "knorm", "gaussian"],
         help="noise of DPBorda or DPPairwise; default: laplace. knorm is for DPBorda: smaller error, but no intervals",
     )
+    added.add_argument(
+        "--window",
+        type=int,
+        help="window of DPPrudentOrder without a delta, 2 to 12; needed above 16 items. 7 is a good choice",
+    )
     added.add_argument("--top", type=int, metavar="K", help="release only the best K items, in order")
     added.add_argument(
         "--level",
@@ -65,7 +71,8 @@ def run(options: argparse.Namespace) -> str:
     ballots, cells = files.read_with_segments(options, options.segments)
     given: dict[str, Any] = {} if segmented is None else {"segments": segments.labels(cells, segmented.classes)}
     budget = _budget(options, estimator)
-    fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
+    with own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight"):
+        fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
     if segmented is None:
         made: dict[str, Any] = {"consensus": [str(item) for item in fitted.consensus_]}
         made |= _intervals(fitted, ballots.item_names, options)
@@ -81,16 +88,39 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _estimator(options):
-    given = {"delta": options.delta, "noise": options.noise}
+    given = {"delta": options.delta, "noise": options.noise, "window": options.window}
     given = {name: value for name, value in given.items() if value is not None}
     if options.top is not None:
         if given or options.estimator != "DPBorda":
-            raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise and --delta.")
-        return DPTopK(k=options.top, epsilon=options.epsilon, neighboring=options.neighboring)
+            raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.")
+        return DPTopK(options.top, epsilon=options.epsilon, neighboring=options.neighboring)
     estimator = _ESTIMATORS[options.estimator](epsilon=options.epsilon, neighboring=options.neighboring)
     for name in given.keys() - estimator.get_params().keys():
         raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
+    if options.noise == "knorm" and options.estimator != "DPBorda":
+        raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {options.estimator}.")
     return estimator.set_params(**given)
+
+
+def options_of(estimator: Any) -> list[str] | None:
+    """Return the options for which ``rank`` fits this estimator, None if it cannot.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPPrudentOrder
+    >>> options_of(DPPrudentOrder(0.1, window=7))
+    ['--epsilon', '0.1', '--estimator', 'DPPrudentOrder', '--window', '7']
+    """
+    name, default = type(estimator).__name__, type(estimator)().get_params()
+    if name not in (*_ESTIMATORS, "DPTopK"):
+        return None
+    params = estimator.get_params()
+    found = ["--epsilon", str(params.pop("epsilon"))]
+    found += ["--top", str(params.pop("k"))] if name == "DPTopK" else ["--estimator", name] * (name != "DPBorda")
+    changed = {option: value for option, value in params.items() if value != default[option]}
+    if not changed.keys() <= {"delta", "noise", "neighboring", "window"}:
+        return None
+    return found + [each for option, value in changed.items() for each in (f"--{option}", str(value))]
 
 
 def _check_choice(options):
@@ -115,12 +145,13 @@ def _budget(options, estimator):
     delta = getattr(estimator, "delta", 0)
     if not options.budget.exists() and delta > (options.budget_delta or 0):
         raise ValueError(f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta.")
-    return PrivacyBudget.open(
-        options.budget,
-        options.budget_epsilon,
-        options.budget_delta,
-        neighboring=None if options.budget.exists() else options.neighboring,
-    )
+    with own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
+        return PrivacyBudget.open(
+            options.budget,
+            options.budget_epsilon,
+            options.budget_delta,
+            neighboring=None if options.budget.exists() else options.neighboring,
+        )
 
 
 def _intervals(fitted, names, options) -> dict[str, Any]:

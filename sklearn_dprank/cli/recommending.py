@@ -7,6 +7,9 @@ import json
 
 from ..model_selection import recommend
 from .printing import A_POINT, as_table
+from .ranking import options_of
+from .several import Several, number
+from .words import own_words
 
 NAME = "recommend"
 TRUST = ["central", "secure_aggregation", "shuffle", "local"]
@@ -19,10 +22,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--voters", type=float, required=True, help="public estimate of the number of voters")
     added.add_argument(
         "--epsilon",
-        type=float,
-        nargs="+",
+        action=Several,
+        one=number,
         required=True,
-        help="privacy loss; separate several values with blanks to compare them",
+        help="privacy loss; separate several values with blanks or commas to compare them",
     )
     added.add_argument(
         "--delta",
@@ -50,7 +53,8 @@ def run(options: argparse.Namespace) -> str:
     """Return the recommendation for one epsilon, or a table for several."""
     given = {"delta": options.delta, "trust": options.trust, "neighboring": options.neighboring}
     given |= {"k": options.top, "disagreement": options.disagreement}
-    advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
+    with own_words(*given, "epsilon", n_items="items", n_voters="voters", k="top"):
+        advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
         made = [_as_made(advice) for advice in advised.values()]
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)
@@ -61,7 +65,9 @@ def run(options: argparse.Namespace) -> str:
     (advice,) = advised.values()
     error, (least, largest) = 100 * advice.error, (100 * each for each in advice.error_range)
     expected = f"{error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
-    return "\n".join([repr(advice.estimator), expected, *about, advice.reason])
+    pasted = options_of(advice.estimator)
+    run_it = [] if pasted is None else [f"Options for dprank rank: {' '.join(pasted)}"]
+    return "\n".join([repr(advice.estimator), expected, *about, advice.reason, *run_it])
 
 
 def _as_rows(advised, missed):
@@ -74,7 +80,8 @@ def _as_rows(advised, missed):
 
 def _as_made(advice):
     others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
-    return {"estimator": repr(advice.estimator), **_errors(advice), "reason": advice.reason, "alternatives": others}
+    made = {"estimator": repr(advice.estimator), "rank_options": options_of(advice.estimator), **_errors(advice)}
+    return {**made, "reason": advice.reason, "alternatives": others}
 
 
 def _errors(advice):

@@ -21,6 +21,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for segments."""
     added.add_argument(
         "--segments",
+        type=str.strip,
         metavar="COLUMN",
         help="publish one consensus for each segment, such as a region, all together for one epsilon. The column holds "
         "the segment of each row; it is not an item. Small segments learn from the others, as far as they are alike. "
@@ -46,8 +47,9 @@ def aggregator(options: argparse.Namespace) -> SegmentedAggregator | None:
             "--segments needs --segment-values, the public list of segments, such as north,south,east. It is not read "
             "off the file, because that would reveal who is in it."
         )
-    if options.top is not None or options.noise is not None or options.estimator != "DPBorda":
-        raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise and --top.")
+    others = options.top, options.noise, options.window
+    if any(other is not None for other in others) or options.estimator != "DPBorda":
+        raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise, --top and --window.")
     if options.layout not in ("ratings", "positions"):
         raise ValueError(
             "--segments names a column; use it with --ratings or --positions, and with a CSV or Parquet file."

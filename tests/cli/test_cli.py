@@ -1,6 +1,7 @@
 """The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
 
 import builtins
+import gzip
 import io
 import json
 import os
@@ -187,8 +188,15 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
     ("rows", "header", "arguments", "message"),
     [
         (VOTES, NAMES, [], "the layout of votes.csv is not stated. Add --ratings"),
-        ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "column 'juice' must hold numbers"),
-        ([[1, 2, 3]], NAMES, ["--ratings"], "rows with more or fewer cells than its first row, 4"),
+        ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "votes.csv, line 2: column 'juice' must hold numbers"),
+        ([[1, 2, 3, "x"]], [*NAMES[:3], "4"], ["--ratings", "--items", "tea,4"], "line 2: column 4 must hold numbers"),
+        ([[1, 2, 3, "good"]], NAMES, ["--ratings"], "If the column is not an item, list the items with --items."),
+        (
+            [[1, 2, 3]],
+            NAMES,
+            ["--ratings"],
+            "votes.csv, line 2: the row has more or fewer cells than the first row, 4; correct it.",
+        ),
         ([], ["tea"], ["--ratings"], "a row a voter"),
         (VOTES, NAMES, ["--ratings", "--items", "tea"], "a ranking needs at least two items, got 1"),
         ([[1, 2, 3, "1_0"]], NAMES, ["--ratings"], "column 'juice' must hold numbers"),
@@ -201,10 +209,20 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["p1", 3, 1]],
             ["p0", "2", "4"],
             ["--ratings", "--person", "who"],
-            "--person 'who' is none of the columns.\n",
+            "--person 'who' is none of the columns; mend the spelling.\n",
         ),
-        ([["a", 3, 1], [" ", 2, 1]], ["who", "x", "y"], ["--ratings", "--person", "who"], "'who' has empty cells"),
-        ([["x" * 200_000, 3]], ["x", "y"], ["--ratings"], "a line that is not CSV (field larger than field limit"),
+        (
+            [["a", 3, 1], [" ", 2, 1]],
+            ["who", "x", "y"],
+            ["--ratings", "--person", "who"],
+            "votes.csv, line 3: column 'who' has an empty cell, so it is",
+        ),
+        (
+            [["x" * 200_000, 3]],
+            ["x", "y"],
+            ["--ratings"],
+            "votes.csv, line 2: this is not CSV (field larger than field limit",
+        ),
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
         (VOTES, NAMES, ["--ratings", "--weight", "tea"], "--weight needs --max-weight, a public bound"),
         (VOTES, NAMES, ["--ratings", "--weight", "w", "--max-weight", "2"], "--weight 'w' is none of the columns"),
@@ -213,11 +231,25 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["a", 1, 2]],
             ["who", "x", "y"],
             ["--ratings", "--person", "who", "--max-weight", "0"],
-            "max_weight must be a finite number above 0, got 0.0",
+            "dprank rank: --max-weight must be a finite number above 0, got 0.0",
         ),
         (orders(VOTES), None, ["--orders", "--items", ",".join(NAMES), "--max-weight", "2"], "use them with --ratings"),
-        (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items names 'a', which is none of the columns"),
+        (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items 'a' is none of the columns; these are tea, coffee"),
+        (
+            VOTES,
+            ["tea", "juice", "tea ", "a"],
+            ["--ratings", "--items", "juice, tea"],
+            "--items 'tea' names two columns",
+        ),
+        (VOTES, ["tea", "juice", "tea ", "a"], ["--ratings"], "columns 1 and 3 have the same name; rename one of them"),
+        (VOTES, ["a b", "7", "8", "7"], ["--ratings"], "columns 2 and 4 have the same name; rename one of them"),
+        (VOTES, NAMES, ["--ratings", "--items", "tea, juice,tea"], "--items must be distinct, and 'tea' stands twice"),
+        (VOTES, ["", *NAMES[1:]], ["--ratings", "--items", "juice,"], "--items has an empty name; leave it out"),
+        (orders(VOTES), None, ["--orders", "--items", "tea,,juice"], "--items has an empty name; leave it out"),
         (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers"),
+        (VOTES, [" ", *NAMES[1:]], ["--positions"], "column 1 has no name; row numbers"),
+        (VOTES, ["Unnamed: 0", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers, which pandas writes"),
+        (VOTES, [*NAMES[:3], "Unnamed: 12"], ["--ratings"], "column 4 has no name; row numbers, which pandas writes"),
         (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' does not look like an item"),
         (VOTES, ["design_weight", *NAMES[1:]], ["--ratings"], "column 'design_weight' does not look like an item"),
         (VOTES, NAMES, ["--ratings", "--separator", ";"], "--separator ';' or --separator tab"),
@@ -230,6 +262,8 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         ),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
         (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "these 2 items; add it to --items"),
+        ([["tea"], ["tea", "a"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 2 names something"),
+        ([["tea"], ["b", "", "b"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 3 repeats an"),
         (VOTES, NAMES, ["--positions", "--noise", "gaussian"], "delta"),
         (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
         (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
@@ -251,11 +285,38 @@ def test_numbers_in_text_are_read_as_they_are_written(tmp_path, printed):
     assert made["consensus"] == ["water", "coffee", "tea", "juice"]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"\x1f\x8b" + bytes(9), b"tea,milk\n1,\xe9"])
+@pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"PK\x03\x04\xff" + bytes(9), b"tea,milk\n1,\xe9"])
 def test_what_is_no_text(content, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)
     for layout in (["--ratings"], ["--orders", "--items", "tea,milk"]):
-        assert "votes.csv is not UTF-8 text" in run("rank", tmp_path / "votes.csv", *layout, *LARGE)
+        said = run("rank", tmp_path / "votes.csv", *layout, *LARGE)
+        assert "votes.csv" in said and "is not UTF-8 text, as CSV must be" in said
+
+
+def test_gzipped_files(tmp_path, run, printed):
+    plain = Path(write(tmp_path / "votes.csv", VOTES)).read_bytes()
+    path = tmp_path / "votes.csv.gz"
+    path.write_bytes(gzip.compress(plain[:999]) + gzip.compress(plain[999:]))
+    assert printed("rank", path, "--positions", *LARGE)["consensus"] == BEST_FIRST
+    damaged = gzip.compress(plain)
+    for content in (damaged[:-9], damaged[:50], damaged[:50] + bytes(9) + damaged[59:], b"\x1f\x8b" + bytes(9)):
+        path.write_bytes(content)
+        assert "votes.csv.gz is gzipped, and cut or damaged; get it again." in run("rank", path, "--positions", *LARGE)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input(pack, tmp_path, run, printed, monkeypatch):
+    def given(rows, header=NAMES):
+        content = pack(Path(write(tmp_path / "votes.csv", rows, header)).read_bytes())
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    given(VOTES)
+    assert printed("rank", "-", "--positions", *LARGE)["consensus"] == BEST_FIRST
+    given(orders(VOTES), None)
+    assert printed("rank", "--orders", "-", "--items", ",".join(NAMES), *LARGE)["consensus"] == BEST_FIRST
+    given([[1, 2, 3, "x"]])
+    assert "standard input, line 2: column 'juice' must hold numbers" in run("rank", "-", "--ratings", *LARGE)
+    assert "the layout of standard input is not stated. Add --ratings" in run("rank", "-", *LARGE)
 
 
 def test_parquet_that_is_cut_or_empty_or_holds_something_else(tmp_path, run):
@@ -304,6 +365,25 @@ def test_other_columns_and_separators(tmp_path, printed):
     assert printed("rank", path, "--ratings", "--separator", "tab", *LARGE)["consensus"] == ["mate", "milk", "tea"]
 
 
+def test_blanks_around_names_are_no_part_of_them(tmp_path, printed):
+    path = write(tmp_path / "votes.csv", [["ann", 1, 0, "north"]] * 60, [" who", "tea ", "\tthe best ", " region "])
+    common = ["rank", path, "--positions", "--person", " who ", *LARGE, "--items"]
+    assert printed(*common, " tea , the best")["consensus"] == ["the best", "tea"]
+    segments = ["--segments", "region ", "--segment-values", "north,south"]
+    assert printed(*common, "tea,the best", *segments)["segments"][0]["consensus"] == ["the best", "tea"]
+    path = write(tmp_path / "votes.csv", [[" juice ", "tea"], ["juice\t", " coffee"]] * 60, None)
+    arguments = ["rank", path, "--orders", "--items", "tea, juice ,coffee", *LARGE]
+    assert printed(*arguments)["consensus"][0] == "juice"
+
+
+def test_row_numbers_are_an_item_only_if_they_are_listed(tmp_path, printed):
+    path = write(tmp_path / "votes.csv", [[0, 2, 1], [1, 2, 1]] * 60, ["Unnamed: 0", "tea", "juice"])
+    made = printed("rank", path, "--positions", "--items", "Unnamed: 0,tea,juice", *LARGE)
+    assert made["consensus"] == ["Unnamed: 0", "juice", "tea"]
+    made = printed("rank", path, "--positions", "--items", "tea,juice", *LARGE)
+    assert made["consensus"] == ["juice", "tea"]
+
+
 def test_json_stays_json_where_the_terminal_has_no_accents(tmp_path, monkeypatch):
     shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", shown)
@@ -345,7 +425,7 @@ def test_comparison_on_the_example(tmp_path, run, printed):
     pytest.importorskip("matplotlib")
     common = ["compare", "--trials", "3", "--epsilons", "0.02", "2", "--picture", tmp_path / "c.png"]
     made = printed(*common)
-    assert made["not_private"] and (tmp_path / "c.png").stat().st_size > 10_000
+    assert made["not_private"] and made["simulated"] and (tmp_path / "c.png").stat().st_size > 10_000
     worst = {name: points[0] for name, points in made["excess_points"].items()}
     assert worst["DPBorda, K-norm noise"] < worst["LDPPairwise"]
     assert all(points[1] <= points[0] for points in made["excess_points"].values())
@@ -421,7 +501,7 @@ def test_advice(run, printed):
     assert printed(*common)["estimator"] == repr(advice.estimator)
     assert run(*common).splitlines()[0] == repr(advice.estimator)
     assert printed(*common)["error_range"] == list(advice.error_range)
-    assert "delta must be positive for trust='shuffle'" in run(*common, "--trust", "shuffle")
+    assert "--delta must be positive for --trust shuffle" in run(*common, "--trust", "shuffle")
     top = recommend(45, 1e4, 0.005, k=3, disagreement=0.2)
     said = run("recommend", "--items", "45", *common[3:], "--top", "3", "--disagreement", "0.2")
     assert said.splitlines()[0] == repr(top.estimator) and "% of the best missed" in said

@@ -55,7 +55,7 @@ def test_a_quote_that_is_not_closed_hides_no_voter(tmp_path):
     plain, hiding = ["ok"] * 21, ["ok"] * 21
     hiding[2], hiding[17] = '"so', 'x"'
     everybody = read(tmp_path / "v.csv", poll(plain), *RATINGS)
-    with pytest.raises(ValueError, match=r"has a line that is not CSV .* do not publish it\.$"):
+    with pytest.raises(ValueError, match=r"^v\.csv, line 4: this is not CSV .* do not publish it\.$"):
         read(tmp_path / "v.csv", poll(hiding), *RATINGS)
     found = read(tmp_path / "v.csv", poll(hiding), *RATINGS, "--unreadable", "empty")
     expected = ballots(everybody)
@@ -129,7 +129,7 @@ def test_a_row_that_cannot_be_read_counts_as_a_ballot_without_opinions(
 def test_a_row_without_a_person_counts_as_a_ballot_without_opinions(person, tmp_path):
     content = f"who,tea,coffee\nann,0,2\n{person},0,1\nann,2,1\n,1,x\nbob,x,0\nbob,1,0\n"
     options = ["--positions", "--person", "who"]
-    with pytest.raises(ValueError, match=r"^column '(who|tea)' .*do not publish it\.$"):
+    with pytest.raises(ValueError, match=r"^v\.csv, line \d: column '(who|tea)' .*do not publish it\.$"):
         read(tmp_path / "v.csv", content, *options)
     found = read(tmp_path / "v.csv", content, *options, "--unreadable", "empty")
     nobody = [255, 255]
@@ -138,6 +138,49 @@ def test_a_row_without_a_person_counts_as_a_ballot_without_opinions(person, tmp_
     assert found.weights.persons.tolist() == [0, 1, 0, 2, 3, 3]  # a row without a person has one of its own
     # and no weight, because many such rows may be of one person
     assert (found.weights.each / 720720).tolist() == [0.5, float(person == "nan"), 0.5, 0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_messages_state_the_line_of_the_file(ending, start, tmp_path):
+    """Lines are counted from 1, with the first row and with empty lines, which are no ballots."""
+    lines = ["", "who,tea,milk", "ann,1,2", "", "", "bob,1,secret"]
+    with pytest.raises(ValueError, match=r"^v\.csv, line 6: column 'milk' must hold numbers") as refusal:
+        read(tmp_path / "v.csv", start + ending.join(lines), "--ratings", "--person", "who")
+    assert "secret" not in str(refusal.value) and "bob" not in str(refusal.value)
+    lines = ["", "milk,", "", "milk,,secret"]
+    with pytest.raises(ValueError, match=r"^v\.csv, line 4: cell 3 names something else than these 2 it") as refusal:
+        read(tmp_path / "v.csv", start + ending.join(lines), "--orders", "--items", "tea,milk")
+    assert "secret" not in str(refusal.value)
+
+
+GAPS = ["", " ", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", " NaN ", "null", "NULL", "None"]
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_what_pandas_reads_as_a_gap_is_no_opinion(gap, tmp_path):
+    expected = ballots(read(tmp_path / "v.csv", "tea,coffee,water\n1,,3\n,1,0\n", "--ratings"))
+    for options, content in (("--ratings", "1,{0},3\n{0},1,0\n"), ("--positions", "1,{0},0\n{0},0,1\n")):
+        assert ballots(read(tmp_path / "v.csv", "tea,coffee,water\n" + content.format(gap), options)) == expected
+    found = read(tmp_path / "v.csv", f"water,{gap},tea\n{gap},\ncoffee\n", *ORDERS)
+    assert ballots(found) == ballots(read(tmp_path / "v.csv", "water,tea\n,\ncoffee\n", *ORDERS))
+
+
+def test_gaps_are_those_of_pandas(tmp_path):
+    pd = pytest.importorskip("pandas", minversion="2.0")
+    (tmp_path / "v.csv").write_text("tea\n" + "".join(f'"{gap}"\n' for gap in GAPS if gap == gap.strip()))
+    assert pd.read_csv(tmp_path / "v.csv", skip_blank_lines=False)["tea"].isna().all()
+
+
+@pytest.mark.parametrize("text", ["Na", "none", "-", "nil", "NONE", "NAN", "?"])
+def test_other_text_is_no_gap(text, tmp_path):
+    with pytest.raises(ValueError, match="column 'tea' must hold numbers"):
+        read(tmp_path / "v.csv", f"tea,coffee,water\n{text},1,2\n", "--ratings")
+
+
+def test_an_item_may_be_called_like_a_gap_in_orders(tmp_path):
+    found = read(tmp_path / "v.csv", "None,tea\ntea,NA\n", "--orders", "--items", "tea,None")
+    assert ballots(found) == [[1, 0], [0, 1]]
 
 
 def test_the_operator_is_told_that_every_row_could_be_read(rank):
@@ -196,6 +239,8 @@ def test_parquet(tmp_path, rank):
     pd.DataFrame({"tea": ["1", "x", None], "milk": ["2", "0", "1"]}).to_parquet(path)
     status, made, said = rank(path.read_bytes(), "--positions", "--unreadable", "empty", name="v.parquet")
     assert status == 0 and made["consensus"] == ["tea", "milk"] and said.startswith("v.parquet: 1 of 3 rows")
+    said = rank(path.read_bytes(), "--positions", name="v.parquet")[2]
+    assert said.startswith("dprank rank: v.parquet, row 2: column 'tea' must hold numbers")
     pd.DataFrame({"tea": [], "milk": []}).to_parquet(path)
     assert rank(path.read_bytes(), "--positions", name="v.parquet")[0] == 0
 

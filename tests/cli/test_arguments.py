@@ -1,0 +1,304 @@
+"""Arguments of the command: the file is found wherever it stands, and what cannot be meant is refused."""
+
+import io
+import json
+import os
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import DPKwikSort, DPTopK, LDPPairwise
+from sklearn_dprank.cli import comparing, main, parser, ranking
+from sklearn_dprank.cli.printing import as_table
+from sklearn_dprank.model_selection import recommend
+from sklearn_dprank.privacy import PrivacyBudget
+
+EPSILONS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
+
+
+@pytest.fixture
+def refused(capsys):
+    """Return the last line on standard error of a command that is refused."""
+
+    def call(*arguments):
+        try:
+            assert main(arguments) == 2
+        except SystemExit as refusal:
+            assert refusal.code == 2
+        out, err = capsys.readouterr()
+        assert not out
+        return err.splitlines()[-1]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file", "epsilons", "estimators"),
+    [
+        ("--epsilons 0.5 1 votes.csv", "votes.csv", [0.5, 1.0], None),
+        ("--epsilons 0.5,1 votes.csv", "votes.csv", [0.5, 1.0], None),
+        ("--epsilons 0.5, 1, votes.csv --ratings", "votes.csv", [0.5, 1.0], None),
+        ("--epsilons 0.5 1 --ratings votes.csv", "votes.csv", [0.5, 1.0], None),
+        ("votes.csv --epsilons 0.5 1", "votes.csv", [0.5, 1.0], None),
+        ("--epsilons 0.5 1 -- votes.csv", "votes.csv", [0.5, 1.0], None),
+        ("--epsilons 0.5 1", None, [0.5, 1.0], None),
+        ("--epsilons 1 -", "-", [1.0], None),
+        ("--epsilons 1 missing/votes.soc.gz", "missing/votes.soc.gz", [1.0], None),
+        ("--epsilons 1 there", "there", [1.0], None),
+        ("--estimators DPBorda DPKwikSort votes.csv", "votes.csv", EPSILONS, ["DPBorda", "DPKwikSort"]),
+        ("--estimators DPBorda,DPKwikSort there", "there", EPSILONS, ["DPBorda", "DPKwikSort"]),
+        ("--estimators DPBorda votes.csv --epsilons 2", "votes.csv", [2.0], ["DPBorda"]),
+        ("--epsilons 2 --estimators DPBorda --seed 1 votes.csv", "votes.csv", [2.0], ["DPBorda"]),
+    ],
+)
+def test_the_file_is_found_wherever_it_stands(arguments, file, epsilons, estimators, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("there").touch()
+    found = parser().parse_args(["compare", *arguments.split()])
+    assert (found.file, found.epsilons, found.estimators) == (file and Path(file), epsilons, estimators)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--epsilons 0.5 often", "argument --epsilons: must be numbers, with blanks or commas between, got 'often'"),
+        (
+            "--epsilons votes.csv",
+            "argument --epsilons: must be numbers, with blanks or commas between, got 'votes.csv'",
+        ),
+        ("--epsilons a.csv b.csv", "argument --epsilons: must be numbers, with blanks or commas between, got 'a.csv'"),
+        ("--epsilons 0.5x 1", "argument --epsilons: must be numbers, with blanks or commas between, got '0.5x'"),
+        ("--epsilons 1 0.5x", "argument --epsilons: must be numbers, with blanks or commas between, got '0.5x'"),
+        ("--epsilons ,", "argument --epsilons: expected at least one value"),
+        ("--estimators DPBord", "LDPPairwise, ShufflePairwise, got 'DPBord'"),
+        ("--estimators DPBorda DPBord", "LDPPairwise, ShufflePairwise, got 'DPBord'"),
+        ("a.csv --epsilons 1 b.csv", "argument --epsilons: two files are given, 'a.csv' and 'b.csv'"),
+        ("--epsilons 1 a.csv --seed 1 b.csv", "argument file: two files are given, 'a.csv' and 'b.csv'"),
+    ],
+)
+def test_what_is_neither_a_value_nor_a_file_is_refused(arguments, message, refused):
+    assert refused("compare", *arguments.split()).endswith(message)
+
+
+def test_recommend_takes_commas_and_no_file(refused):
+    common = ["recommend", "--items", "5", "--voters", "100", "--epsilon"]
+    for several in (["0.1,1"], ["0.1", "1"], ["0.1,", "1"]):
+        assert parser().parse_args([*common, *several]).epsilon == [0.1, 1.0]
+    assert "must be numbers" in refused(*common, "1", "votes.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("--ratings", "--ratings describes one."),
+        ("--orders --items a,b --epsilons 1", "--orders, --items describe one."),
+        ("--separator ;", "--separator describes one."),
+        ("--unranked last", "--unranked describes one."),
+        ("--person who --max-weight 0 --unreadable empty", "--person, --max-weight, --unreadable describe one."),
+        ("--weight w", "--weight describes one."),
+    ],
+)
+def test_options_of_a_file_need_a_file(arguments, named, refused):
+    pytest.importorskip("matplotlib")
+    assert refused("compare", *arguments.split()) == (
+        f"dprank compare: no file is given, but {named} Name the file; without these options, simulated ballots are "
+        "compared."
+    )
+
+
+ADVICE = ["recommend", "--items", "10", "--voters", "10000", "--epsilon", "1"]
+
+
+def test_an_interrupt_is_one_line(monkeypatch, capsys):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn_dprank.cli.recommending.run", interrupted)
+    assert main(ADVICE) == 130
+    assert capsys.readouterr() == ("", "dprank: interrupted. If a budget was charged, it stays charged.\n")
+
+
+@pytest.mark.parametrize("arguments", [ADVICE, ["--help"], ["rank", "--help"]])
+def test_a_reader_that_is_gone_is_no_error(arguments, monkeypatch, capsys):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with io.TextIOWrapper(io.FileIO(theirs, "w"), write_through=False) as shown:
+        monkeypatch.setattr("sys.stdout", shown)
+        assert main(arguments) == 141
+    assert capsys.readouterr().err == ""  # and closing it raised nothing
+
+
+def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, refused):
+    def broken(options):
+        raise BrokenPipeError("of a worker")
+
+    monkeypatch.setattr("sklearn_dprank.cli.recommending.run", broken)
+    assert refused(*ADVICE) == "dprank recommend: of a worker"
+
+
+def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
+    """The excess over the best consensus may be a rounding error below 0."""
+
+    class Shown:
+        floor, ceiling = 0.25, 0.5
+        errors = {"DPBorda": np.array([[0.25 - 1e-12], [0.25 - 1e-3], [0.375]])}
+        figure_ = None
+
+        def plot(self):
+            return self
+
+    monkeypatch.setattr(comparing.PrivacyUtilityDisplay, "from_estimators", lambda *given, **named: Shown())
+    monkeypatch.setattr(comparing, "_check_picture", lambda path: None)
+    monkeypatch.setattr(comparing, "_save", lambda figure, path: None)
+    assert main(["compare", "--epsilons", "1", "2", "3"]) == 0
+    assert "DPBorda                            0.00  -0.10  12.50\n" in capsys.readouterr().out
+    assert main(["compare", "--epsilons", "1", "2", "3", "--format", "json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["excess_points"] == {"DPBorda": [0.0, -0.1, 12.5]} and "-0.0]" not in out
+    assert json.loads(out)["not_private"] is json.loads(out)["simulated"] is True
+    assert "-0.0," not in out
+    (tmp_path / "v.csv").write_text("tea,milk\n1,2\n")
+    assert main(["compare", str(tmp_path / "v.csv"), "--ratings", "--epsilons", "1,2,3", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["simulated"] is False
+
+
+def test_columns_with_negative_numbers_are_aligned_right():
+    assert as_table([["a", "b"], ["x", "-1.50"], ["y", "12.5"]]) == "a      b\nx  -1.50\ny   12.5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("rank b.csv --epsilon 0", "--epsilon must be a positive, finite number (in nats), got 0.0."),
+        ("rank b.csv --epsilon 1e-12", "--epsilon is too small for the arithmetic, got 1e-12; use at least 1e-09."),
+        ("rank b.csv --epsilon 1 --delta 2", "--delta must be a number in [0, 1), got 2.0."),
+        (
+            "rank b.csv --epsilon 1 --delta 1e-6",
+            "--noise laplace is pure and needs --delta 0, got --delta 1e-06; set --delta 0 or --noise gaussian.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --noise gaussian",
+            "--noise gaussian needs delta > 0, got --delta 0; set --delta 1e-6, say; where noise can be chosen, "
+            "'laplace' needs none.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --noise knorm --estimator DPPairwise",
+            "--noise knorm is for DPBorda; use --noise laplace or gaussian for DPPairwise.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --estimator DPPrudentOrder --window 7 --delta 1e-6",
+            "a window needs --delta 0, got --window 7 and --delta 1e-06; set --delta 0, or no --window, which takes "
+            "any number of items with a delta.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --estimator DPPrudentOrder --window 13",
+            "--window must be an integer from 2 to 12, got 13.",
+        ),
+        ("rank b.csv --epsilon 1 --window 7", "DPBorda has no --window; leave it out."),
+        (
+            "rank b.csv --epsilon 1 --top 2 --window 7",
+            "--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --top 9",
+            "--top 9 is more than the 3 items there are to choose from; take --top up to 2.",
+        ),
+        ("rank b.csv --epsilon 1 --top 0", "--top must be a positive integer, got 0."),
+        (
+            "rank b.csv --epsilon 1 --weight w --max-weight 1e30",
+            "--max-weight must be above 1/720720 and at most 1e10, got 1e+30.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --budget new --budget-epsilon 0",
+            "--budget-epsilon must be a positive, finite number (in nats), got 0.0.",
+        ),
+        (
+            "rank b.csv --epsilon 1 --budget old --budget-epsilon 1",
+            "the budget in old was opened with --budget-epsilon 2.0, got 1.0; leave --budget-epsilon out. What voters "
+            "were told cannot be changed.",
+        ),
+        ("compare b.csv --trials 0", "--trials must be an integer from 1 to 1000000, got 0."),
+        ("compare b.csv --seed -1", "--seed must be an integer of at least 0, got -1."),
+        (
+            "compare b.csv --epsilons 1 0",
+            "--epsilons must be a list of positive numbers, each a place on the axis, got 0.0 among them.",
+        ),
+        ("recommend --items 1 --voters 9 --epsilon 1", "--items must be an integer from 2 to 65534, got 1."),
+        (
+            "recommend --items 5 --voters 0 --epsilon 1",
+            "--voters must be a positive, finite number; a public estimate will do; got 0.0.",
+        ),
+        ("recommend --items 5 --voters 9 --epsilon 1 --top 7", "--top must be an integer from 1 to 4, got 7."),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --trust shuffle",
+            "--delta must be positive for --trust shuffle, got 0: shuffling hides no voter with certainty; set --delta "
+            "1e-6, say, or --trust local.",
+        ),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --trust local --neighboring add_remove",
+            "--neighboring must be replace or left out for --trust local, where the number of voters is public, got "
+            "'add_remove'.",
+        ),
+    ],
+)
+def test_messages_name_options(arguments, message, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    PrivacyBudget.open("old", 2)
+    Path("b.csv").write_text("w,tea,milk,rye\n" + "1,1,2,3\n" * 9)
+    command, *others = arguments.split()
+    if command != "recommend":
+        others += ["--ratings"] if "--weight" in others else ["--ratings", "--items", "tea,milk,rye"]
+    if command == "compare":
+        pytest.importorskip("matplotlib")
+    assert refused(command, *others) == f"dprank {command}: {message}"
+
+
+def test_names_in_files_are_not_translated(tmp_path, refused):
+    (tmp_path / "k.csv").write_text("k,delta,max_weight\n1,2,epsilon=1\n")
+    said = refused("rank", str(tmp_path / "k.csv"), "--ratings", "--epsilon", "1")
+    assert said.startswith("dprank rank: k.csv, line 2: column 'max_weight' must hold numbers")
+
+
+@pytest.mark.parametrize("name", ["v.soc", "v.parquet"])
+def test_separators_are_for_csv(name, tmp_path, refused):
+    said = refused(
+        "rank", str(tmp_path / name), "--separator", ";", *["--ratings"] * (name != "v.soc"), "--epsilon", "1"
+    )
+    assert "--separator" in said and "out." in said
+
+
+def test_every_advice_for_a_curator_can_be_pasted_into_rank():
+    """Also the alternatives: their options give the same estimator."""
+    kinds = set()
+    for (n_items, neighboring), delta, top in product(((5, "add_remove"), (20, "replace")), (0, 1e-6), (None, 1)):
+        advice = recommend(n_items, 1e4, 0.3, delta=delta, k=top, neighboring=neighboring)
+        for each in (advice.estimator, *(other.estimator for other in advice.alternatives)):
+            pasted = ranking.options_of(each)
+            made = ranking._estimator(parser().parse_args(["rank", "v.csv", *pasted]))
+            assert repr(made) == repr(each) and made.get_params() == each.get_params()
+            kinds.add(" ".join(pasted[2:]))
+    assert {"--noise knorm", "--top 1 --neighboring replace", "--estimator DPPrudentOrder --delta 1e-06"} <= kinds
+    assert "--estimator DPPrudentOrder --neighboring replace --window 7" in kinds
+
+
+@pytest.mark.parametrize("estimator", [LDPPairwise(), DPKwikSort(), DPTopK(2, batch=1)])
+def test_what_rank_cannot_fit_has_no_options(estimator):
+    assert ranking.options_of(estimator) is None
+
+
+@pytest.mark.parametrize("delta", [[], ["--delta", "1e-6"]])
+def test_advice_above_16_items_runs(delta, tmp_path, capsys):
+    names = [f"i{k}" for k in range(20)]
+    (tmp_path / "v.csv").write_text("\n".join([",".join(names), *[",".join(map(str, range(20)))] * 400]))
+    advised = ["recommend", "--items", "20", "--voters", "400", "--epsilon", "50", *delta]
+    assert main(advised) == 0
+    pasted = capsys.readouterr().out.splitlines()[-1].removeprefix("Options for dprank rank: ").split()
+    assert main([*advised, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rank_options"] == pasted
+    windows = ["--estimator", "DPPrudentOrder", *(delta or ["--window", "7"])]
+    for options in (pasted, ["--epsilon", "50", *windows]):
+        assert main(["rank", str(tmp_path / "v.csv"), "--positions", "--format", "json", *options]) == 0
+        made = json.loads(capsys.readouterr().out)
+        assert made["consensus"] == names and made["privacy"]["delta"] in (0, 1e-6)
