@@ -23,6 +23,11 @@ def noise_is_known(estimator):
     return True
 
 
+def best_and_worst(above):
+    """Return the best and the worst rank of each item, shape (..., n_items, 2), if `above` holds what is above what."""
+    return np.stack([above.sum(axis=-2), above.shape[-1] - 1 - above.sum(axis=-1)], axis=-1)
+
+
 class RankIntervalsMixin:
     """Mixin with rank intervals and pair probabilities, which exist if the law of the published noise is known."""
 
@@ -75,7 +80,7 @@ class RankIntervalsMixin:
         check_is_fitted(self, "ranks_")
         check_number(level, "level", above=0, below=1)
         above = self.noise_.surely_before(self._noisy, float(level))
-        return np.column_stack([above.sum(axis=0), len(above) - 1 - above.sum(axis=1)])
+        return best_and_worst(above)
 
     @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from ..rules.base import Consensus, checked_order
 from ..rules.segments import SegmentRule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-from .rank_intervals import noise_is_known
+from .rank_intervals import best_and_worst, noise_is_known
 
 _MOST = 1000  # segments
 
@@ -345,7 +345,7 @@ class SegmentedAggregator(RankAggregator):
         check_number(level, "level", above=0, below=1)
         each = 1 - (1 - level) / len(self.net_wins_) if simultaneous else level
         above = np.array([self.noise_.surely_before(wins, float(each)) for wins in self.net_wins_])
-        return np.stack([above.sum(axis=1), self.n_features_in_ - 1 - above.sum(axis=2)], axis=-1)
+        return best_and_worst(above)
 
     @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:

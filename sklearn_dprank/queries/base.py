@@ -215,7 +215,7 @@ class Query:
 
 
 def weighted_sensitivity(query: Query, n_items: int, neighboring: Neighboring, most: int | None = None) -> Sensitivity:
-    """Return the sensitivity of a query on weighted ballots, of which one person has the total weight `most`.
+    """Return the sensitivity of a query on weighted ballots, if one person has the total weight `most`.
 
     A person's weighted counts lie in `most` times the convex hull of what single ballots count, and 0. Norms are
     convex, so a person who is added, removed or replaced changes them by at most `most` times the larger sensitivity of

@@ -37,4 +37,4 @@ def test_the_command_warns_of_nothing(options, tmp_path):
     assert json.loads(done.stdout)["consensus"] == ["tea", "milk"]
     refused = python(*options, *arguments, "-1")
     assert refused.returncode == 2 and refused.stdout == ""
-    assert refused.stderr.startswith("dprank rank: epsilon must be a positive, finite number")
+    assert refused.stderr.startswith("dprank rank: --epsilon must be a positive, finite number")
