@@ -57,17 +57,19 @@ def test_a_protocol_is_all_that_another_process_needs(kind):
         "given = json.loads(sys.stdin.read())\n"
         "device = Device(given['protocol'])\n"
         "print(json.dumps(device.answer(given['question'], given['ballot']) if given['question'] "
-        "else device.report(given['ballot'], given['pairs'])))\n"
+        "else device.report(given['ballot'], given['pairs'], voter=given['voter'])))\n"
         "assert 'scipy' not in sys.modules and 'sklearn' not in sys.modules"
     )
     protocol = protocol_of(kind)
-    given = {"protocol": protocol, "ballot": [0, None, 1, 1, 2], "question": None, "pairs": None}
+    given = {"protocol": protocol, "ballot": [0, None, 1, 1, 2], "question": None, "pairs": None, "voter": None}
     if kind == "rr-interactive":
         given["question"] = question(1)
     if kind == "skellam-rounds":
         given["question"] = about_groups(protocol)
     if protocol.get("pairs") == "assigned":
         given["pairs"] = [[0, 1], [2, 3]]
+    if "assignment_seed" in protocol:
+        given["voter"] = 1
     said = json.loads(python(code, json.dumps(given)))
     for message in said if isinstance(said, list) else [said]:
         assert message["protocol"] == digest(protocol)

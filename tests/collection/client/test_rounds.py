@@ -266,12 +266,20 @@ def test_protocols_that_devices_refuse(protocol):
         Device(protocol)
 
 
+def sensitivities(statistic):
+    """L1 and squared L2 of replacing one ballot of 20 items."""
+    if statistic == "scaled_margins":  # 64 times the net wins of all items, or at most 190 numbers of the same length
+        l2_squared = 4 * 64**2 * 20 * (20**2 - 1) / 3
+        return math.sqrt(190 * l2_squared), l2_squared
+    sizes = statistic["sizes"]
+    return sum(2 * (k * k // 2) for k in sizes), sum(4 * k * (k * k - 1) / 3 for k in sizes)
+
+
 def divergence(alpha, kinds, n_voters):
     """The bound of Agarwal, Kairouz and Liu for one order, of net wins within groups, summed over all questions."""
     total = 0.0
     for kind in kinds:
-        l1 = sum(2 * (k * k // 2) for k in kind["statistic"]["sizes"])
-        l2_squared = sum(4 * k * (k * k - 1) / 3 for k in kind["statistic"]["sizes"])
+        l1, l2_squared = sensitivities(kind["statistic"])
         v = 2 * kind["rate"][0] / kind["rate"][1] * n_voters
         lattice = min(((2 * alpha - 1) * l2_squared + 6 * l1) / (4 * v * v), 3 * l1 / (2 * v))
         total += kind["times"] * (alpha * l2_squared / (2 * v) + lattice)
@@ -299,7 +307,7 @@ def spoiled(rng):
             kind["rate"] = [int(kind["rate"][0] * rng.uniform(0.7, 1.5)), 2**20]
         elif what == 1:
             kind["times"] = int(rng.integers(1, 4))
-        elif what == 2:
+        elif what == 2 and kind["statistic"] != "scaled_margins":
             kind["statistic"]["sizes"] = (rng.multinomial(16, [1 / 4] * 4) + 1).tolist()
         elif what == 3:
             protocol["min_reports"] = int(rng.integers(200, 500))
