@@ -99,6 +99,8 @@ def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
     Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message names
     `estimator`.
     """
+    if passes(X, least_voters):
+        return X
     with ballots_unquoted():
         array = as_array(X)
         if passes(array, least_voters):
@@ -135,6 +137,9 @@ def is_dask(X):
 
 def check_ballot(x):
     """Return one voter's ballot as a numeric array of shape (n_items,); raise ValueError if it is invalid."""
+    if type(x) is list and {int}.issuperset(map(type, x)):
+        numbers = np.asarray(x)
+        x = numbers if numbers.dtype == np.int64 else x  # larger numbers are ranked exactly below
     ballot = x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
     refuse_many(len(ballot))
     return ballot
