@@ -15,7 +15,7 @@ from .columns import as_columns, is_plain_frame
 from .compact import compact_columns, compact_positions, refuse_many
 from .names import is_frame
 from .sorting import dense_ranks
-from .tables import as_numbers, check_is_table, passes
+from .tables import as_numbers, check_is_table, is_plain, passes
 
 _CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
 _BLOCK = 1 << 18  # ballot entries completed at a time; temporaries stay in cache
@@ -140,7 +140,7 @@ def check_ballot(x):
     if type(x) is list and {int}.issuperset(map(type, x)):
         numbers = np.asarray(x)
         x = numbers if numbers.dtype == np.int64 else x  # larger numbers are ranked exactly below
-    ballot = x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
+    ballot = x if is_plain(x) and x.ndim == 1 and len(x) >= 2 else check_ballots([x])[0]
     refuse_many(len(ballot))
     return ballot
 
