@@ -274,6 +274,9 @@ def test_positions_beyond_doubles():
     assert kendall_tau_distance([0, 1, 2], [big + 2, big + 1, big], normalize=False) == 3
     assert kendall_tau_distance([big, big + 1], [2.5, np.nan]) == 0  # nor the other ranking make them doubles
     assert kendall_tau_distance([big, big + 1], [2.5, 1.5]) == 1
+    larger = 2**63  # neither the largest integers of NumPy
+    assert kendall_tau_distance([larger + 1, larger, -1], [0, 1, 2], normalize=False) == 3
+    assert kendall_tau_distance([larger * 2 + 1, larger * 2], [0, 1]) == 1
     assert average_kendall_tau([big + 1, big], [[0, 1]]) == 1
     assert pairwise_error_rate([big + 1, big], [[0, 1]]) == 1
 

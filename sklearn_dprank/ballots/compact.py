@@ -11,6 +11,7 @@ from .cells import native
 from .sorting import dense_ranks
 
 MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and the sentinel fit in two bytes
+_BYTE = np.iinfo(np.uint8).max
 _READ = 1 << 16  # entries of an array converted at a time; few, so that a ballot with more work delays few others
 _COLUMNS = 1 << 20  # entries of columns converted at a time
 _ALL = slice(None)
@@ -87,7 +88,7 @@ def compact_columns(columns):
 def _empty(n_voters, n_items):
     """Return an empty table for positions, and `unranked` with all False."""
     refuse_many(n_items)
-    dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
+    dtype = np.uint8 if n_items < _BYTE else np.uint16
     return np.empty((n_items, n_voters), dtype=dtype), np.zeros(n_items, dtype=bool)
 
 
@@ -116,7 +117,7 @@ def _base(ballots, dtype):
 
 def _small(numbers, dtype, base):
     """Return numbers minus `base`, and which of the results are small non-negative integers (None if all are)."""
-    sentinel = np.iinfo(dtype).max
+    sentinel = (1 << 8 * dtype.itemsize) - 1  # np.iinfo takes as long as reading a few ballots
     if numbers.dtype.kind == "f":
         base = numbers.dtype.type(base)
         with np.errstate(invalid="ignore", over="ignore"):  # the comparison finds other numbers
@@ -132,7 +133,7 @@ def _small(numbers, dtype, base):
     unsigned = numbers.view(f"u{numbers.dtype.itemsize}")  # negative numbers look large
     if base:
         unsigned = unsigned - np.uint64(base % 2**64)
-    fits = None if unsigned.max(initial=0) < sentinel else unsigned < sentinel
+    fits = None if np.maximum.reduce(unsigned, axis=None, initial=0) < sentinel else unsigned < sentinel
     if base < 0 and numbers.dtype.kind == "u":  # beyond 2^64 - |base| the differences wrap round
         fits = (unsigned < sentinel) & (numbers < 2**63)
     return unsigned.astype(dtype, copy=False), fits
@@ -143,8 +144,8 @@ def _finish(out, odd, ballots, unranked):
     if 2 * len(odd) > out.shape[1]:  # ranking all ballots is faster than picking many
         out[:] = _ranked(ballots(_ALL), out.dtype, unranked)
         return
-    lowest = out.min(axis=0)
-    if lowest.any():
+    lowest = np.minimum.reduce(out, axis=0)
+    if np.count_nonzero(lowest):
         out -= lowest
     if len(odd):
         out[:, odd] = _ranked(ballots(odd), out.dtype, unranked)

@@ -58,7 +58,7 @@ def count_pairs(positions, strict=False):
 def _add_pairs_both_ways(counts, ballots, positions):
     """Add the pairs of `ballots`, a part of `positions` with ties or missing opinions, to `counts`."""
     # No position is above the sentinel or below 0, so a missing opinion neither wins nor loses.
-    losers = ballots * (ballots != positions.sentinel) if positions.unranked.any() else ballots
+    losers = ballots * (ballots != positions.sentinel) if np.count_nonzero(positions.unranked) else ballots
     add = _add_pairs_of_few if ballots.shape[1] <= _BYTE else _add_pairs
     add(counts, ballots, losers)
 
@@ -91,21 +91,22 @@ def _add_pairs(counts, winners, losers, n_strict=None):
     n_items, width = winners.shape
     step = max(1, _TESTS // width)
     test = np.empty((min(step, n_items), width), dtype=bool)
+    won = np.zeros((n_items, n_items), dtype=np.int64)
     for start in range(0, n_items, step):
         end = min(start + step, n_items)
         for j in range(end - 1):
             others = slice(max(start, j + 1), end)
             less = test[: end - others.start]
-            won = _count_each(np.less(winners[others], losers[j], out=less))
-            counts[others, j] += won
+            won[others, j] = _count_each(np.less(winners[others], losers[j], out=less))
             if n_strict is None:
-                counts[j, others] += _count_each(np.less(winners[j], losers[others], out=less))
-            else:  # without ties, one comparison decides both directions
-                counts[j, others] += n_strict - won
+                won[j, others] = _count_each(np.less(winners[j], losers[others], out=less))
+    if n_strict is not None:  # without ties, one comparison decides both directions
+        won += np.triu(n_strict - won.T, 1)
+    counts += won
 
 
 def _count_each(test):
-    return np.array([np.count_nonzero(row) for row in test])
+    return [np.count_nonzero(row) for row in test]
 
 
 def net_wins(positions):

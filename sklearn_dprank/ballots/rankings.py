@@ -15,7 +15,7 @@ from .columns import as_columns, is_plain_frame
 from .compact import compact_columns, compact_positions, refuse_many
 from .names import is_frame
 from .sorting import dense_ranks
-from .tables import as_numbers, check_is_table, passes
+from .tables import as_numbers, check_is_table, is_plain, passes
 
 _CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
 _BLOCK = 1 << 18  # ballot entries completed at a time; temporaries stay in cache
@@ -99,6 +99,8 @@ def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
     Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message names
     `estimator`.
     """
+    if passes(X, least_voters):
+        return X
     with ballots_unquoted():
         array = as_array(X)
         if passes(array, least_voters):
@@ -135,7 +137,10 @@ def is_dask(X):
 
 def check_ballot(x):
     """Return one voter's ballot as a numeric array of shape (n_items,); raise ValueError if it is invalid."""
-    ballot = x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
+    if type(x) is list and {int}.issuperset(map(type, x)):
+        numbers = np.asarray(x)
+        x = numbers if numbers.dtype == np.int64 else x  # larger numbers are ranked exactly below
+    ballot = x if is_plain(x) and x.ndim == 1 and len(x) >= 2 else check_ballots([x])[0]
     refuse_many(len(ballot))
     return ballot
 

@@ -51,14 +51,15 @@ def passes(X, least_voters=1):
 
     These are scikit-learn's checks for an array of numbers. Calling scikit-learn takes longer than a small fit.
     """
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype.kind in "biuf"
-        and X.shape[0] >= least_voters
-        and X.shape[1] >= 2
-        and not (X.dtype.kind == "f" and np.isinf(X).any())
-    )
+    return is_plain(X) and X.ndim == 2 and X.shape[0] >= least_voters and X.shape[1] >= 2
+
+
+def is_plain(X):
+    """Return whether X is a plain array of real numbers, none of them infinite."""
+    if type(X) is not np.ndarray:
+        return False
+    kind = X.dtype.kind
+    return kind in "biu" or (kind == "f" and not np.isinf(X).any())
 
 
 def _kind(X):

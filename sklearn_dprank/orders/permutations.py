@@ -9,6 +9,7 @@ two rankings order oppositely: directly for few items, by sorting for many. `dis
 preferences that a ranking contradicts.
 """
 
+from itertools import combinations
 from math import factorial
 
 import numpy as np
@@ -124,6 +125,7 @@ def without_item(histogram, item):
 
 
 FEW = 200  # up to so many items, comparing every pair is faster than sorting
+_FEWER = 12  # up to so many items, a loop in Python is faster than NumPy
 _BLOCK = 64  # values in a block whose pairs are compared directly
 
 
@@ -149,9 +151,23 @@ def opposite_pairs(first, second):
     >>> opposite_pairs(np.array([0, 1, 2, 2]), np.array([2, 1, 0, 1]))
     4
     """
+    if len(first) <= _FEWER:
+        return _opposite_pairs_of_fewer(first.tolist(), second.tolist())
     if len(first) <= FEW:
         return int(np.count_nonzero((first[:, None] < first) & (second[:, None] > second)))
     return _inversions(second[np.lexsort((second, first))])
+
+
+def _opposite_pairs_of_fewer(first, second):
+    """Do the same as `opposite_pairs` for two lists, pair by pair."""
+    opposite = 0
+    for (a, c), (b, d) in combinations(zip(first, second, strict=True), 2):
+        if a < b:
+            if c > d:
+                opposite += 1
+        elif a > b and c < d:
+            opposite += 1
+    return opposite
 
 
 def _inversions(values):

@@ -226,7 +226,7 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
     words = bits.words(len(rows)) >> np.uint64(16) | leads[rows].astype(np.uint64) << np.uint64(48)
     above = steps.searchsorted(words, side="right")
     out[rows] = len(steps) // 2 - above
-    for at in (above != steps.searchsorted(words)).nonzero()[0]:
+    for at in (steps[above - 1] == words).nonzero()[0]:  # if `above` is 0, the last step is larger too
         out[rows[at]] = _settled(rate, int(words[at]), bits)
     return out
 

@@ -25,7 +25,7 @@ def all_pairs(a, b):
     return np.count_nonzero((a[:, None] < a) & (b[:, None] > b))
 
 
-@pytest.mark.parametrize(("m", "at_least"), [(10, 0.4), (45, 3)])
+@pytest.mark.parametrize(("m", "at_least"), [(5, 0.2), (10, 0.4), (45, 3)])
 def test_few_items_against_a_loop(benchmark, m, at_least):
     a, b = two_orders(m)
     twin = repeated(partial(loop, a.tolist(), b.tolist()))

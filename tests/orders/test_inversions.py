@@ -21,6 +21,21 @@ def test_reversed_and_equal_orders(m):
     assert opposite_pairs(order, order) == opposite_pairs(order, order * 0) == 0
 
 
+@pytest.mark.parametrize("m", [2, 3, 5, 11, 12, 13, 14, 40])
+@pytest.mark.parametrize("kind", ["strict", "tied", "unranked"])
+def test_few_items_against_all_pairs(m, kind):
+    """In a loop and at once."""
+    rng = np.random.default_rng(m)
+    for _ in range(20):
+        first, second = rng.permuted(np.tile(np.arange(m), (2, 1)), axis=1)
+        if kind == "tied":
+            first, second = first // 2, second // 3
+        if kind == "unranked":
+            first, second = (np.where(rng.random(m) < 0.2, np.nan, ballot) for ballot in (first, second))
+        found = opposite_pairs(first, second)
+        assert type(found) is int and found == naive_opposite(first, second)
+
+
 @settings(max_examples=60)
 @given(
     st.integers(FEW + 1, 700),
