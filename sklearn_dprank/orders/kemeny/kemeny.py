@@ -48,7 +48,7 @@ class MinimumOrder:
         return self.value == self.bound
 
 
-def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18):
+def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=20):
     """Return an order of least total cost, or a good order and a bound on its distance from the optimum.
 
     The items are split into majority components. A component of up to `max_dp` items is solved by dynamic programming
@@ -73,7 +73,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     time_limit : float or None, default=None
         Limit on the wall-clock time, in seconds. It is checked like `work_limit`, but the result depends on the
         machine.
-    max_dp : int, default=18
+    max_dp : int, default=20
         Size of the largest component solved by dynamic programming, which takes 8 * 2**max_dp bytes.
 
     Returns

@@ -29,16 +29,18 @@ Programming 99.
 
 import heapq
 import math
+from functools import lru_cache
 
 import numpy as np
 
-from .components import majority_components
+from .components import masks_above
 from .local_search import insertion_search, memetic_search, total_cost
 from .relaxation import Relaxation, alternating_prices, packed_cycles, packing_steps, relaxation, violated_cycles
 from .work import Work
 
 _CUTS, _FEW_CUTS = 3000, 1000  # rows added per round; if some slack is allowed
-_TABLE = 12  # up to so many items, a table of subsets is faster than a linear program
+_TABLE = 12  # up to so many items, a table of subsets is faster than any linear program
+_TRIES, _TRY_STEPS = 10, 3000  # places tried for each item, in search of the first of tied optima; steps for each
 _ROUNDS = 3  # linear programs before a table of subsets
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds with too little progress before branching
 _PROGRESS = 0.05  # fraction of the gap that a round should close
@@ -87,19 +89,21 @@ def dual_bound(program, multipliers, low, high):
 class _Cutting:
     """Linear program of one Kemeny problem, to which directed 3-cycles are added, and the best order found."""
 
-    def __init__(self, cost, order, cuts=_CUTS):
-        m = len(cost)
+    def __init__(self, cost, cuts=_CUTS):
         self._cost, self._cuts = cost, cuts
-        self._i, self._j = np.triu_indices(m, 1)
-        self._pair = np.zeros((m, m), dtype=np.int64)
-        self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
+        self._i, self._j, self._pair = _pairs(len(cost))
         self._w = (cost - cost.T)[self._i, self._j]
-        self._constant = int(np.tril(cost, -1).sum())
         self._program = relaxation(self._w)
-        self.order, self._best = order, total_cost(cost, order) - self._constant
+        self.order, self._best = np.arange(len(cost)), int(self._w.sum())
+
+    def _value(self, order):
+        """Return the total of an order (without the constant)."""
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        return int(self._w[places[self._i] < places[self._j]].sum())
 
     def _offer(self, order):
-        value = total_cost(self._cost, order) - self._constant
+        value = self._value(order)
         if value < self._best:
             self.order, self._best = order, value
 
@@ -107,6 +111,22 @@ class _Cutting:
         """Add the directed 3-cycles of majorities."""
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         self._add(self._heaviest(violated_cycles(majority, 10 * self._cuts, work)))
+
+    def _first_optimum(self, reduced, prices, room, work):
+        """Return the first order in lexicographic order that costs no more than the best one, or None at a limit.
+
+        An order exceeds the proved bound by the reduced costs of the pairs that it places the expensive way, and by the
+        prices of the directed 3-cycles that it does not follow: i, j, k; j, k, i; or k, i, j. Each is at most `room`.
+        """
+        must = np.zeros(self._pair.shape, dtype=bool)
+        must[self._i, self._j], must[self._j, self._i] = reduced < -room, reduced > room
+        dear = prices > room + 1  # prices were rounded
+        columns, forward = self._program.columns[dear], self._program.signs[dear] > 0
+        cycles = np.where(forward, self._i[columns], self._j[columns])
+        for order in _orders_within(must, cycles.tolist(), work):
+            if self._value(np.array(order)) <= self._best:
+                return np.array(order)
+        return None
 
     def _fix(self, order, reduced, room, work):
         """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
@@ -142,6 +162,17 @@ class _Cutting:
         return self._pair[cycles, following], np.where(cycles < following, 1, -1)
 
 
+@lru_cache(maxsize=32)
+def _pairs(m):
+    """Return the items i < j of each pair, and the index of the pair of each two items, shape (m, m)."""
+    i, j = np.triu_indices(m, 1)
+    pair = np.zeros((m, m), dtype=np.int64)
+    pair[i, j] = pair[j, i] = np.arange(len(i))
+    for array in (i, j, pair):
+        array.setflags(write=False)  # shared by all searches
+    return i, j, pair
+
+
 def optimal_blocks(cost, work):
     """Split items into blocks that follow each other in every optimum.
 
@@ -166,10 +197,10 @@ def optimal_blocks(cost, work):
     >>> optimal_blocks(np.triu(np.ones((4, 4), dtype=int)), Work())
     [array([0, 1, 2, 3])]
     """
-    agreed = np.zeros(cost.shape, dtype=bool)  # a partial order that every optimum agrees with
-    search = _Cutting(cost, _net_wins(cost)) if len(cost) > _TABLE else None
-    if search is None or not search._program.warm:
+    search = _Cutting(cost) if len(cost) > _TABLE else None
+    if search is None or len(cost) <= search._program.table:
         return [np.arange(len(cost))]
+    agreed = np.zeros(cost.shape, dtype=bool)  # a partial order that every optimum agrees with
     low, high = search._limits(agreed)
     search._cut_majorities(work)
     for _ in range(_ROUNDS):
@@ -180,12 +211,60 @@ def optimal_blocks(cost, work):
         before = search._matrix(solved.x)
         search._offer(np.argsort(-before.sum(axis=1), kind="stable"))
         room = (search._best << shift) - proved
+        if room < 1 << shift:  # the best order is an optimum
+            first = search._first_optimum(reduced, solved.multipliers * 2.0**shift, room, work)
+            if first is not None:
+                return np.split(first, len(first))
         agreed = search._fix(agreed, reduced, room, work)
         cycles = violated_cycles(before, _CUTS, work) if room else ()
         if not len(cycles):
             break
         search._add(cycles)
-    return majority_components(~agreed.T)  # i may precede j unless j precedes i
+    return _blocks(agreed)
+
+
+def _orders_within(must, cycles, work):
+    """Yield the orders, in lexicographic order, that agree with a relation and follow directed 3-cycles.
+
+    An order follows i, j, k if it has the three items in this order, or as j, k, i, or as k, i, j: if the first of them
+    is placed, the other two come in their cyclic order. The generator ends early after many places.
+    """
+    then = [[] for _ in must]
+    for i, j, k in cycles:
+        then[i].append((j, k))
+        then[j].append((k, i))
+        then[k].append((i, j))
+    order, tries = [], _TRIES * len(must)
+    waiting = [(0, 2 ** len(must) - 1, masks_above(must))]  # (next item to try, items left, the items above each)
+    while waiting and tries:
+        item, left, above = waiting.pop()
+        del order[len(waiting) :]
+        while item < len(must) and (above[item] & left or not left >> item & 1):
+            item += 1
+        if item == len(must):
+            continue
+        tries -= 1
+        order.append(item)
+        waiting.append((item + 1, left, above))
+        left ^= 1 << item
+        if not left:
+            yield order
+            continue
+        above = above.copy()
+        for sooner, later in then[item]:
+            if left >> later & left >> sooner & 1:
+                above[later] |= 1 << sooner
+        waiting.append((0, left, above))
+    work.spend(_TRY_STEPS * (_TRIES * len(must) - tries))
+
+
+def _blocks(agreed):
+    """Return the smallest sets of items that a partial order puts one after the other."""
+    order = np.argsort(agreed.sum(axis=0), kind="stable")
+    free = ~agreed[order[:, None], order]
+    last = len(order) - free[:, ::-1].argmax(axis=1)  # one past the last place that an item may precede or hold
+    ends = np.flatnonzero(np.maximum.accumulate(last) == np.arange(1, len(order) + 1))
+    return [np.sort(block) for block in np.split(order, ends[:-1] + 1)]
 
 
 class LinearOrdering(_Cutting):
@@ -215,7 +294,8 @@ class LinearOrdering(_Cutting):
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, slack=0):
         m, work = len(cost), work or Work()
         self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
-        super().__init__(cost, np.arange(m), _FEW_CUTS if slack else _CUTS)
+        super().__init__(cost, _FEW_CUTS if slack else _CUTS)
+        self._constant = int(np.tril(cost, -1).sum())
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False

@@ -92,7 +92,7 @@ class Relaxation:
     """
 
     pace = COLD
-    warm = False  # whether solutions start from the last basis
+    table = 16  # up to so many items, a table of subsets is faster than a linear program
 
     def __init__(self, weights):
         self.weights = weights
@@ -154,7 +154,7 @@ class WarmRelaxation(Relaxation):
     """
 
     pace = WARM
-    warm = True
+    table = 12
 
     def __init__(self, weights):
         super().__init__(weights)

@@ -146,7 +146,7 @@ def two_blocks(seed):
 def tables_last(solver, monkeypatch):
     """Linear programs split components of more than two items before a table of subsets, with either solver."""
     monkeypatch.setattr(linear_ordering, "_TABLE", 2)
-    monkeypatch.setattr(solver, "warm", True)
+    monkeypatch.setattr(solver, "table", 2)
 
 
 def test_every_optimum_agrees_with_the_blocks(tables_last):
