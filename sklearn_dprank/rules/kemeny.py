@@ -33,7 +33,7 @@ class KemenyRule(Rule):
     work_limit : int or None, default=10000
         Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
         number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
-        more than 18 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
+        more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
         and `optimal_gap`, which is published, bounds its excess. None means unlimited.
     time_limit : float or None, default=None
         Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.

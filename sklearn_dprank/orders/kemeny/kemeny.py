@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.checks import check_number, check_square
-from ..subset_dp import best_order
+from ..subset_dp import FEW, best_order
 from .components import majority_components
-from .linear_ordering import LinearOrdering, optimal_blocks
+from .linear_ordering import LinearOrdering, first_by_programs
 from .local_search import total_cost
 from .work import WORK_LIMIT, Work
 
@@ -51,9 +51,8 @@ class MinimumOrder:
 def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=20):
     """Return an order of least total cost, or a good order and a bound on its distance from the optimum.
 
-    The items are split into majority components. A component of up to `max_dp` items is solved by dynamic programming
-    over subsets, a larger one by local search and branch and cut. With highspy, linear programs first split components
-    of more than 12 items further.
+    The items are split into majority components. A component of up to `max_dp` items is solved by linear programs or by
+    dynamic programming over subsets, a larger one by local search and branch and cut.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
         Limit on the wall-clock time, in seconds. It is checked like `work_limit`, but the result depends on the
         machine.
     max_dp : int, default=20
-        Size of the largest component solved by dynamic programming, which takes 8 * 2**max_dp bytes.
+        Size of the largest component solved without branching. Dynamic programming takes up to 8 * 2**max_dp bytes.
 
     Returns
     -------
@@ -92,8 +91,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     Totals and bounds of integers are exact. Floats are first rounded to multiples of a power of two, chosen so that the
     absolute values sum to between 2**50 and 2**51 multiples. `value` and `bound` refer to the rounded costs.
 
-    If there are several optima, dynamic programming returns the first in lexicographic order within the component.
-    Branch and cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then
+    If there are several optima, components of up to `max_dp` items have the first in lexicographic order. Branch and cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then
     returned. A proved order is therefore the same with and without highspy (the extra ``solver``), which makes proofs
     faster. An order that was not proved within the limit may differ. The choice between tied optima may also differ if
     the limit ended it.
@@ -145,16 +143,13 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
 
 
 def _first_optimum(cost, work):
-    """Return the first optimum in lexicographic order, by a table of subsets for each of its blocks."""
-    order = []
-    for block in optimal_blocks(cost, work):
-        if len(block) > 1:
-            work.spend(_SET * len(block) << len(block) - 1)
-            block = block[best_order(_within(cost, block))[0]]
-        order.append(block)
-    first = np.concatenate(order)
-    total = total_cost(cost, first)
-    return MinimumOrder(first, total, total)
+    """Return the first optimum in lexicographic order, by linear programs or by a table of subsets."""
+    order = first_by_programs(cost, work) if len(cost) > FEW else None
+    if order is None:
+        work.spend(_SET * len(cost) << len(cost) - 1)
+        order = best_order(cost)[0]
+    total = total_cost(cost, order)
+    return MinimumOrder(order, total, total)
 
 
 def warn_of_gap(found, tolerance=0.0, slack=0.0):
