@@ -16,6 +16,7 @@ from .linear_ordering import LinearOrdering, first_by_programs
 from .local_search import total_cost
 from .work import WORK_LIMIT, Work
 
+_EXACT = 16  # up to so many items, a table of subsets takes as long as a search that may stop early
 _SET = 20  # steps per subset and item in dynamic programming
 
 
@@ -64,7 +65,8 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
         Stop when the total is proved to be at most 1 + tolerance times the optimum, for costs that are not negative.
         The tolerance is relative to the total of `cost`, so pass ``C.T`` rather than margins.
     slack : float, default=0.0
-        Stop also when the total is proved to be at most `slack` above the optimum.
+        Stop also when the total is proved to be at most `slack` above the optimum. Components of more than 16 items
+        then use branch and cut.
     work_limit : float, default=10000
         Limit on the work, in units of about a millisecond. Work is counted from problem sizes and simplex iterations,
         so the result does not depend on the machine's speed. Only large components can be cut short. With 0, they keep
@@ -91,10 +93,11 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     Totals and bounds of integers are exact. Floats are first rounded to multiples of a power of two, chosen so that the
     absolute values sum to between 2**50 and 2**51 multiples. `value` and `bound` refer to the rounded costs.
 
-    If there are several optima, components of up to `max_dp` items have the first in lexicographic order. Branch and cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then
-    returned. A proved order is therefore the same with and without highspy (the extra ``solver``), which makes proofs
-    faster. An order that was not proved within the limit may differ. The choice between tied optima may also differ if
-    the limit ended it.
+    If there are several optima, components of up to `max_dp` items have the first in lexicographic order. Branch and
+    cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then returned.
+    A proved order is therefore the same with and without highspy (the extra ``solver``), which makes proofs faster. An
+    order that was not proved within the limit may differ. The choice between tied optima may also differ if the limit
+    ended it.
 
     Examples
     --------
@@ -109,7 +112,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     check_number(slack, "slack", least=0)
     cost, unit = _integers(cost)
     work = Work(work_limit, time_limit)
-    max_dp = max(max_dp, 2)  # branch and cut needs three items
+    max_dp = max(min(max_dp, _EXACT) if slack else max_dp, 2)  # branch and cut needs three items
     order = majority_order(cost.T - cost)
     if order is not None:
         value = _over_pairs(np.minimum(cost, cost.T)) * unit
