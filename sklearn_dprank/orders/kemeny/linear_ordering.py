@@ -40,7 +40,7 @@ from .local_search import insertion_search, memetic_search, total_cost
 from .relaxation import Relaxation, alternating_prices, packed_cycles, packing_steps, relaxation, violated_cycles
 from .work import Work
 
-_CUTS, _FEW_CUTS = 3000, 1000  # rows added per round; if some slack is allowed
+_CUTS, _FEW_CUTS = 3000, 800  # rows added per round; if some slack is allowed
 _PLACES, _PLACE = 10, 3000  # places tried for each item, in search of the first of tied optima; steps for each
 _ROW = 200  # steps per row
 _ROUNDS = 3  # linear programs before a table of subsets
