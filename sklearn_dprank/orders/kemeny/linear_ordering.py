@@ -166,7 +166,7 @@ class _Cutting:
         return self._pair[cycles, following], np.where(cycles < following, 1, -1)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _pairs(m):
     """Return the items i < j of each pair, and the index of the pair of each two items, shape (m, m)."""
     i, j = np.triu_indices(m, 1)

@@ -17,6 +17,7 @@ from sklearn_dprank.orders.kemeny.components import majority_components
 from sklearn_dprank.orders.kemeny.linear_ordering import (
     LinearOrdering,
     _closure,
+    _Cutting,
     _orders_within,
     dual_bound,
     first_by_programs,
@@ -172,6 +173,19 @@ def test_linear_programs_find_the_first_optimum(tables_last):
                 tied += len(optima) > 1
                 assert order.tolist() == optima[0].tolist()
     assert found > 20 and tied > 5
+
+
+def test_an_inexact_bound_leaves_the_choice_to_the_totals():
+    """If no reduced cost exceeds the room, orders of three items are tried until one costs no more than the best."""
+    rng = np.random.default_rng(21)
+    for _ in range(30):
+        cost = rng.integers(0, 4, (3, 3))
+        first = first_optimum(cost, range(3))
+        search = _Cutting(cost)
+        search._offer(np.array(first))
+        found = search._first_optimum(search._w, np.empty(0, dtype=np.int64), 10, Work())
+        assert found.tolist() == first
+        assert search._value(found) == total_cost(cost, first) - np.tril(cost, -1).sum()
 
 
 def test_orders_that_follow_cycles():
