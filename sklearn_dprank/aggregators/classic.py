@@ -143,7 +143,7 @@ class Kemeny(RankAggregator):
     work_limit : int or None, default=10000
         Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
         number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
-        more than 18 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
+        more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
         and ``optimal_gap_`` bounds its excess. None means unlimited.
     time_limit : float or None, default=None
         Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.
@@ -168,9 +168,10 @@ class Kemeny(RankAggregator):
     -----
     Hay et al. name two exact methods: an A* search that fills the positions from the top, and a linear program. Here,
     items are first split into majority components. The lower bound of A* adds up the smaller of the two counts of each
-    remaining pair. Where it is exact, no search remains. Components of up to 18 items use dynamic programming over
-    subsets, in a time that the ballots cannot increase. Larger components use the linear program. It contains only
-    constraints that were violated, its bounds are proved in integers, and it branches if the solution is not an order.
+    remaining pair. Where it is exact, no search remains. Other components of more than 12 items use the linear program.
+    It contains only constraints that were violated, and its bounds are proved in integers. If its solution is not an
+    order, components of up to 20 items use dynamic programming over subsets, in a time that the ballots cannot
+    increase. Larger components use branch and cut.
 
     References
     ----------

@@ -17,7 +17,6 @@ from ..orders.subset_dp import FEW, best_of_few_many
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 
-_NOISE = 0.5  # gap at which the search stops, in standard deviations of the noise in the overruled margins
 _SIDE_BY_SIDE = 30  # sessions that are decided together
 
 
@@ -29,11 +28,11 @@ class KemenyRule(Rule):
     tolerance : float or None, default=None
         Relative tolerance. The search stops at an order that is certified to cost at most (1 + tolerance) times the
         optimum. 0 is exact. None is exact too, unless the margins have noise of a known standard deviation. The search
-        then stops once the certified gap is far below what the noise changes; see the notes.
+        then stops once the certified gap is at most the noise in the overruled margins; see the notes.
     work_limit : int or None, default=10000
         Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
         number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
-        more than 18 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
+        more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
         and `optimal_gap`, which is published, bounds its excess. None means unlimited.
     time_limit : float or None, default=None
         Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.
@@ -46,9 +45,9 @@ class KemenyRule(Rule):
 
     Let s be the standard deviation of the noise in each margin, and let k margins be overruled by the order of net
     wins. The noise in the sum of k margins has the standard deviation s * sqrt(k). If `tolerance` is None, the search
-    stops once the certified gap is at most half of that. Below it, a smaller cost of the noisy margins is hardly a
-    smaller error. In 24 paired fits of simulated and of real votes with 40 and 45 items, at three epsilons each, the
-    mean errors differed by at most 1.4 standard errors from those of exact searches, which took much longer.
+    stops once the certified gap is at most that. Below it, a smaller cost of the noisy margins is hardly a smaller
+    error. In 24 paired fits of five sets of simulated and of real votes with 30 to 45 items, at three epsilons each, no
+    mean error was more than 1.1 standard errors above that of a search that stops at half of that gap.
 
     References
     ----------
@@ -137,10 +136,10 @@ class KemenyRule(Rule):
         return Consensus(labels[found.order], {"optimal_gap": float(gap)})
 
     def _slack(self, session, margins):
-        """Return the gap that is small compared with the noise in the margins; 0 if the noise is 0 or unknown."""
+        """Return the standard deviation of the noise in the overruled margins; 0 if the noise is 0 or unknown."""
         order = np.argsort(-margins.sum(axis=1), kind="stable")
         overruled = np.count_nonzero(np.triu(margins[order[:, None], order] < 0))
-        return _NOISE * (session.deviation(AllMargins()) or 0.0) * math.sqrt(overruled)
+        return (session.deviation(AllMargins()) or 0.0) * math.sqrt(overruled)
 
 
 def _has_ties(margins):

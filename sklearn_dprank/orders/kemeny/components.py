@@ -44,8 +44,7 @@ def majority_components(margins):
     [[3], [0, 1, 2]]
     """
     beats = np.asarray(margins) > 0
-    # a set of items is a bit mask, stored in a Python int of any length
-    beaten_by = [int.from_bytes(row.tobytes(), "little") for row in np.packbits(beats.T, axis=1, bitorder="little")]
+    beaten_by = masks_above(beats)
     labels = _closure(beaten_by) if len(beats) <= _FEW else connected_components(beats, connection="strong")[1].tolist()
     parts: dict[int, list[int]] = {}  # in the order of their smallest items
     for item, label in enumerate(labels):
@@ -65,6 +64,11 @@ def majority_components(margins):
         ordered.append(np.array(part, dtype=np.int64))
         done |= inside
     return ordered
+
+
+def masks_above(before):
+    """Return, for each item j, the items i with ``before[i, j]`` as a bit mask, a Python int of any length."""
+    return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(before.T, axis=1, bitorder="little")]
 
 
 def _closure(beaten_by):

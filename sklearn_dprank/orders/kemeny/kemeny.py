@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.checks import check_number, check_square
-from ..subset_dp import best_order
+from ..subset_dp import FEW, best_order
 from .components import majority_components
-from .linear_ordering import LinearOrdering, optimal_blocks
-from .local_search import total_cost
+from .linear_ordering import LinearOrdering, first_by_programs
 from .work import WORK_LIMIT, Work
 
+_EXACT = 16  # up to so many items, a table of subsets takes as long as a search that may stop early
 _SET = 20  # steps per subset and item in dynamic programming
 
 
@@ -48,12 +48,11 @@ class MinimumOrder:
         return self.value == self.bound
 
 
-def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18):
+def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=20):
     """Return an order of least total cost, or a good order and a bound on its distance from the optimum.
 
-    The items are split into majority components. A component of up to `max_dp` items is solved by dynamic programming
-    over subsets, a larger one by local search and branch and cut. With highspy, linear programs first split components
-    of more than 12 items further.
+    The items are split into majority components. A component of up to `max_dp` items is solved by linear programs or by
+    dynamic programming over subsets, a larger one by local search and branch and cut.
 
     Parameters
     ----------
@@ -65,7 +64,8 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
         Stop when the total is proved to be at most 1 + tolerance times the optimum, for costs that are not negative.
         The tolerance is relative to the total of `cost`, so pass ``C.T`` rather than margins.
     slack : float, default=0.0
-        Stop also when the total is proved to be at most `slack` above the optimum.
+        Stop also when the total is proved to be at most `slack` above the optimum. Components of more than 16 items
+        then use branch and cut.
     work_limit : float, default=10000
         Limit on the work, in units of about a millisecond. Work is counted from problem sizes and simplex iterations,
         so the result does not depend on the machine's speed. Only large components can be cut short. With 0, they keep
@@ -73,8 +73,8 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     time_limit : float or None, default=None
         Limit on the wall-clock time, in seconds. It is checked like `work_limit`, but the result depends on the
         machine.
-    max_dp : int, default=18
-        Size of the largest component solved by dynamic programming, which takes 8 * 2**max_dp bytes.
+    max_dp : int, default=20
+        Size of the largest component solved without branching. Dynamic programming takes up to 8 * 2**max_dp bytes.
 
     Returns
     -------
@@ -92,11 +92,11 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     Totals and bounds of integers are exact. Floats are first rounded to multiples of a power of two, chosen so that the
     absolute values sum to between 2**50 and 2**51 multiples. `value` and `bound` refer to the rounded costs.
 
-    If there are several optima, dynamic programming returns the first in lexicographic order within the component.
-    Branch and cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then
-    returned. A proved order is therefore the same with and without highspy (the extra ``solver``), which makes proofs
-    faster. An order that was not proved within the limit may differ. The choice between tied optima may also differ if
-    the limit ended it.
+    If there are several optima, components of up to `max_dp` items have the first in lexicographic order. Branch and
+    cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then returned.
+    A proved order is therefore the same with and without highspy (the extra ``solver``), which makes proofs faster. An
+    order that was not proved within the limit may differ. The choice between tied optima may also differ if the limit
+    ended it.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     check_number(slack, "slack", least=0)
     cost, unit = _integers(cost)
     work = Work(work_limit, time_limit)
-    max_dp = max(max_dp, 2)  # branch and cut needs three items
+    max_dp = max(min(max_dp, _EXACT) if slack else max_dp, 2)  # branch and cut needs three items
     order = majority_order(cost.T - cost)
     if order is not None:
         value = _over_pairs(np.minimum(cost, cost.T)) * unit
@@ -145,16 +145,14 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
 
 
 def _first_optimum(cost, work):
-    """Return the first optimum in lexicographic order, by a table of subsets for each of its blocks."""
-    order = []
-    for block in optimal_blocks(cost, work):
-        if len(block) > 1:
-            work.spend(_SET * len(block) << len(block) - 1)
-            block = block[best_order(_within(cost, block))[0]]
-        order.append(block)
-    first = np.concatenate(order)
-    total = total_cost(cost, first)
-    return MinimumOrder(first, total, total)
+    """Return the first optimum in lexicographic order, by linear programs or by a table of subsets."""
+    order = first_by_programs(cost, work) if len(cost) > FEW else None
+    if order is None:
+        work.spend(_SET * len(cost) << len(cost) - 1)
+        order = best_order(cost)[0]
+    places = np.argsort(order)
+    total = int(cost[places[:, None] < places].sum())
+    return MinimumOrder(order, total, total)
 
 
 def warn_of_gap(found, tolerance=0.0, slack=0.0):

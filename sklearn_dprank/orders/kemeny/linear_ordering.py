@@ -16,8 +16,9 @@ extension. No linear program is therefore infeasible, and infeasibility needs no
 solver. The search therefore ends with a deterministic memetic search from the order of net wins, which stops at an
 optimum. If it finds none, `first_optimum` returns the first optimum in lexicographic order.
 
-`optimal_blocks` serves few items. The prices of linear programs fix the pairs that all optima order alike. The items
-then split into blocks, and tables of subsets solve these.
+`first_by_programs` serves few items. If the bound of a linear program is the total of an order, complementary slackness
+describes all optima: the pairs with a reduced cost have their cheaper order, and the rows with a price hold with
+equality. The first of these optima in lexicographic order is found item by item.
 
 References
 ----------
@@ -29,16 +30,19 @@ Programming 99.
 
 import heapq
 import math
+from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 
-from .components import majority_components
+from .components import masks_above
 from .local_search import insertion_search, memetic_search, total_cost
 from .relaxation import Relaxation, alternating_prices, packed_cycles, packing_steps, relaxation, violated_cycles
 from .work import Work
 
-_CUTS, _FEW_CUTS = 3000, 1000  # rows added per round; if some slack is allowed
-_TABLE = 12  # up to so many items, a table of subsets is faster than a linear program
+_CUTS, _FEW_CUTS = 3000, 800  # rows added per round; if some slack is allowed
+_PLACES, _PLACE = 10, 3000  # places tried for each item, in search of the first of tied optima; steps for each
+_ROW = 200  # steps per row
 _ROUNDS = 3  # linear programs before a table of subsets
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds with too little progress before branching
 _PROGRESS = 0.05  # fraction of the gap that a round should close
@@ -71,6 +75,8 @@ def dual_bound(program, multipliers, low, high):
         In units of 2**-shift.
     reduced : array of int64, shape (p,)
         w + A'y in the same units.
+    prices : array of int64, shape (q,)
+        y in the same units.
     shift : int
     """
     # the total bounds every partial sum below, and must stay under 2**62 after scaling
@@ -81,25 +87,27 @@ def dual_bound(program, multipliers, low, high):
     y = np.rint(multipliers * 2.0**shift).astype(np.int64)
     reduced = program.weights * (1 << shift)
     np.add.at(reduced, program.columns, program.signs * y[:, None])
-    return int(np.minimum(reduced * low, reduced * high).sum()) - int(program.right @ y), reduced, shift
+    return int(np.minimum(reduced * low, reduced * high).sum()) - int(program.right @ y), reduced, y, shift
 
 
 class _Cutting:
     """Linear program of one Kemeny problem, to which directed 3-cycles are added, and the best order found."""
 
-    def __init__(self, cost, order, cuts=_CUTS):
-        m = len(cost)
+    def __init__(self, cost, cuts=_CUTS):
         self._cost, self._cuts = cost, cuts
-        self._i, self._j = np.triu_indices(m, 1)
-        self._pair = np.zeros((m, m), dtype=np.int64)
-        self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
+        self._i, self._j, self._pair = _pairs(len(cost))
         self._w = (cost - cost.T)[self._i, self._j]
-        self._constant = int(np.tril(cost, -1).sum())
         self._program = relaxation(self._w)
-        self.order, self._best = order, total_cost(cost, order) - self._constant
+        self.order, self._best = np.arange(len(cost)), int(self._w.sum())
+
+    def _value(self, order):
+        """Return the total of an order (without the constant)."""
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        return int(self._w[places[self._i] < places[self._j]].sum())
 
     def _offer(self, order):
-        value = total_cost(self._cost, order) - self._constant
+        value = self._value(order)
         if value < self._best:
             self.order, self._best = order, value
 
@@ -107,6 +115,22 @@ class _Cutting:
         """Add the directed 3-cycles of majorities."""
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         self._add(self._heaviest(violated_cycles(majority, 10 * self._cuts, work)))
+
+    def _first_optimum(self, reduced, prices, room, work):
+        """Return the first order in lexicographic order that costs no more than the best one, or None at a limit.
+
+        An order exceeds the proved bound by the reduced costs of the pairs that it places the expensive way, and by the
+        prices of the directed 3-cycles that it does not follow: i, j, k; j, k, i; or k, i, j. Each is at most `room`.
+        """
+        must = np.zeros(self._pair.shape, dtype=bool)
+        must[self._i, self._j], must[self._j, self._i] = reduced < -room, reduced > room
+        dear = prices > room
+        columns, forward = self._program.columns[dear], self._program.signs[dear] > 0
+        cycles = np.where(forward, self._i[columns], self._j[columns])
+        for order in _orders_within(must, cycles.tolist(), work):
+            if self._value(np.array(order)) <= self._best:
+                return np.array(order)
+        return None
 
     def _fix(self, order, reduced, room, work):
         """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
@@ -129,7 +153,7 @@ class _Cutting:
         return before
 
     def _heaviest(self, cycles):
-        """Return up to `_cuts` directed 3-cycles, those that cost most to break first."""
+        """Return up to `_cuts` directed 3-cycles, those that cost most to break."""
         size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
         return cycles[np.argsort(-size.min(axis=1), kind="stable")[: self._cuts]]
 
@@ -142,8 +166,19 @@ class _Cutting:
         return self._pair[cycles, following], np.where(cycles < following, 1, -1)
 
 
-def optimal_blocks(cost, work):
-    """Split items into blocks that follow each other in every optimum.
+@lru_cache(maxsize=8)
+def _pairs(m):
+    """Return the items i < j of each pair, and the index of the pair of each two items, shape (m, m)."""
+    i, j = np.triu_indices(m, 1)
+    pair = np.zeros((m, m), dtype=np.int64)
+    pair[i, j] = pair[j, i] = np.arange(len(i))
+    for array in (i, j, pair):
+        array.setflags(write=False)  # shared by all searches
+    return i, j, pair
+
+
+def first_by_programs(cost, work):
+    """Return the first optimum in lexicographic order, or None if a few linear programs do not prove it.
 
     Parameters
     ----------
@@ -154,38 +189,96 @@ def optimal_blocks(cost, work):
 
     Returns
     -------
-    list of array of int
-        Blocks, best first, each in increasing order of items. One block if a table of its subsets is faster than a
-        linear program, or if no work is left.
+    array of int, shape (m,), or None
+        Items, best first. None if a table of subsets is faster than a linear program, if its solution is not an order,
+        or at a limit.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.kemeny.linear_ordering import optimal_blocks
+    >>> from sklearn_dprank.orders.kemeny.linear_ordering import first_by_programs
     >>> from sklearn_dprank.orders.kemeny.work import Work
-    >>> optimal_blocks(np.triu(np.ones((4, 4), dtype=int)), Work())
-    [array([0, 1, 2, 3])]
+    >>> cost = np.triu(np.ones((20, 20), dtype=int))  # each item is better than all before it ...
+    >>> cost[0, 19], cost[19, 0] = 0, 30  # ... except for 0 and 19
+    >>> first_by_programs(cost, Work())  # 20 orders cost 18
+    array([ 0, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10,  9,  8,  7,  6,  5,  4,
+            3,  2,  1])
     """
-    agreed = np.zeros(cost.shape, dtype=bool)  # a partial order that every optimum agrees with
-    search = _Cutting(cost, _net_wins(cost)) if len(cost) > _TABLE else None
-    if search is None or not search._program.warm:
-        return [np.arange(len(cost))]
-    low, high = search._limits(agreed)
-    search._cut_majorities(work)
+    search = _Cutting(cost)
+    if len(cost) <= search._program.table:
+        return None
+    low, high = np.zeros_like(search._w), np.ones_like(search._w)
+    x = np.where(search._w < 0, 1.0, np.where(search._w > 0, 0.0, 0.5))  # the majorities
     for _ in range(_ROUNDS):
+        columns, signs = _violated(x, _threes(len(cost)))
+        work.spend(_ROW * len(columns))
+        if not len(columns):
+            return None
+        search._program.add(columns, signs)
         solved = search._program.solve(low, high, work)
         if solved is None:
-            break
-        proved, reduced, shift = dual_bound(search._program, solved.multipliers, low, high)
-        before = search._matrix(solved.x)
-        search._offer(np.argsort(-before.sum(axis=1), kind="stable"))
+            return None
+        proved, reduced, prices, shift = dual_bound(search._program, solved.multipliers, low, high)
+        x = solved.x
+        search._offer(np.argsort(-search._matrix(x).sum(axis=1), kind="stable"))
         room = (search._best << shift) - proved
-        agreed = search._fix(agreed, reduced, room, work)
-        cycles = violated_cycles(before, _CUTS, work) if room else ()
-        if not len(cycles):
-            break
-        search._add(cycles)
-    return majority_components(~agreed.T)  # i may precede j unless j precedes i
+        if room < 1 << shift:  # totals are integers, so the best order is an optimum
+            return search._first_optimum(reduced, prices, room, work)
+    return None
+
+
+@lru_cache(maxsize=32)
+def _threes(m):
+    """Return the pairs ij, jk and ik of all i < j < k, shape (count, 3)."""
+    i, j, k = np.array(list(combinations(range(m), 3))).T
+    pair = _pairs(m)[2]
+    threes = np.stack([pair[i, j], pair[j, k], pair[i, k]], axis=1)
+    threes.setflags(write=False)  # shared by all searches
+    return threes
+
+
+def _violated(x, threes):
+    """Return the pairs and signs of all rows that x violates: x_ij + x_jk - x_ik must be between 0 and 1."""
+    turns = x[threes[:, 0]] + x[threes[:, 1]] - x[threes[:, 2]]
+    above, below = np.flatnonzero(turns > 1 + _SLACK), np.flatnonzero(turns < -_SLACK)
+    signs = np.repeat([[1, 1, -1], [1, -1, -1]], [len(above), len(below)], axis=0)
+    return np.concatenate([threes[above], threes[below, ::-1]]), signs
+
+
+def _orders_within(must, cycles, work):
+    """Yield the orders, in lexicographic order, that agree with a relation and follow directed 3-cycles.
+
+    An order follows i, j, k if it has the three items in this order, or as j, k, i, or as k, i, j: if the first of them
+    is placed, the other two come in their cyclic order. The generator ends early after many places.
+    """
+    then: list[list[tuple[int, int]]] = [[] for _ in must]
+    for i, j, k in cycles:
+        then[i].append((j, k))
+        then[j].append((k, i))
+        then[k].append((i, j))
+    order: list[int] = []
+    tries = _PLACES * len(must)
+    waiting = [(0, 2 ** len(must) - 1, masks_above(must))]  # (next item to try, items left, the items above each)
+    while waiting and tries:
+        item, left, above = waiting.pop()
+        del order[len(waiting) :]
+        while item < len(must) and (above[item] & left or not left >> item & 1):
+            item += 1
+        if item == len(must):
+            continue
+        tries -= 1
+        work.spend(_PLACE)
+        order.append(item)
+        waiting.append((item + 1, left, above))
+        left ^= 1 << item
+        if not left:
+            yield order
+            continue
+        above = above.copy()
+        for sooner, later in then[item]:
+            if left >> later & left >> sooner & 1:
+                above[later] |= 1 << sooner
+        waiting.append((0, left, above))
 
 
 class LinearOrdering(_Cutting):
@@ -215,7 +308,8 @@ class LinearOrdering(_Cutting):
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, slack=0):
         m, work = len(cost), work or Work()
         self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
-        super().__init__(cost, np.arange(m), _FEW_CUTS if slack else _CUTS)
+        super().__init__(cost, _FEW_CUTS if slack else _CUTS)
+        self._constant = int(np.tril(cost, -1).sum())
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False
@@ -298,7 +392,7 @@ class LinearOrdering(_Cutting):
         priced = Relaxation(self._w)
         priced.add(*self._rows(cycles))
         low, high = self._limits(order)
-        proved, reduced, shift = dual_bound(priced, prices, low, high)
+        proved, reduced, _, shift = dual_bound(priced, prices, low, high)
         self._program.keep(np.zeros(len(self._program.right), dtype=bool))
         self._add(cycles[prices > least])
         order = self._fix(order, reduced, (self._goal << shift) - proved, work)
@@ -332,7 +426,7 @@ class LinearOrdering(_Cutting):
                 self._failed = True
                 break
             x = solved.x
-            proved, reduced, shift = dual_bound(self._program, solved.multipliers, low, high)
+            proved, reduced, _, shift = dual_bound(self._program, solved.multipliers, low, high)
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)

@@ -39,6 +39,7 @@ from scipy.sparse import csr_array
 from .work import COLD, WARM
 
 _SLACK = 1e-7
+_AT_ONE_TIME = 10  # largest number of iterations in one run of highspy, for each row and column
 
 
 class Solved(NamedTuple):
@@ -92,7 +93,7 @@ class Relaxation:
     """
 
     pace = COLD
-    warm = False  # whether solutions start from the last basis
+    table = 16  # up to so many items, a table of subsets is faster than a linear program
 
     def __init__(self, weights):
         self.weights = weights
@@ -154,14 +155,13 @@ class WarmRelaxation(Relaxation):
     """
 
     pace = WARM
-    warm = True
+    table = 12
 
     def __init__(self, weights):
         super().__init__(weights)
         highs = _highspy()
         self._optimal, self._interrupted = highs.HighsModelStatus.kOptimal, highs.HighsModelStatus.kIterationLimit
         self._free = -highs.kHighsInf
-        self._basic = highs.HighsBasisStatus.kBasic
         self._model, self._nonbasic = highs.Highs(), np.empty(0, dtype=bool)  # the rows that the last basis holds tight
         for option, value in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
             self._model.setOptionValue(option, value)
@@ -196,20 +196,24 @@ class WarmRelaxation(Relaxation):
         found = self._model.getSolution()
         prices = self._prices(np.array(found.row_dual))
         tight = self._nonbasic | (prices > 0)
-        return Solved(
-            np.clip(np.array(found.col_value), 0, 1), prices, self._model.getInfo().objective_function_value, tight
-        )
+        x = np.minimum(np.maximum(found.col_value, 0), 1)
+        return Solved(x, prices, self._info.objective_function_value, tight)
 
     def _run(self, work):
         """Run the iterations that the remaining work allows; return whether the program is solved."""
         model, columns, size = self._model, len(self.weights), len(self.right) + len(self.weights)
         held = np.count_nonzero(self._nonbasic)
-        most = self.pace.iterations(size, columns, work.left, held / columns) if work.left < math.inf else 2**31 - 1
+        most = int(_AT_ONE_TIME * size)  # a solution rarely takes so many; if it does, the caller goes on
+        if self.pace.steps(size, most, (held + most) / columns) > work.left:
+            most = self.pace.iterations(size, columns, work.left, held / columns)
         model.setOptionValue("simplex_iteration_limit", most)
         model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
         model.run()
-        done = model.getInfo().simplex_iteration_count
-        self._nonbasic = np.array([status != self._basic for status in model.getBasis().row_status], dtype=bool)
+        self._info = model.getInfo()
+        done = self._info.simplex_iteration_count
+        basic = model.getBasicVariables()[1]  # -1 - row for a row
+        self._nonbasic = np.ones(len(self.right), dtype=bool)
+        self._nonbasic[-1 - basic[basic < 0]] = False
         now = np.count_nonzero(self._nonbasic)
         mean = now - (now - held) ** 2 / max(2 * done, 1)  # the first iterations add or remove one column each
         work.spend(self.pace.steps(size, done, mean / columns))

@@ -24,7 +24,7 @@ def proved(excess, cycles, prices):
     program, following = Relaxation(excess[i, j]), np.roll(cycles, -1, axis=1)
     program.add(pair[cycles, following], np.where(cycles < following, 1, -1))
     low = np.zeros(len(i), dtype=np.int64)
-    bound, _, shift = dual_bound(program, prices, low, low + 1)
+    bound, *_, shift = dual_bound(program, prices, low, low + 1)
     return (bound >> shift) - int(np.minimum(excess[i, j], 0).sum())
 
 

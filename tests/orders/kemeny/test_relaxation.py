@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from sklearn_dprank.orders.kemeny import relaxation as relaxation_module
 from sklearn_dprank.orders.kemeny.relaxation import Relaxation, WarmRelaxation, relaxation
-from sklearn_dprank.orders.kemeny.work import WARM, Pace, Work
+from sklearn_dprank.orders.kemeny.work import WARM, Work
 
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
@@ -70,30 +70,23 @@ def test_a_later_program_starts_from_the_last_basis():
     assert program._nonbasic.tolist() == []
 
 
-def test_a_program_that_work_interrupts_goes_on():
-    """The allowed iterations are estimated from below, so a solution takes several runs."""
+def test_a_program_that_work_interrupts_goes_on(monkeypatch):
+    """A run stops after a number of iterations, so a solution may take several runs."""
     pytest.importorskip("highspy", reason="needs the extra solver")
     rng = np.random.default_rng(1)
     columns, signs = np.array([rng.choice(300, 3, replace=False) for _ in range(600)]), rng.choice([-1, 1], (600, 3))
     values = []
-    for pace in (WARM, Few(*WARM)):
+    for most in (relaxation_module._AT_ONE_TIME, 0.01):
+        monkeypatch.setattr(relaxation_module, "_AT_ONE_TIME", most)
         program, runs = WarmRelaxation(np.arange(300) - 150), []
         program.add(columns, signs)
-        program.pace = pace
         run = program._run
         program._run = lambda work, run=run, runs=runs: runs.append(1) or run(work)
         work = Work(limit=10_000)
         values.append(program.solve(np.zeros(300), np.ones(300), work).value)
-        assert (len(runs) > 3) == (pace is not WARM)
+        assert (len(runs) > 3) == (most < 1)
         assert work.left < 1e10 - len(runs) * WARM.start
     assert values[0] == pytest.approx(values[1])
-
-
-class Few(Pace):
-    """A pace that allows seven iterations at a time."""
-
-    def iterations(self, *args):
-        return 7
 
 
 def test_stops_with_the_work(solver):
