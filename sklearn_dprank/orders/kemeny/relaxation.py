@@ -162,8 +162,9 @@ class WarmRelaxation(Relaxation):
         highs = _highspy()
         self._optimal, self._interrupted = highs.HighsModelStatus.kOptimal, highs.HighsModelStatus.kIterationLimit
         self._free = -highs.kHighsInf
-        self._model, self._nonbasic = highs.Highs(), np.empty(0, dtype=bool)  # the rows that the last basis holds tight
-        for option, value in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
+        self._model = _silent(highs.Highs)()
+        self._nonbasic = np.empty(0, dtype=bool)  # the rows that the last basis holds tight
+        for option, value in {"threads": 1, "solver": "simplex", "presolve": "off"}.items():
             self._model.setOptionValue(option, value)
         p = len(weights)
         self._all = np.arange(p, dtype=np.int32)
@@ -223,6 +224,18 @@ class WarmRelaxation(Relaxation):
 def relaxation(weights):
     """Return a `WarmRelaxation` if highspy (the extra ``solver``) is installed, else a `Relaxation`."""
     return WarmRelaxation(weights) if _highspy() else Relaxation(weights)
+
+
+@cache
+def _silent(model: Any) -> Any:
+    """Return a class of models like `model` that print nothing."""
+
+    class Silent(model):
+        def enableCallbacks(self):  # the constructor calls it, and from version 1.16 on it prints a banner
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    return Silent
 
 
 @cache

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from process_tools import python
 from scipy.optimize import linprog
 
 from sklearn_dprank.orders.kemeny import relaxation as relaxation_module
@@ -116,3 +117,17 @@ def test_a_library_that_is_missing_is_no_error(monkeypatch):
     monkeypatch.setattr(relaxation_module, "import_module", missing)
     assert relaxation_module._highspy.__wrapped__() is None
     assert math.isfinite(Relaxation(np.zeros(3, dtype=int)).scale)
+
+
+def test_the_solver_prints_nothing():
+    """In a new process, because the banner is printed once."""
+    pytest.importorskip("highspy", reason="needs the extra solver")
+    code = (
+        "import numpy as np\n"
+        "from sklearn_dprank.orders.kemeny.relaxation import WarmRelaxation\n"
+        "from sklearn_dprank.orders.kemeny.work import Work\n"
+        "program = WarmRelaxation(np.array([-5, 4, -3]))\n"
+        "program.add(np.array([[0, 2, 1]]), np.array([[1, 1, -1]]))\n"
+        "program.solve(np.zeros(3), np.ones(3), Work())"
+    )
+    assert not python(code)
