@@ -53,7 +53,7 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
         Positions, 0 is best: int64, or float64 with NaN for items that a ballot does not list. NaN means "no opinion".
         Apply `unranked_last` if unlisted items are worse. With `items`, the result is a DataFrame with these columns,
         so that an estimator returns names. If pandas is not installed, it is an array; then pass the names to
-        ``Profile.from_rankings(positions, item_names=items)``.
+        ``Profile.from_rankings(positions, items=items)``.
 
     Raises
     ------

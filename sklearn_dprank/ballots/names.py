@@ -24,7 +24,7 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.ballots.names import checked_names
-    >>> checked_names(np.array([30, 10, 20]), "item_names")
+    >>> checked_names(np.array([30, 10, 20]), "items")
     [30, 10, 20]
     """
     if isinstance(names, (str, bytes)):

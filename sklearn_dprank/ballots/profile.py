@@ -116,7 +116,7 @@ class Profile:
         self,
         n_voters: int,
         n_items: int,
-        item_names: ItemNames | None = None,
+        items: ItemNames | None = None,
         *,
         positions: Positions | None = None,
         counts: NDArray[np.int64] | None = None,
@@ -132,7 +132,7 @@ class Profile:
         each = None if weights is None else _read_only(weights.each)
         counted = self.n_voters if each is None else each.sum()
         self.total_weight = int(counted if total_weight is None else total_weight)
-        self.item_names = None if item_names is None else np.array(item_names, dtype=object)
+        self.item_names = None if items is None else np.array(items, dtype=object)
         self.positions = positions
         self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
         for name, count in (("pairwise_counts", counts), ("placements", placements)):
@@ -199,7 +199,7 @@ class Profile:
         cls,
         X: ArrayLike,
         *,
-        item_names: ItemNames | None = None,
+        items: ItemNames | None = None,
         keep: Keep = "positions",
         voter_epsilon: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -213,7 +213,7 @@ class Profile:
         X : array-like of shape (n_voters, n_items)
             ``X[v, i]`` is the position of item i on voter v's ballot. Smaller is better, equal is tied. NaN or a masked
             entry means "no opinion". The columns of a DataFrame name the items. The shape may be (0, n_items).
-        item_names : sequence of str, sequence of int, or None, default=None
+        items : sequence of str, sequence of int, or None, default=None
             Distinct names of the items. None uses the columns of a DataFrame, unless they are the numbers 0, 1, 2, ...
         keep : {"positions", "counts"}, default="positions"
             Whether to keep the ballots (one or two bytes per entry) or only the counts. Local mechanisms and histograms
@@ -240,7 +240,7 @@ class Profile:
         Raises
         ------
         ValueError
-            If X is not a two-dimensional array of numbers with at least two items, `item_names` are not one distinct
+            If X is not a two-dimensional array of numbers with at least two items, `items` are not one distinct
             name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter. Also if
             `groups` or `sample_weight` is not one valid value per ballot, or `max_weight` is out of range, or "auto"
             without the ballots.
@@ -260,7 +260,7 @@ class Profile:
         'all ballots of one person'
         """
         check_choice(keep, "keep", KEPT)
-        profile = cls._read(X, item_names)
+        profile = cls._read(X, items)
         bound = _bound(groups, sample_weight, max_weight, keep)
         if bound is not None:
             weights = weights_of(profile.n_voters, groups, sample_weight, bound.kept)
@@ -270,13 +270,13 @@ class Profile:
         return profile if keep == "positions" else profile.counted()
 
     @classmethod
-    def _read(cls, X, item_names=None, **limits):
+    def _read(cls, X, items=None, **limits):
         """Return the profile of a table, with the given item names or those of its columns; see `read_positions`."""
-        names = column_names(X) if item_names is None else checked_names(item_names, "item_names")
+        names = column_names(X) if items is None else checked_names(items, "items")
         positions = read_positions(X, **limits)
         n_items, n_voters = positions.table.shape
         if names is not None and len(names) != n_items:
-            raise ValueError(f"item_names has {len(names)} names for {n_items} items; give one name an item.")
+            raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
         return cls(n_voters, n_items, names, positions=positions)
 
     def _weighted(self, bound, weights, n_voters):
@@ -290,7 +290,7 @@ class Profile:
         cls,
         chunks: Iterable[Any],
         *,
-        item_names: ItemNames | None = None,
+        items: ItemNames | None = None,
         keep: Keep = "counts",
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -305,7 +305,7 @@ class Profile:
             chunk may have no rows. A dask collection is an array of shape (n_voters, n_items), a DataFrame (its columns
             name the items) or a list of ``dask.delayed`` chunks (for example, one per file). Dask's active scheduler
             reads each partition in a worker.
-        item_names : sequence of str, sequence of int, or None, default=None
+        items : sequence of str, sequence of int, or None, default=None
             As in `from_rankings`. The names in the chunks are then not compared.
         keep : {"counts", "positions"}, default="counts"
             As in `from_rankings`. With "counts", only counts leave a dask worker. With "positions", all ballots are
@@ -338,7 +338,7 @@ class Profile:
         """
         check_choice(keep, "keep", KEPT)
         bound = _bound(groups, sample_weight, max_weight, keep)
-        read: Callable[[Any], Self] = partial(cls.from_rankings, item_names=item_names, keep=keep)
+        read: Callable[[Any], Self] = partial(cls.from_rankings, items=items, keep=keep)
         if is_lazy(chunks):
             if bound is not None:
                 raise ValueError(
@@ -348,7 +348,7 @@ class Profile:
             return reduce_partitions(chunks, read, cls._sum)
         _check_chunks(chunks)
         if bound is not None:
-            read = weighted = _WeightedChunks(cls, item_names, keep, bound, groups, sample_weight)
+            read = weighted = _WeightedChunks(cls, items, keep, bound, groups, sample_weight)
         parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
         first = next(parts, None)
         if first is None:
@@ -530,8 +530,8 @@ class Profile:
 class _WeightedChunks:
     """Reader of chunks whose ballots have weights; each person is clipped over all chunks."""
 
-    def __init__(self, cls, item_names, keep, bound, groups, sample_weight):
-        self._read, self._keep, self._bound = partial(cls._read, item_names=item_names), keep, bound
+    def __init__(self, cls, items, keep, bound, groups, sample_weight):
+        self._read, self._keep, self._bound = partial(cls._read, items=items), keep, bound
         n_voters = len(sample_weight if groups is None else groups)
         self._weights, self._start = weights_of(n_voters, groups, sample_weight, bound.kept), 0
 

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> str:
 def example() -> Profile:
     """Return 1,000 simulated ballots over ten drinks, used if no file is given."""
     votes = make_mallows(n_voters=1000, n_items=len(_DRINKS), phi=0.75, random_state=1)
-    return Profile.from_rankings(votes, item_names=_DRINKS, keep="positions")
+    return Profile.from_rankings(votes, items=_DRINKS, keep="positions")
 
 
 def _check_picture(path):

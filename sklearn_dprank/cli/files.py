@@ -331,5 +331,5 @@ def _profile(values, names, options, persons=None, weights=None):
     if persons is None and weights is None and options.max_weight is not None:
         raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
     most = 1 if options.max_weight is None else options.max_weight
-    with own_words(max_weight="max-weight", item_names="items"):
-        return Profile.from_rankings(values, item_names=names, groups=persons, sample_weight=weights, max_weight=most)
+    with own_words(max_weight="max-weight"):
+        return Profile.from_rankings(values, items=names, groups=persons, sample_weight=weights, max_weight=most)

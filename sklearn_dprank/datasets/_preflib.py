@@ -115,7 +115,7 @@ def read_preflib(
         if n_voters * n_items > _cells_in_memory():
             raise MemoryError
         data = np.repeat(distinct, counts, axis=0)
-        profile = Profile.from_rankings(data, item_names=names)
+        profile = Profile.from_rankings(data, items=names)
     except MemoryError:
         raise ValueError(f"{path} holds the ballots of {n_voters} voters, more than fit into memory.") from None
     return Bunch(data=data, item_names=names, counts=counts, unranked=unranked, profile=profile)

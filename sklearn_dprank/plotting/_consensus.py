@@ -42,7 +42,7 @@ class ConsensusDisplay:
     ----------
     left, right : array-like of shape (n_items,)
         Position of each item; smaller is better, equal is tied.
-    item_names : sequence of str or None, default=None
+    items : sequence of str or None, default=None
         Item names; None is the column indices.
     names : tuple of (str, str), default=("left", "right")
         Names of the two rankings.
@@ -75,7 +75,7 @@ class ConsensusDisplay:
     Examples
     --------
     >>> from sklearn_dprank.plotting import ConsensusDisplay
-    >>> display = ConsensusDisplay.from_positions([0, 1, 2], [2, 0, 1], item_names=["tea", "coffee", "water"])
+    >>> display = ConsensusDisplay.from_positions([0, 1, 2], [2, 0, 1], items=["tea", "coffee", "water"])
     >>> display.n_crossings
     2
     """
@@ -84,14 +84,14 @@ class ConsensusDisplay:
         self,
         left: ArrayLike,
         right: ArrayLike,
-        item_names: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
         *,
         names: tuple[str, str] = ("left", "right"),
         marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
     ) -> None:
         self.left = read_positions(left, "left")
         self.right = read_positions(right, "right", len(self.left))
-        self.item_names = names_of_items(item_names, len(self.left))
+        self.item_names = names_of_items(items, len(self.left))
         self.names = _two(names, "names")
         self.marks = _two(marks, "marks")
 
@@ -159,7 +159,7 @@ class ConsensusDisplay:
         left: ArrayLike,
         right: ArrayLike,
         *,
-        item_names: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
         names: tuple[str, str] = ("left", "right"),
         marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
     ) -> Self:
@@ -169,7 +169,7 @@ class ConsensusDisplay:
         ----------
         left, right : array-like of shape (n_items,)
             Position of each item; smaller is better, equal is tied.
-        item_names : sequence of str or None, default=None
+        items : sequence of str or None, default=None
             Item names; None is the column indices.
         names : tuple of (str, str), default=("left", "right")
             Names of the two.
@@ -187,7 +187,7 @@ class ConsensusDisplay:
         ValueError
             If the numbers of items differ, or the number of names does not match.
         """
-        return cls(left, right, item_names, names=names, marks=marks)
+        return cls(left, right, items, names=names, marks=marks)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the two columns and the lines between them.

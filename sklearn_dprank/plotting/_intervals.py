@@ -40,7 +40,7 @@ class RankIntervalDisplay:
         Best and worst rank of each item, 0 is best.
     ranks : array-like of shape (n_items,)
         Position of each item in the consensus, 0 is best.
-    item_names : sequence of str or None, default=None
+    items : sequence of str or None, default=None
         Item names; None is the column indices.
     level : float, default=0.95
         Simultaneous coverage probability of the intervals.
@@ -80,7 +80,7 @@ class RankIntervalDisplay:
         self,
         intervals: ArrayLike,
         ranks: ArrayLike,
-        item_names: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
         *,
         level: float = 0.95,
         says: str = "Rank",
@@ -93,7 +93,7 @@ class RankIntervalDisplay:
         bounds = self.intervals.shape == (n_items, 2) and self.intervals.dtype.kind in "iu"
         if not bounds or (self.intervals[:, 0] > self.intervals[:, 1]).any():
             raise ValueError(f"intervals must hold the best and the worst rank of each of the {n_items} items.")
-        self.item_names = names_of_items(item_names, n_items)
+        self.item_names = names_of_items(items, n_items)
         check_number(level, "level", above=0, below=1)
         self.level, self.says, self.name, self.mark = float(level), says, name, mark
 

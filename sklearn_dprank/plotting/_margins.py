@@ -36,7 +36,7 @@ class PairwiseMarginDisplay:
     positions : array-like of shape (n_items,) or None, default=None
         Position of each item in the order; smaller is better. Tied items are drawn in the order of their columns, and
         their pairs are never framed. None is the order of the columns.
-    item_names : sequence of str or None, default=None
+    items : sequence of str or None, default=None
         Item names; None is the column indices.
     ordered_by : str or None, default=None
         Source of `positions`, for the title.
@@ -75,7 +75,7 @@ class PairwiseMarginDisplay:
         self,
         margins: ArrayLike,
         positions: ArrayLike | None = None,
-        item_names: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
         *,
         ordered_by: str | None = None,
         private: bool = False,
@@ -83,7 +83,7 @@ class PairwiseMarginDisplay:
         self.margins = _read_margins(margins)
         n_items = len(self.margins)
         self.positions = np.arange(n_items) if positions is None else read_positions(positions, "positions", n_items)
-        self.item_names = names_of_items(item_names, n_items)
+        self.item_names = names_of_items(items, n_items)
         self.ordered_by = ordered_by
         self.private = private
 
@@ -100,7 +100,7 @@ class PairwiseMarginDisplay:
 
     @classmethod
     def from_profile(
-        cls, X: Ballots, positions: ArrayLike | None = None, *, item_names: Iterable[Any] | None = None
+        cls, X: Ballots, positions: ArrayLike | None = None, *, items: Iterable[Any] | None = None
     ) -> Self:
         """Count the margins of ballots.
 
@@ -111,7 +111,7 @@ class PairwiseMarginDisplay:
         positions : array-like of shape (n_items,) or None, default=None
             Consensus that orders the items, smaller is better. None is the Kemeny optimum, or else the best order found
             in about ten seconds, with a `ConvergenceWarning`.
-        item_names : sequence of str or None, default=None
+        items : sequence of str or None, default=None
             Item names; None is those of X, or the column indices.
 
         Returns
@@ -129,7 +129,7 @@ class PairwiseMarginDisplay:
         if positions is None:
             best = best_known(profile)
             positions, ordered_by = best.positions, f"the {best.name}"
-        names = profile.item_names if item_names is None else item_names
+        names = profile.item_names if items is None else items
         return cls(profile.margins / profile.total_weight, positions, names, ordered_by=ordered_by)
 
     @classmethod
@@ -164,7 +164,7 @@ class PairwiseMarginDisplay:
         names = shown.item_names
         if names is not None and profile.item_names is not None and not np.array_equal(names, profile.item_names):
             raise ValueError("X must have the item names of the estimator's fit, in the same order.")
-        display = cls.from_profile(profile, shown.positions, item_names=names)
+        display = cls.from_profile(profile, shown.positions, items=names)
         display.ordered_by = shown.text
         return display
 

@@ -50,7 +50,7 @@ class SegmentsDisplay:
         Best and worst rank of each item in each segment, 0 is best. None draws no bars.
     segments : sequence or None, default=None
         Labels of the segments; None is their indices.
-    item_names : sequence of str or None, default=None
+    items : sequence of str or None, default=None
         Item names; None is the column indices.
     own_weights : array-like of shape (n_segments,) or None, default=None
         Weight of each segment's own answers in its ranks, between 0 and 1. Segments below 0.5 are drawn faint. None
@@ -102,7 +102,7 @@ class SegmentsDisplay:
         ranks: ArrayLike,
         intervals: ArrayLike | None = None,
         segments: Iterable[Any] | None = None,
-        item_names: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
         *,
         own_weights: ArrayLike | None = None,
         level: float = 0.95,
@@ -116,7 +116,7 @@ class SegmentsDisplay:
         self.segments = list(range(n_segments) if segments is None else segments)
         if len(self.segments) != n_segments:
             raise ValueError(f"segments has {len(self.segments)} labels for {n_segments} segments; give one a segment.")
-        self.item_names = names_of_items(item_names, n_items)
+        self.item_names = names_of_items(items, n_items)
         self.own_weights = None if own_weights is None else _read_weights(own_weights, n_segments)
         check_number(level, "level", above=0, below=1)
         check_flag(simultaneous, "simultaneous")

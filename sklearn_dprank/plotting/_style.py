@@ -91,13 +91,13 @@ def fitting(names, length):
     ]
 
 
-def names_of_items(item_names, n_items):
+def names_of_items(items, n_items):
     """Return one name per item as strings, by default column indices; raise ValueError for a wrong number of names."""
-    if item_names is None:
+    if items is None:
         return [str(item) for item in range(n_items)]
-    names = [str(name) for name in item_names]
+    names = [str(name) for name in items]
     if len(names) != n_items:
-        raise ValueError(f"item_names has {len(names)} names for {n_items} items; give one name an item.")
+        raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
     return names
 
 

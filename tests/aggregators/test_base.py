@@ -294,7 +294,7 @@ def test_profiles_of_other_items():
     text = message(fitted.score, Profile.from_rankings([[0, 1, 2, SECRET]]))
     assert text == "X has 4 items, but Borda is expecting 3 items as input."
     for other in (["tea", "milk", "beer"], ["milk", "tea", "wine"]):
-        text = message(fitted.score, Profile.from_rankings(GOOD, item_names=other))
+        text = message(fitted.score, Profile.from_rankings(GOOD, items=other))
         assert text == "The item names should match those that were passed during fit, in the same order."
     assert fitted.score(Profile.from_rankings(GOOD)) == fitted.score(FRAME)
 
@@ -303,7 +303,7 @@ def test_numbered_items_are_names():
     """Ids that are whole numbers come back as ids, not as indices."""
     ids = [30, 10, 20]
     frame = pd.DataFrame(GOOD, columns=ids)
-    for ballots in (frame, Profile.from_rankings(frame), Profile.from_rankings(GOOD, item_names=np.array(ids))):
+    for ballots in (frame, Profile.from_rankings(frame), Profile.from_rankings(GOOD, items=np.array(ids))):
         fitted = Kemeny().fit(ballots)
         assert fitted.consensus_.tolist() == [[30, 10, 20], [10, 30, 20]][fitted.ranks_[0]]
         assert fitted.consensus_.dtype == object  # as an index it is an error, not another item

@@ -92,7 +92,7 @@ def test_unknown_and_empty_partitions(X, seed, as_frame):
         lazy = dd.from_dask_array(lazy, columns=names)
     else:
         assert np.isnan(lazy.shape[0])
-    assert_same(Profile.from_chunks(lazy), Profile.from_rankings(X[kept], item_names=names))
+    assert_same(Profile.from_chunks(lazy), Profile.from_rankings(X[kept], items=names))
 
 
 @pytest.mark.parametrize("n_partitions", [1, 2, 8, 9, 30, 70])
@@ -104,7 +104,7 @@ def test_frame(n_partitions):
     assert_same(Profile.from_chunks(lazy), Profile.from_rankings(frame))
     few = lazy[lazy["tea"] > 2.5]  # most partitions of one row are empty now
     assert_same(Profile.from_chunks(few), Profile.from_rankings(frame[frame["tea"] > 2.5]))
-    renamed = Profile.from_chunks(lazy, item_names=list("abcd"))
+    renamed = Profile.from_chunks(lazy, items=list("abcd"))
     assert renamed.item_names.tolist() == list("abcd")
 
 
@@ -148,8 +148,8 @@ def test_errors():
         Profile.from_chunks(dd.from_dask_array(X, columns=list("abc"))["a"])
     with pytest.raises(ValueError, match=r"unknown number of columns; call its compute_chunk_sizes\(\) first"):
         Profile.from_chunks(X[:, X[0] > 0])
-    with pytest.raises(ValueError, match="item_names has 2 names for 3 items"):
-        Profile.from_chunks(X, item_names=["a", "b"])
+    with pytest.raises(ValueError, match="items has 2 names for 3 items"):
+        Profile.from_chunks(X, items=["a", "b"])
     with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
         Profile.from_chunks(X, keep="all")
     with pytest.raises(ValueError) as caught:
@@ -399,7 +399,7 @@ def test_user_guide(on_cluster, capsys, tmp_path):
             block = block.replace(f'"{folder}/', f'"{tmp_path.as_posix()}/{folder}/')
         exec(compile(block, "distributed.rst", "exec"), names)
 
-    expected = Profile.from_rankings(X, item_names=["tea", "coffee", "milk"])
+    expected = Profile.from_rankings(X, items=["tea", "coffee", "milk"])
     run(counting)
     with names["client"]:
         assert capsys.readouterr().out == "['coffee' 'tea' 'milk']\n"

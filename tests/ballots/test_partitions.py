@@ -122,7 +122,7 @@ def test_chunks_without_rows_count_nobody(keep):
 def test_names_given_replace_those_of_the_chunks():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[0, 1], [1, 0]], columns=["tea", "milk"])
-    assert Profile.from_chunks([frame, frame.iloc[:0]], item_names=["a", "b"]).item_names.tolist() == ["a", "b"]
+    assert Profile.from_chunks([frame, frame.iloc[:0]], items=["a", "b"]).item_names.tolist() == ["a", "b"]
 
 
 def test_errors_come_before_any_chunk_is_read():

@@ -113,7 +113,7 @@ def test_profiles_add(X, seed, first_counted, second_counted):
 
 
 def test_counts_only_forgets_the_ballots():
-    profile = Profile.from_rankings([[0, 1, 2], [1, np.nan, 1]], item_names=["a", "b", "c"], keep="counts")
+    profile = Profile.from_rankings([[0, 1, 2], [1, np.nan, 1]], items=["a", "b", "c"], keep="counts")
     assert profile.positions is None
     assert not any(isinstance(value, Positions) for value in vars(profile).values())
     np.testing.assert_array_equal(profile.pairwise_counts, [[0, 1, 1], [0, 0, 1], [0, 0, 0]])
@@ -129,7 +129,7 @@ def test_statistics_are_read_only():
 
 @pytest.mark.parametrize("keep", ["counts", "positions"])
 def test_pickle(keep):
-    profile = Profile.from_rankings([[0, 1, np.nan], [2, 1, 1]], item_names=["a", "b", "c"], keep=keep)
+    profile = Profile.from_rankings([[0, 1, np.nan], [2, 1, 1]], items=["a", "b", "c"], keep=keep)
     profile.net_wins  # noqa: B018
     copy = pickle.loads(pickle.dumps(profile))
     assert_same_profile(copy, profile)
@@ -141,7 +141,7 @@ def test_names():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[0, 1], [1, 0]], columns=["tea", "milk"])
     assert Profile.from_rankings(frame).item_names.tolist() == ["tea", "milk"]
-    assert Profile.from_rankings(frame, item_names=["a", "b"]).item_names.tolist() == ["a", "b"]
+    assert Profile.from_rankings(frame, items=["a", "b"]).item_names.tolist() == ["a", "b"]
     assert Profile.from_rankings(frame.to_numpy()).item_names is None
     assert Profile.from_chunks([frame, frame]).item_names.tolist() == ["tea", "milk"]
     nameless = Profile.from_rankings([[0, 1]])
@@ -155,9 +155,9 @@ def test_whole_numbers_are_names():
     frame = pd.DataFrame(X, columns=ids)
     for profile in (
         Profile.from_rankings(frame),
-        Profile.from_rankings(X, item_names=ids),
+        Profile.from_rankings(X, items=ids),
         Profile.from_chunks([X, frame]),
-        Profile.from_chunks([X], item_names=np.array(ids)),
+        Profile.from_chunks([X], items=np.array(ids)),
         Profile.from_rankings(frame, keep="counts") + Profile.from_rankings(X),
     ):
         assert profile.item_names.tolist() == ids
@@ -171,21 +171,21 @@ def test_whole_numbers_are_names():
 
 
 BAD_NAMES = [
-    ("ab", "item_names must list one name an item, got the one text 'ab'; pass a list of names."),
-    ({"ab"}, "item_names must be in the order of the columns, and a set has no order; pass a list of names."),
-    (5, "item_names must list one name an item, got 5; pass a list of names."),
-    ([("a", 1), ("b", 1)], "item_names must be all strings or all whole numbers, got tuple; rename the items."),
-    (["a", None], "item_names must be all strings or all whole numbers, got NoneType and str; rename the items."),
-    (["a", "a"], "item_names must be distinct, and 'a' stands twice; rename one of the items."),
-    ([7, 7], "item_names must be distinct, and 7 stands twice; rename one of the items."),
+    ("ab", "items must list one name an item, got the one text 'ab'; pass a list of names."),
+    ({"ab"}, "items must be in the order of the columns, and a set has no order; pass a list of names."),
+    (5, "items must list one name an item, got 5; pass a list of names."),
+    ([("a", 1), ("b", 1)], "items must be all strings or all whole numbers, got tuple; rename the items."),
+    (["a", None], "items must be all strings or all whole numbers, got NoneType and str; rename the items."),
+    (["a", "a"], "items must be distinct, and 'a' stands twice; rename one of the items."),
+    ([7, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
 ]
 
 
 @pytest.mark.parametrize(("names", "expected"), BAD_NAMES, ids=lambda x: repr(x)[:20])
 def test_bad_names(names, expected):
-    for read in (Profile.from_rankings, lambda X, item_names: Profile.from_chunks([X], item_names=item_names)):
+    for read in (Profile.from_rankings, lambda X, items: Profile.from_chunks([X], items=items)):
         with pytest.raises(ValueError) as error:
-            read([[0, 1]], item_names=names)
+            read([[0, 1]], items=names)
         assert str(error.value) == expected
 
 
@@ -252,7 +252,7 @@ def test_epsilons_are_never_dropped_by_addition():
 
 def test_names_are_copied():
     names = np.array(["a", "b"], dtype=object)
-    profile = Profile.from_rankings([[0, 1]], item_names=names)
+    profile = Profile.from_rankings([[0, 1]], items=names)
     names[0] = "c"
     assert profile.item_names.tolist() == ["a", "b"]
 
@@ -264,15 +264,15 @@ def test_repr_shows_sizes_only():
 def test_errors():
     with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
         Profile.from_rankings([[0, 1]], keep="all")
-    with pytest.raises(ValueError, match="item_names has 3 names for 2 items; give one name an item"):
-        Profile.from_rankings([[0, 1]], item_names=["a", "b", "c"])
+    with pytest.raises(ValueError, match="items has 3 names for 2 items; give one name an item"):
+        Profile.from_rankings([[0, 1]], items=["a", "b", "c"])
     with pytest.raises(ValueError, match="chunks is empty"):
         Profile.from_chunks([])
     with pytest.raises(ValueError, match="profiles over 2 and 3 items do not add up"):
         Profile.from_chunks([[[0, 1]], [[0, 1, 2]]])
-    one = Profile.from_rankings([[0, 1]], item_names=["a", "b"])
+    one = Profile.from_rankings([[0, 1]], items=["a", "b"])
     with pytest.raises(ValueError, match="the same names in another order, do not add up"):
-        one + Profile.from_rankings([[0, 1]], item_names=["b", "a"])
+        one + Profile.from_rankings([[0, 1]], items=["b", "a"])
     with pytest.raises(TypeError):
         one + 1
 

@@ -74,7 +74,7 @@ def test_the_best_few(plt):
 
 
 def test_drawn_lines(plt):
-    display = ConsensusDisplay.from_positions([0, 1, 2, 3, 4], [2, 1, 0, 4, 3], item_names=NAMES).plot()
+    display = ConsensusDisplay.from_positions([0, 1, 2, 3, 4], [2, 1, 0, 4, 3], items=NAMES).plot()
     assert [line.get_xdata().tolist() for line in display.ax_.get_lines()] == [[0, 1]] * 5
     assert segments(display) == [(0, 2), (1, 1), (2, 0), (3, 4), (4, 3)]
     assert crossings(segments(display)) == display.n_crossings == 4
@@ -104,7 +104,7 @@ def test_crossing_lines_are_told_without_colours(plt):
 
 def test_ties(plt):
     """Tied items follow the other side, and say which place they share."""
-    display = ConsensusDisplay.from_positions([1, 0, 1, 1, 5], [0, 3, 2, 1, 1], item_names=NAMES).plot()
+    display = ConsensusDisplay.from_positions([1, 0, 1, 1, 5], [0, 3, 2, 1, 1], items=NAMES).plot()
     assert labels(display) == [
         ["coffee  1", "tea  2=", "juice  2=", "water  2=", "milk  5"],
         ["1  tea", "2=  juice", "2=  milk", "4  water", "5  coffee"],
@@ -169,8 +169,8 @@ def test_refusals():
         ConsensusDisplay.from_positions(["a", "b"], [0, 1])
     with pytest.raises(ValueError, match="left must hold one finite position"):
         ConsensusDisplay.from_positions([0, np.nan], [0, 1])
-    with pytest.raises(ValueError, match="item_names has 3 names for 2 items"):
-        ConsensusDisplay.from_positions([0, 1], [0, 1], item_names="abc")
+    with pytest.raises(ValueError, match="items has 3 names for 2 items"):
+        ConsensusDisplay.from_positions([0, 1], [0, 1], items="abc")
     with pytest.raises(ValueError, match="names must hold two strings, one a side"):
         ConsensusDisplay.from_positions([0, 1], [0, 1], names="ab")
 
@@ -183,7 +183,7 @@ def test_everything_fits(plt, inside, apart, n_items, long):
              for k in range(n_items)]  # fmt: skip
     left, right = np.random.default_rng(0).permuted(np.tile(np.arange(n_items), (2, 1)), axis=1)
     sides = ("the consensus of last year's voters, all of them", "that of this year's") if long else ("a", "b")
-    display = ConsensusDisplay.from_positions(left, right, item_names=names, names=sides).plot()
+    display = ConsensusDisplay.from_positions(left, right, items=names, names=sides).plot()
     assert inside(display.figure_)
     (other,) = display.ax_.child_axes
     texts = [*display.ax_.get_yticklabels(), *other.get_yticklabels(), *display.ax_.get_xticklabels()]

@@ -20,7 +20,7 @@ from sklearn_dprank.plotting import _errors as _optimum
 
 NAMES = ["tea", "coffee", "water", "juice", "milk"]
 X = make_mallows(40, 5, 0.8, random_state=1)
-PROFILE = Profile.from_rankings(X, item_names=NAMES)
+PROFILE = Profile.from_rankings(X, items=NAMES)
 
 
 def drawn(display):
@@ -145,7 +145,7 @@ def test_from_estimator(plt):
         assert [text.get_text() for text in display.ax_.get_yticklabels()] == fitted.consensus_.tolist()
         title = display.ax_.get_title().split("\n")
         assert title[:2] == ["Pairwise margins (not private)", "ordered by DPBorda(epsilon=0.01, noise=knorm)"]
-    numbered = Profile.from_rankings(X, item_names=range(10, 10 + len(NAMES)))
+    numbered = Profile.from_rankings(X, items=range(10, 10 + len(NAMES)))
     display = PairwiseMarginDisplay.from_estimator(Borda().fit(numbered), X)
     assert display.item_names == [str(10 + k) for k in range(len(NAMES))]
     display = PairwiseMarginDisplay.from_estimator(Borda().fit(X), PROFILE)
@@ -176,9 +176,7 @@ def test_from_estimator_refuses():
     with pytest.raises(ValueError, match="X has 5 items, but the estimator has ranked 4"):
         PairwiseMarginDisplay.from_estimator(Borda().fit(X[:, :4]), X)
     with pytest.raises(ValueError, match="X must have the item names of the estimator's fit, in the same order"):
-        PairwiseMarginDisplay.from_estimator(
-            Borda().fit(PROFILE), Profile.from_rankings(X[:, ::-1], item_names=NAMES[::-1])
-        )
+        PairwiseMarginDisplay.from_estimator(Borda().fit(PROFILE), Profile.from_rankings(X[:, ::-1], items=NAMES[::-1]))
 
 
 def test_released_margins_lose_the_mark(plt):
@@ -204,7 +202,7 @@ def test_released_margins_lose_the_mark(plt):
         (([[0, 1], [-1, 0]], [0, 1, 2]), "positions must hold one finite position for each of the 2 items"),
         (([[0, 1], [-1, 0]], [0, np.nan]), "positions must hold one finite position"),
         (([[0, 1], [-1, 0]], ["a", "b"]), r"positions must hold numbers \(ranks_, not consensus_\)"),
-        (([[0, 1], [-1, 0]], None, ["a"]), "item_names has 1 names for 2 items"),
+        (([[0, 1], [-1, 0]], None, ["a"]), "items has 1 names for 2 items"),
     ],
 )
 def test_constructor_refuses(arguments, message):
@@ -218,7 +216,7 @@ def test_constructor_refuses(arguments, message):
 def test_everything_fits(plt, inside, apart, n_items, long):
     names = [f"a candidate with quite a long name, number {k % 30}, of list {k}" if long else str(k)
              for k in range(n_items)]  # fmt: skip
-    display = PairwiseMarginDisplay.from_profile(make_mallows(30, n_items, 0.95, random_state=0), item_names=names)
+    display = PairwiseMarginDisplay.from_profile(make_mallows(30, n_items, 0.95, random_state=0), items=names)
     display.plot()
     assert inside(display.figure_)
     assert apart(display.ax_.get_xticklabels()) and apart(display.ax_.get_yticklabels())

@@ -157,12 +157,12 @@ def test_many(plt, inside, apart, n_segments, n_items):
 def test_long_names_and_signs(plt, inside):
     """Names are shortened but stay distinct, and dollar signs are no formulas."""
     long = [f"a very long name of an item that no axis can hold {k}" for k in range(3)]
-    display = SegmentsDisplay(RANKS, segments=["$5 or $6", "$\\nope$"], item_names=long, name="$x$ or $\\y$").plot()
+    display = SegmentsDisplay(RANKS, segments=["$5 or $6", "$\\nope$"], items=long, name="$x$ or $\\y$").plot()
     assert inside(display.figure_)
     assert len(set(rows(display))) == 3 and max(map(len, rows(display))) <= 28
     assert [text.get_text() for text in columns(display)] == ["$5 or $6", "$\\nope$"]
     assert not any(text.get_parse_math() for text in [*columns(display), *display.ax_.get_yticklabels()])
-    ConsensusDisplay.from_positions([0, 1], [1, 0], item_names=["$\\nope$", "b"], names=("$\\no$", "x")).plot()
+    ConsensusDisplay.from_positions([0, 1], [1, 0], items=["$\\nope$", "b"], names=("$\\no$", "x")).plot()
     plt.gcf().canvas.draw()
 
 
@@ -199,8 +199,8 @@ def test_refusals():
             SegmentsDisplay(RANKS, intervals)
     with pytest.raises(ValueError, match="segments has 3 labels for 2 segments"):
         SegmentsDisplay(RANKS, segments=REGIONS)
-    with pytest.raises(ValueError, match="item_names has 2 names for 3 items"):
-        SegmentsDisplay(RANKS, item_names=["a", "b"])
+    with pytest.raises(ValueError, match="items has 2 names for 3 items"):
+        SegmentsDisplay(RANKS, items=["a", "b"])
     for weights in ([0.5], [0.5, 1.1], [0.5, np.nan]):
         with pytest.raises(ValueError, match="own_weights must hold a weight between 0 and 1"):
             SegmentsDisplay(RANKS, own_weights=weights)
