@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 _STEPS, _SOLVER_STEPS = 30, 50  # limits on outer steps and on conjugate gradient steps; about 5 of each are usual
-_SOLVED = 1e-3  # relative tolerance of conjugate gradients
+_SOLVED = 1e-2  # relative tolerance of conjugate gradients
 _SETTLED = 3e-4  # decrease of the loss, relative to 1 + loss, below which the search stops
 _DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # initial and smallest damping, relative to the curvature
 _FAR = 300.0  # from the mean; all voters prefer items that are so much stronger, in double precision
@@ -77,10 +78,10 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
         s, log_share = _linear(rounds[0], n_voters, ridge), 0.0
     else:
         s, log_share = start.strengths, min(0.0, math.log(start.voters / n_voters))
-    problem, damped = (wins, weights, n_voters, ridge, pairs), _DAMPED
-    now = _point(s, log_share, *problem)
+    point = partial(_point, wins=wins, weights=weights, n_voters=n_voters, ridge=ridge, pairs=pairs)
+    now, damped = point(s, log_share), _DAMPED
     for _ in range(_STEPS):
-        found = _point(*_moved(now, _step(now, damped)), *problem)
+        found = point(*_moved(now, _step(now, damped)))
         if not found.loss <= now.loss:
             damped = max(10 * damped, _DAMPED)
             continue
@@ -123,7 +124,7 @@ class _Point(NamedTuple):
 
 
 def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
-    """Return the `_Point` at these strengths. Sums are not computed by BLAS, whose digits vary by the number of threads."""
+    """Return the `_Point` at these strengths, without sums by BLAS, whose digits vary by the number of threads."""
     m, items = len(s), np.arange(len(s))
     margins, slopes = _model(s, n_voters * math.exp(log_share))
     bends = margins - slopes * (s[:, np.newaxis] - s)  # derivatives by log(nu / n), as `_moved` scales strengths

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from .._utils.checks import Check, check_number, check_parameters
 from ..orders.kemeny.local_search import insertion_search, total_cost
+from ..orders.kemeny.work import Work
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
 from ..queries.scaled import MOST_PAIRS
@@ -26,8 +27,8 @@ _EXACT = 0.5  # smallest deviation for weights, because answers are integers
 _DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
 _CLEAR, _DROWNED = 0.1, 0.3  # noise on a margin, as a share of the voters: pairs are asked below, and never above
 _NEGLIGIBLE = 0.005  # noise on a margin, as a share of the voters, below which more pairs are asked instead
-_TRIED = 12  # numbers of pairs among which the best is chosen
-_KICKS = 30  # restarts of the search for an order of the margins
+_TRIED = 6  # numbers of pairs among which the best is chosen
+_KICKS = 2  # work of restarts of the search for an order of the margins, in units of `Work`
 _TINY = 1e-100  # least variance of a margin, where all seem to agree
 _FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
@@ -105,7 +106,8 @@ class SwissRule(Rule):
         query, pairs = _last_question(rounds, fit_all, order, n_voters, session), None
         try:
             scale = query.scale(session.n_items)
-            answer, deviation = session.answer(query) / scale, max(session.deviation(query) / scale, _EXACT)
+            answer = np.asarray(session.answer(query), dtype=float) / scale
+            deviation = max(session.deviation(query) / scale, _EXACT)
             if query.pairs is None:
                 rounds.append(Round(query.groups, answer, deviation))
             else:
@@ -140,7 +142,7 @@ def _last_question(rounds, fit_all, order, n_voters, session):
     m, one = session.n_items, ScaledMargins(((0, 1),))
     noise = session.deviation(one) / one.scale(m)  # on a single margin
     drowned = m < 2 or noise * np.sqrt(2 * m) > _DROWNED * n_voters
-    fit = None if drowned else fit_all()
+    fit: Any = None if drowned else fit_all()
     misfit = 0.0 if drowned else _misfit(rounds, fit)
     if drowned or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
         return ScaledMargins(groups=_cut(m, _SIZES[-1], False, order))
@@ -193,9 +195,9 @@ def _searched(order, fit, pairs, coins):
         return order
     margins[asked] += apart * (misfit / (misfit + noise))
     cost = np.rint(-margins * (_FINE / (np.abs(margins).max() or 1.0))).astype(np.int64)
-    found, kicks = insertion_search(cost, order), 0
-    while kicks < _KICKS and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
-        kicked, kicks = insertion_search(cost, _kicked(found, coins)), kicks + 1
+    found, work = insertion_search(cost, order), Work(_KICKS)
+    while not work.over and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
+        kicked = insertion_search(cost, _kicked(found, coins), work)
         if total_cost(cost, kicked) < total_cost(cost, found):
             found = kicked
     return found
