@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 _STEPS, _SOLVER_STEPS = 30, 50  # limits on outer steps and on conjugate gradient steps; about 5 of each are usual
-_SOLVED = 1e-3  # relative tolerance of conjugate gradients
-_SETTLED = 1e-4  # relative decrease of the loss below which the search stops
+_SOLVED = 1e-2  # relative tolerance of conjugate gradients
+_SETTLED = 3e-4  # decrease of the loss, relative to 1 + loss, below which the search stops
 _DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # initial and smallest damping, relative to the curvature
 _FAR = 300.0  # from the mean; all voters prefer items that are so much stronger, in double precision
 _UNDECIDED = 0.5  # weight of the squared logarithm of the share of voters who follow the model
@@ -70,28 +72,25 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     >>> found.strengths.round(1).tolist(), round(found.voters)
     ([0.5, 0.1, -0.6], 30)
     """
-    problem = _Problem(rounds, n_voters, ridge, pairs)
-    x = _linear(rounds[0], n_voters, ridge) if start is None else start.strengths
-    x = np.append(x, 0.0 if start is None else min(0.0, np.log(start.voters / n_voters)))
-    now, damped = problem.at(x), _DAMPED
+    wins = np.array([each.wins / each.deviation for each in rounds])
+    weights = np.array([_together(each) / each.deviation for each in rounds])
+    if start is None:
+        s, log_share = _linear(rounds[0], n_voters, ridge), 0.0
+    else:
+        s, log_share = start.strengths, min(0.0, math.log(start.voters / n_voters))
+    point = partial(_point, wins=wins, weights=weights, n_voters=n_voters, ridge=ridge, pairs=pairs)
+    now, damped = point(s, log_share), _DAMPED
     for _ in range(_STEPS):
-        then = _moved(x, problem.step(x, now, damped))
-        found = problem.at(then)
+        found = point(*_moved(now, _step(now, damped)))
         if not found.loss <= now.loss:
             damped = max(10 * damped, _DAMPED)
             continue
-        settled = damped <= _DAMPED and now.loss - found.loss <= _SETTLED * now.loss
-        x, now = then, found
+        settled = damped <= _DAMPED and now.loss - found.loss <= _SETTLED * (1 + now.loss)
+        now = found
         if settled:
             break
         damped = max(damped / 10, _LEAST_DAMPED)
-    return Fit(x[:-1] - x[:-1].mean(), n_voters * np.exp(x[-1]), now.residuals, problem.diagonal(now)[:-1])
-
-
-def _moved(x, step):
-    """Return x minus a step; as log(nu / n) changes, by at most 1 and to at most 0, small margins stay the same."""
-    share = min(0.0, max(-1.0, min(1.0, -step[-1])) + x[-1])
-    return np.append((x[:-1] - step[:-1]) * np.exp(x[-1] - share), share)
+    return Fit(now.s - now.s.mean(), n_voters * math.exp(now.log_share), now.residuals, now.diagonal[:-1])
 
 
 def _linear(first, n_voters, ridge):
@@ -108,86 +107,72 @@ def _model(strengths, voters):
 
 
 class _Point(NamedTuple):
-    """Loss, residuals (n_rounds, n_items), gradient (n_items + 1,), and parts of the Gauss-Newton matrix.
+    """Strengths and log(nu / n), with the loss, its derivatives for a step of `_moved`, and residuals.
 
-    The matrix is diag(prior) + J'J + `pairs`. J has the derivatives of the residuals, shape (n_rounds, n_items, n_items
-    + 1), and `pairs` is the part of single margins, or None.
+    The curvature is J'J + `matrix`. J has the derivatives of the residuals of net wins, shape (n_rounds, n_items,
+    n_items + 1), and `matrix` is the part of the priors and single margins. `diagonal` is that of the curvature.
     """
 
+    s: NDArray[np.float64]
+    log_share: float
     loss: float
-    residuals: NDArray[np.float64]
     gradient: NDArray[np.float64]
     jacobian: NDArray[np.float64]
-    pairs: NDArray[np.float64] | None
+    matrix: NDArray[np.float64]
+    diagonal: NDArray[np.float64]
+    residuals: NDArray[np.float64]
 
 
-class _Problem:
-    """Least-squares problem of `fitted`, at points x: the strengths, then log(nu / n).
+def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
+    """Return the `_Point` at these strengths, without sums by BLAS, whose digits vary by the number of threads."""
+    m, items = len(s), np.arange(len(s))
+    margins, slopes = _model(s, n_voters * math.exp(log_share))
+    bends = margins - slopes * (s[:, np.newaxis] - s)  # derivatives by log(nu / n), as `_moved` scales strengths
+    jacobian = np.empty((*wins.shape, m + 1))
+    np.multiply(weights, -slopes, out=jacobian[..., :m])
+    jacobian[:, items, items] -= jacobian[..., :m].sum(axis=2)
+    jacobian[..., m] = np.einsum("kij,ij->ki", weights, bends)
+    residuals = np.einsum("kij,ij->ki", weights, margins) - wins
+    squares = (s * s).sum()
+    loss = ridge * squares + log_share * log_share * _UNDECIDED / 2 + (residuals * residuals).sum() / 2
+    gradient, matrix = np.empty(m + 1), np.zeros((m + 1, m + 1))
+    gradient[:m], gradient[m] = 2 * ridge * s, _UNDECIDED * log_share - 2 * ridge * squares
+    gradient += np.einsum("kij,ki->j", jacobian, residuals)
+    matrix[items, items] = 2 * ridge
+    matrix[m, :m] = matrix[:m, m] = -2 * ridge * s
+    matrix[m, m] = _UNDECIDED + 2 * ridge * squares
+    if pairs is not None:
+        weighted = pairs.weights * (margins - pairs.margins)  # each pair is in the matrix twice
+        loss += (weighted * (margins - pairs.margins)).sum() / 4
+        gradient[:m] += (weighted * slopes).sum(axis=1)
+        gradient[m] += (weighted * bends).sum() / 2
+        laplacian, mixed = pairs.weights * slopes * slopes, (pairs.weights * slopes * bends).sum(axis=1)
+        matrix[:m, :m] -= laplacian
+        matrix[items, items] += laplacian.sum(axis=1)
+        matrix[m, :m] += mixed
+        matrix[:m, m] += mixed
+        matrix[m, m] += (pairs.weights * bends * bends).sum() / 2
+    if log_share == 0 and gradient[m] < 0:  # nu must not exceed n
+        gradient[m] = jacobian[..., m] = matrix[m, :m] = matrix[:m, m] = 0
+    diagonal = matrix.diagonal() + np.einsum("kij,kij->j", jacobian, jacobian)
+    return _Point(s, log_share, loss, gradient, jacobian, matrix, diagonal, residuals)
 
-    Sums are not computed by BLAS, whose digits vary by the number of threads.
-    """
 
-    def __init__(self, rounds, n_voters, ridge, pairs):
-        self._n_voters, self._pairs = n_voters, pairs
-        self._wins = np.array([each.wins / each.deviation for each in rounds])
-        self._weights = np.array([_together(each) / each.deviation for each in rounds])
-        self._prior = np.append(np.full(self._wins.shape[1], 2 * ridge), _UNDECIDED)
+def _moved(point, step):
+    """Return (strengths, log(nu / n)) minus a step. As nu changes, strengths are scaled so that small margins stay."""
+    share = min(0.0, point.log_share - max(-1.0, min(1.0, step[-1])))
+    return (point.s - step[:-1]) * math.exp(point.log_share - share), share
 
-    def at(self, x):
-        """Return the `_Point` at x."""
-        margins, slopes = _model(x[:-1], self._n_voters * np.exp(x[-1]))
-        items = np.arange(len(margins))
-        jacobian = np.empty((*self._wins.shape, len(x)))
-        jacobian[..., :-1] = -slopes * self._weights
-        jacobian[:, items, items] -= jacobian[..., :-1].sum(axis=2)
-        jacobian[..., -1] = np.einsum("kij,ij->ki", self._weights, margins)
-        residuals = jacobian[..., -1] - self._wins
-        loss = ((self._prior * x * x).sum() + (residuals * residuals).sum()) / 2
-        gradient = self._prior * x + np.einsum("kij,ki->j", jacobian, residuals)
-        if self._pairs is None:
-            return _Point(loss, residuals, gradient, jacobian, None)
-        weights, apart = self._pairs.weights, margins - self._pairs.margins
-        by_voters = (weights * slopes * margins).sum(axis=1)
-        pairs = np.zeros((len(x), len(x)))
-        pairs[:-1, :-1] = -weights * slopes * slopes
-        pairs[items, items] -= pairs[:-1, :-1].sum(axis=1)
-        pairs[-1, :-1] = pairs[:-1, -1] = by_voters
-        pairs[-1, -1] = (weights * margins * margins).sum() / 2  # each pair is in the matrix twice
-        weighted = weights * apart
-        gradient += np.append((weighted * slopes).sum(axis=1), (weighted * margins).sum() / 2)
-        return _Point(loss + (weighted * apart).sum() / 4, residuals, gradient, jacobian, pairs)
 
-    def diagonal(self, point):
-        """Return the diagonal of the Gauss-Newton matrix."""
-        own = self._prior + np.einsum("kij,kij->j", point.jacobian, point.jacobian)
-        return own if point.pairs is None else own + point.pairs.diagonal()
+def _step(point, damped):
+    """Return the Levenberg-Marquardt step, by preconditioned conjugate gradients."""
 
-    def step(self, x, point, damped):
-        """Return the Levenberg-Marquardt step for `_moved`, by preconditioned conjugate gradients.
+    def product(v):
+        ahead = np.einsum("kij,j->ki", point.jacobian, v)
+        own = np.einsum("ij,j->i", point.matrix, v) + damped * point.diagonal * v
+        return own + np.einsum("kij,ki->j", point.jacobian, ahead)
 
-        A step in log(nu / n) also scales the strengths. It then changes only large margins, so that the coordinates are
-        almost independent.
-        """
-        along = np.append(-x[:-1], 1.0)
-        stuck = x[-1] == 0 and (along * point.gradient).sum() < 0
-
-        def turned(w):
-            return np.append(w[:-1], 0.0 if stuck else (along * w).sum())  # nu must not exceed n
-
-        diagonal = self.diagonal(point)
-        diagonal[-1] = (along * self._curved(point, along)).sum()
-
-        def product(v):
-            return turned(self._curved(point, along * v[-1] + np.append(v[:-1], 0.0))) + damped * diagonal * v
-
-        right = turned(point.gradient)
-        return conjugate_gradients(product, (1 + damped) * diagonal, right, _SOLVED, _SOLVER_STEPS)
-
-    def _curved(self, point, w):
-        """Return the Gauss-Newton matrix times a vector."""
-        ahead = np.einsum("kij,j->ki", point.jacobian, w)
-        out = self._prior * w + np.einsum("kij,ki->j", point.jacobian, ahead)
-        return out if point.pairs is None else out + np.einsum("ij,j->i", point.pairs, w)
+    return conjugate_gradients(product, (1 + damped) * point.diagonal, point.gradient, _SOLVED, _SOLVER_STEPS)
 
 
 def _together(one):

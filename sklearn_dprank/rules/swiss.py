@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from .._utils.checks import Check, check_number, check_parameters
 from ..orders.kemeny.local_search import insertion_search, total_cost
+from ..orders.kemeny.work import Work
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
 from ..queries.scaled import MOST_PAIRS
@@ -26,8 +27,8 @@ _EXACT = 0.5  # smallest deviation for weights, because answers are integers
 _DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
 _CLEAR, _DROWNED = 0.1, 0.3  # noise on a margin, as a share of the voters: pairs are asked below, and never above
 _NEGLIGIBLE = 0.005  # noise on a margin, as a share of the voters, below which more pairs are asked instead
-_TRIED = 12  # numbers of pairs among which the best is chosen
-_KICKS = 30  # restarts of the search for an order of the margins
+_TRIED = 6  # numbers of pairs among which the best is chosen
+_KICKS = 2  # work of restarts of the search for an order of the margins, in units of `Work`
 _TINY = 1e-100  # least variance of a margin, where all seem to agree
 _FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
@@ -75,17 +76,26 @@ class SwissRule(Rule):
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
-        rounds = [_round(number, np.arange(n_items)) for number in range(len(_SHARES))]
-        asked = [Ask(query, share=(1 - _COUNTED) * share) for query, share in zip(rounds, _SHARES, strict=True)]
-        last = Ask(ScaledMargins(), share=(1 - _COUNTED) * _LAST)
-        return [Ask(NumberOfVoters(), share=_COUNTED), *asked, last]
+        shares = [_COUNTED, *((1 - _COUNTED) * share for share in (*_SHARES, _LAST))]
+        rounds = [_round(number, n_items, partial(np.arange, n_items)) for number in range(len(_SHARES))]
+        asked = [NumberOfVoters(), *rounds, ScaledMargins()]
+        return [Ask(query, share=share) for query, share in zip(asked, shares, strict=True)]
 
     def aggregate(self, session: Any) -> Consensus:
         n_voters = max(1.0, float(session.answer(NumberOfVoters())))
-        order, fit = np.arange(session.n_items), cast(Any, None)
         rounds: list[Round] = []
+        fit: Any = None
+
+        def fit_all(pairs=None):
+            nonlocal fit
+            fit = fitted(rounds, n_voters, float(self.ridge), pairs, fit)
+            return fit
+
+        def order():  # a round of all items has the same order with and without a fit
+            return descending(_rounded(fit_all().strengths) if rounds[1:] else rounds[0].wins, session)
+
         for number in range(len(_SHARES)):
-            query = _round(number, order)
+            query = _round(number, session.n_items, order)
             try:
                 wins = session.answer(query)
             except BudgetExhausted:  # the other rounds decide
@@ -93,53 +103,49 @@ class SwissRule(Rule):
                     raise
                 continue
             rounds.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
-            fit = fitted(rounds, n_voters, float(self.ridge), start=fit)
-            order = descending(_rounded(fit.strengths), session)
-        query = _last_question(order, rounds, fit, n_voters, session)
+        query, pairs = _last_question(rounds, fit_all, order, n_voters, session), None
         try:
-            answer = np.asarray(session.answer(query), dtype=float) / query.scale(session.n_items)
-        except BudgetExhausted:
-            return Consensus(order, {"scores": _rounded(fit.strengths)})
-        deviation = max(session.deviation(query) / query.scale(session.n_items), _EXACT)
-        pairs = None
-        if query.pairs is None:
-            rounds.append(Round(query.groups, answer, deviation))
-        else:
-            pairs = _matrices(query.pairs, answer, deviation, session.n_items)
-        fit = fitted(rounds, n_voters, float(self.ridge), pairs, fit)
-        scores = _rounded(fit.strengths)
-        order = descending(scores, session)
-        return Consensus(order if pairs is None else _searched(order, fit, pairs, session), {"scores": scores})
+            scale = query.scale(session.n_items)
+            answer = np.asarray(session.answer(query), dtype=float) / scale
+            deviation = max(session.deviation(query) / scale, _EXACT)
+            if query.pairs is None:
+                rounds.append(Round(query.groups, answer, deviation))
+            else:
+                pairs = _matrices(query.pairs, answer, deviation, session.n_items)
+        except BudgetExhausted:  # the rounds decide
+            pass
+        scores = _rounded(fit_all(pairs).strengths)
+        found = descending(scores, session)
+        return Consensus(found if pairs is None else _searched(found, fit, pairs, session.coins), {"scores": scores})
 
 
-def _round(number, order):
-    """Return the query of a round for items in this order; every second round shifts the cuts by half a group."""
-    return GroupNetWins(_cut(order, _SIZES[number], shifted=number and number % 2 == 0), number)
+def _round(number, n_items, order):
+    """Return the query of a round; every second round shifts the cuts by half a group."""
+    return GroupNetWins(_cut(n_items, _SIZES[number], number and number % 2 == 0, order), number)
 
 
-def _cut(order, share, shifted):
-    """Return groups of neighbours, about this share of the items each, or None for one group of all."""
-    m = len(order)
-    size = max(_LEAST, int(share * m))
-    if size >= _MOST * m:
+def _cut(n_items, share, shifted, order):
+    """Return groups of neighbours in `order()`, about this share of the items each, or None for one group of all."""
+    size = max(_LEAST, int(share * n_items))
+    if size >= _MOST * n_items:
         return None
     first = size // 2 if shifted else size
-    return tuple(tuple(group.tolist()) for group in np.split(order, range(first, m, size)))
+    return tuple(tuple(group.tolist()) for group in np.split(order(), range(first, n_items, size)))
 
 
-def _last_question(order, rounds, fit, n_voters, session):
+def _last_question(rounds, fit_all, order, n_voters, session):
     """Return the query for the margins of pairs in doubt, or for net wins within groups.
 
     Pairs are sorted by how many deviations their margins are from 0. Their number has the largest `_gain`, because more
     pairs have more noise each.
     """
-    m = session.n_items
-    groups = ScaledMargins(groups=_cut(order, _SIZES[-1], shifted=False))
-    one = ScaledMargins(((0, 1),))
-    noise = session.deviation(groups) / one.scale(m)  # on a single margin
-    misfit = _misfit(rounds, fit)
-    if m < 2 or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, min(_DROWNED * n_voters, 2 * np.sqrt(misfit))):
-        return groups
+    m, one = session.n_items, ScaledMargins(((0, 1),))
+    noise = session.deviation(one) / one.scale(m)  # on a single margin
+    drowned = m < 2 or noise * np.sqrt(2 * m) > _DROWNED * n_voters
+    fit: Any = None if drowned else fit_all()
+    misfit = 0.0 if drowned else _misfit(rounds, fit)
+    if drowned or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
+        return ScaledMargins(groups=_cut(m, _SIZES[-1], False, order))
     first, second = np.triu_indices(m, 1)
     margins, slopes = (each[first, second] for each in fit.model())
     variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit + _TINY
@@ -179,7 +185,7 @@ def _matrices(pairs, answer, deviation, n_items):
     return PairMargins(margins, weights)
 
 
-def _searched(order, fit, pairs, session):
+def _searched(order, fit, pairs, coins):
     """Return the order that a local search finds on margins of model and answers; `order` if the model explains all."""
     margins, _ = fit.model()
     asked = pairs.weights > 0
@@ -189,9 +195,9 @@ def _searched(order, fit, pairs, session):
         return order
     margins[asked] += apart * (misfit / (misfit + noise))
     cost = np.rint(-margins * (_FINE / (np.abs(margins).max() or 1.0))).astype(np.int64)
-    found, kicks = insertion_search(cost, order), 0
-    while kicks < _KICKS and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
-        kicked, kicks = insertion_search(cost, _kicked(found, session.coins)), kicks + 1
+    found, work = insertion_search(cost, order), Work(_KICKS)
+    while not work.over and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
+        kicked = insertion_search(cost, _kicked(found, coins), work)
         if total_cost(cost, kicked) < total_cost(cost, found):
             found = kicked
     return found

@@ -60,15 +60,20 @@ def insertion_search(cost, order, work=None):
     excess, order, work = cost - cost.T, np.array(order, dtype=np.int64), work or Work()
     m, places = len(order), np.argsort(order)
     before = np.zeros(m + 1, dtype=excess.dtype)  # extra cost of the item in first place, compared with each gap
+    after_first, rows = before[1:], list(excess)
     item = settled = 0
     while settled < m and not work.over:
         work.spend(_ITEM + _ENTRY * m)
-        np.cumsum(excess[item].take(order), out=before[1:])
+        rows[item].take(order).cumsum(out=after_first)
         place, gap = places[item], before.argmax()
         if before[gap] > before[place]:
             gap -= gap > place
             low, high = min(place, gap), max(place, gap) + 1
-            order[low:high] = np.roll(order[low:high], 1 if gap < place else -1)
+            if gap < place:
+                order[low + 1 : high] = order[low : high - 1].copy()
+            else:
+                order[low : high - 1] = order[low + 1 : high].copy()
+            order[gap] = item
             places[order[low:high]] = np.arange(low, high)
             settled = 0
         settled += 1
