@@ -28,7 +28,7 @@ _DIGITS = 9  # significant digits of strengths, so that rounding errors do not o
 _CLEAR, _DROWNED = 0.1, 0.3  # noise on a margin, as a share of the voters: pairs are asked below, and never above
 _NEGLIGIBLE = 0.005  # noise on a margin, as a share of the voters, below which more pairs are asked instead
 _TRIED = 6  # numbers of pairs among which the best is chosen
-_KICKS = 2  # work of restarts of the search for an order of the margins, in units of `Work`
+_KICKS = 16  # work of restarts of the search for an order of the margins, in units of `Work`
 _TINY = 1e-100  # least variance of a margin, where all seem to agree
 _FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
