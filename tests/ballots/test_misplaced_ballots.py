@@ -95,7 +95,7 @@ CALLS = {
     "level": lambda X: DPBorda().fit(VOTES).rank_intervals(X),
     "distance": lambda X: kendall_tau_distance(X, [0, 1]),
     "average": lambda X: average_kendall_tau(X, VOTES),
-    "items": lambda X: Profile.from_rankings(VOTES, items=X),
+    "names": lambda X: Profile.from_rankings(VOTES, items=X),
     "orders": orders_to_positions,
 }
 
