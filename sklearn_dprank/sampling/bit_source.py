@@ -84,8 +84,8 @@ class BitSource:
         """
         if bound == 1:
             return np.zeros(size, dtype=np.min_scalar_type(bound))
-        together = 1
-        while bound ** (together + 1) <= 2**63:
+        together = max(1, int(63 / math.log2(bound)))
+        while bound ** (together + 1) <= 2**63:  # the logarithm is rounded
             together += 1
         rest = self.integers(bound**together, -(-size // together))
         rows = -(-size // max(len(rest), 1))
