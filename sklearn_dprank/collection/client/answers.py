@@ -13,10 +13,10 @@ def flipped_answers(first, second, flip, ballots, bits, voters=None):
     """
     voters = np.arange(first.shape[0]) if voters is None else voters
     truth = true_answers(first, second, voters[:, None], ballots, bits.coins)
-    return truth ^ _flips(flip, first.shape, bits.noise)
+    return truth ^ _random_flips(flip, first.shape, bits.noise)
 
 
-def _flips(flip, shape, noise):
+def _random_flips(flip, shape, noise):
     """Return booleans, each True with probability flip / 2^52.
 
     A device uses one word for each, as the wire format states. Most flips of many voters use one byte.

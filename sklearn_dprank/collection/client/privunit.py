@@ -126,8 +126,16 @@ def _normals(size, bits):
 
 def _centred_normals(shape, bits):
     """Draw columns from the standard normal distribution on vectors of sum zero."""
-    columns = _normals(shape[0] * shape[1], bits).reshape(shape)
-    columns -= columns.mean(axis=0)
+    m, n_voters = shape
+    if n_voters == 1:  # as the wire format states
+        column = _normals(m, bits).reshape(shape)
+        return column - column.mean()
+    # A reflection turns vectors whose last number is 0 into vectors of sum zero, so m - 1 numbers are enough.
+    free = _normals((m - 1) * n_voters, bits).reshape(m - 1, n_voters)
+    total = free.sum(axis=0)
+    columns = np.empty(shape)
+    np.subtract(free, total / (m + math.sqrt(m)), out=columns[:-1])
+    np.divide(total, -math.sqrt(m), out=columns[-1])
     return columns
 
 
