@@ -9,7 +9,14 @@ from scipy import stats
 from wire_vectors import DealtBits, chance
 
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.collection.client.privunit import PER_UNIT, PrivUnitRandomizer, _above, _centred_normals, _leans, _normals
+from sklearn_dprank.collection.client.privunit import (
+    PER_UNIT,
+    PrivUnitRandomizer,
+    _above,
+    _centred_normals,
+    _leans,
+    _normals,
+)
 from sklearn_dprank.collection.curator import PrivUnitG
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
