@@ -48,7 +48,7 @@ def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     return order, first, last, ballots.ravel()[order]
 
 
-def net_wins(table: NDArray[Any], sentinel: int, dtype: Any = np.int64) -> NDArray[Any]:
+def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     """Return each voter's net wins: for each item, the items that it beats minus the items that beat it.
 
     Parameters
@@ -57,20 +57,18 @@ def net_wins(table: NDArray[Any], sentinel: int, dtype: Any = np.int64) -> NDArr
         Positions.
     sentinel : int
         Position of items without an opinion.
-    dtype : dtype, default=np.int64
-        Type of the net wins, which are integers.
 
     Returns
     -------
-    ndarray of `dtype`, shape (n_voters, n_items)
+    ndarray of int64, shape (n_voters, n_items)
         Net wins. Ties and missing opinions count 0.
     """
     # Fast path for simulations of many voters. A device has one voter and must not use it: its running time would
     # reveal whether the ballot has ties or missing opinions.
     odd = odd_ballots(table) if table.shape[1] > 1 else None
     if odd is None:
-        return _net_wins(table, sentinel).astype(dtype, copy=False)
-    wins = table.astype(dtype).T
+        return _net_wins(table, sentinel)
+    wins = table.astype(np.int64).T
     wins *= -2
     wins += len(table) - 1
     if len(odd):

@@ -35,7 +35,8 @@ class PrivUnitRandomizer(ReportRandomizer):
 
     def draw(self, protocol, ballots, bits):
         """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the grid."""
-        direction = _directions(net_wins(ballots.table, ballots.sentinel, float).T, bits.coins, bits.assignment)
+        wins = net_wins(ballots.table, ballots.sentinel).T.astype(float)
+        direction = _directions(wins, bits.coins, bits.assignment)
         lean = _leans(protocol, direction.shape[1], bits.noise)
         vectors = _centred_normals(direction.shape, bits.noise)
         lean -= np.einsum("iv,iv->v", vectors, direction)
