@@ -41,9 +41,10 @@ class Unreadable:
         """Record an unreadable row; raise ValueError with its place and the problem if the choice is "error"."""
         if self._choice == "error":
             place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+            names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
             raise ValueError(
-                f"{self._file}, {place}: {problem} --unreadable empty counts such rows as ballots without opinions. "
-                f"This message {_NOT_PUBLIC}"
+                f"{self._file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
+                f"opinions. This message {_NOT_PUBLIC}"
             )
         self.rows.add(row)
 
@@ -129,8 +130,8 @@ def _rows(lines, delimiter, unreadable):
             problem = f"this line {_ENCODING}"
         except csv.Error as error:
             problem = (
-                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled; "
-                "correct it, delete a column of free text, or export the file again without line breaks."
+                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled. "
+                "Correct it, delete a column of free text, or export the file again without line breaks."
             )
         unreadable.add(row, problem)
         yield None
@@ -187,8 +188,8 @@ def as_numbers(
 
 
 _NUMBERS = (
-    f"must hold numbers (up to {_LARGEST:g}) or empty cells, which mean no opinion. If it holds answers in words, list "
-    "them with --scale, the worst first."
+    f"must hold numbers (up to {_LARGEST:g}) with decimal points, or empty cells, which mean no opinion. If it holds "
+    "answers in words, list them with --scale, the worst first."
 )
 _ANSWERS = "must hold answers of --scale, or empty cells, which mean no opinion."
 _NO_ITEM = (

@@ -21,9 +21,13 @@ from .headers import Header, joined
 from .several import File
 from .words import own_words
 
+_SPREADSHEETS = {".xlsx", ".xls", ".ods", ".zip"}
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
 _NO_ITEMS = {
+    "#",
+    "no.",
+    "nr.",
     "id",
     "index",
     "timestamp",
@@ -149,6 +153,8 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in _PREFLIB:
         return _from_preflib(path, options), []
+    if suffixes and suffixes[-1] in _SPREADSHEETS:
+        raise ValueError(f'{called(path)} is no text. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
     if not options.layout:
         raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
     scale = _scale(options)
@@ -305,7 +311,7 @@ def _check_items(names, header):
                 f"columns {places[0]} and {places[1]} have the same name; rename one of them, or list the items with "
                 "--items."
             )
-        if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
+        if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
             raise ValueError(
                 f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
                 "--person, and if it holds weights, with --weight. Otherwise list the items with --items."

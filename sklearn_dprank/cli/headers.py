@@ -115,5 +115,5 @@ def _grid(name):
 def joined(names: Iterable[str]) -> str:
     """Return names with commas between, as ``--items`` reads them."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(names)
-    return out.getvalue()
+    csv.writer(out, lineterminator="\n").writerows([name] for name in names)
+    return ", ".join(out.getvalue().split("\n")[:-1])
