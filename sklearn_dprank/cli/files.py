@@ -154,7 +154,7 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if suffixes and suffixes[-1] in _PREFLIB:
         return _from_preflib(path, options), []
     if suffixes and suffixes[-1] in _SPREADSHEETS:
-        raise ValueError(f'{called(path)} is no text. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
+        raise ValueError(f'{called(path)} is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
     if not options.layout:
         raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
     scale = _scale(options)

@@ -6,12 +6,14 @@ import io
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sklearn_dprank.cli import files, main, parser
 
+GUIDE = Path(__file__).parents[2] / "docs" / "user_guide" / "ballots.rst"
 ITEMS = ["tea", "coffee, black", "juice - fresh", "water [still]"]
 SCALE = ["Strongly disagree", "disagree", "Neither, nor", "agree", "Strongly agree"]
 OPTION = 'strongly disagree,disagree,"neither, nor",agree,strongly agree'
@@ -327,9 +329,38 @@ def test_a_column_is_listed_once(refused):
         ("tea,milk\n1,2\nnice,fine\n", "v.csv", r"line 3: (?!.*this row holds names)"),
         ("tea;milk\n1,5;2\n", "v.csv", "--separator ';' or --separator tab"),
         ('tea,milk\n"1,5",2\n', "v.csv", "with decimal points"),
-        ("PK\x03\x04", "v.xlsx", 'v.xlsx is no text. Unpack it, or save it in a spreadsheet as "CSV UTF-8".'),
+        ("PK\x03\x04", "v.xlsx", 'v.xlsx is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".'),
         ('tea,milk,why\n1,2,"good\nday"\n', "v.csv", "export the file again without line breaks"),
     ],
 )
 def test_messages_name_the_remedy(content, name, message, refused):
     assert re.search(message, refused(content, "--ratings", name=name))
+
+
+DRINKS = ["tea", "milk", "wine"]
+PAGE = {  # the files of the guide's table of layouts, and their first two items
+    "ratings.csv": (text([DRINKS] + [[3, 2, 1]] * 9), DRINKS[:2]),
+    "positions.csv": (text([DRINKS] + [[1, 2, 3]] * 9), DRINKS[:2]),
+    "orders.csv": ("tea,milk\n" * 9, DRINKS[:2]),
+    "likert.csv": (text([DRINKS] + [["Agree", "neutral", "disagree"]] * 9), DRINKS[:2]),
+    "qualtrics.csv": (qualtrics([[4, 3, 2, 1]] * 9, others=OTHERS), ITEMS[:2]),
+    "forms.csv": (google([[4, 3, 2, 1]] * 9), ITEMS[:2]),
+    "votes.soi": ("# NUMBER ALTERNATIVES: 3\n# DATA TYPE: soi\n9: 1,2\n", ["1", "2"]),
+}
+COMMANDS = re.findall(
+    r"``dprank (rank \S+\.(?:csv|soi)\b[^`]*)``", GUIDE.read_text("utf-8").split("The table ``X``")[0]
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_guide_run(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rank, file, *options = shlex.split(command)
+    (tmp_path / file).write_text(PAGE[file][0])
+    assert main([rank, file, *options, "--epsilon", "99", "--format", "json"]) == 0
+    consensus = json.loads(capsys.readouterr().out)["consensus"]
+    assert consensus[:2] == PAGE[file][1]
+
+
+def test_the_guide_has_a_command_for_each_file():
+    assert sorted(shlex.split(command)[1] for command in COMMANDS) == sorted(PAGE)
