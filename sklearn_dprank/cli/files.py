@@ -35,12 +35,19 @@ _NO_ITEMS = {
     "weight",
     "designweight",
     "sampleweight",
+    "collectorid",
+    "completiontime",
+    "durationinseconds",
+    "finished",
+    "lastpage",
+    "progress",
     "responseid",
     "respondentid",
     "email",
     "emailaddress",
     "ipaddress",
     "startdate",
+    "starttime",
     "enddate",
     *_WHO,
     *(f"{who}id" for who in _WHO),
@@ -72,8 +79,8 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     )
     added.add_argument(
         "--items",
-        help="names of the items, with commas between: of all with --orders, else of the columns that are items "
-        "(without it, all columns that no other option names)",
+        help="names of the items, with commas between: of all with --orders, else of the columns that are items, or of "
+        "the items of one question (without it, all columns that no other option names)",
     )
     added.add_argument(
         "--scale",

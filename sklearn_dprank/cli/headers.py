@@ -17,11 +17,20 @@ _QUALTRICS = {  # two of these names in the first row announce two more header r
     "Duration (in seconds)",
 }
 _QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
-_TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
-    *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
-    *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
-    *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
-}
+_TIMESTAMPS = frozenset(
+    {  # the first column of Google Forms, in the language of the form
+        *(
+            "Timestamp",
+            "Zeitstempel",
+            "Horodateur",
+            "Marca temporal",
+            "Carimbo de data/hora",
+            "Informazioni cronologiche",
+        ),
+        *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
+        *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,6 @@ class Header:
     parts: dict[str, tuple[str, str]]
     no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
     n_lines: int = 1
-    from_tool: bool = False
 
     def columns_of(self, item: str) -> list[str]:
         """Return the columns of the item with this short name, one for each question."""
@@ -46,10 +54,10 @@ class Header:
         return items if one_question and all(items) and len(set(items)) == len(items) else names
 
     def check_one_question(self, names: list[str], file: str) -> None:
-        """Raise ValueError if a survey tool asks about several items, and some columns are not of that question."""
+        """Raise ValueError if a question asks about several items, and some columns are not of that question."""
         asked = [self.parts[name][0] if name in self.parts else None for name in names]
         sizes = Counter(question for question in asked if question is not None)
-        if not self.from_tool or max(sizes.values(), default=1) == 1 or len(set(asked)) == 1:
+        if max(sizes.values(), default=1) == 1 or len(set(asked)) == 1:
             return
         question = sizes.most_common(1)[0][0]
         columns = [name for name, found in zip(names, asked, strict=True) if found == question]
@@ -70,8 +78,7 @@ def header(names: list[str], lines: Iterable[bytes] = (), delimiter: str = ",", 
     if len(_QUALTRICS.intersection(names)) > 1 and lines:
         return _of_qualtrics(names, lines, delimiter, file)
     parts = {name: found for name in names if (found := _grid(name))}
-    google = bool(names) and names[0] in _TIMESTAMPS
-    return Header(names, parts, frozenset(names[:google]), from_tool=google)
+    return Header(names, parts, _TIMESTAMPS.intersection(names[:1]))
 
 
 def _of_qualtrics(names, lines, delimiter, file):
@@ -99,7 +106,7 @@ def _of_qualtrics(names, lines, delimiter, file):
             same += 1
         parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in columns.items()}
     no_items = frozenset(name for name, own in zip(names, ids, strict=True) if "QID" not in own)
-    return Header(names, parts, no_items, reader.line_num, from_tool=True)
+    return Header(names, parts, no_items, reader.line_num)
 
 
 def _grid(name):

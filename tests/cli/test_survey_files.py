@@ -274,6 +274,33 @@ def test_a_ballot_is_never_a_row_of_names(read):
         assert found.n_voters == 3 and sorted(found.positions.table.T.tolist()) == [[0, 1], [1, 0], [255, 255]]
 
 
+LINES = [
+    '"',
+    "'",
+    '"{""ImportId"":""QID7_1""}',
+    "StartDate,ResponseId",
+    "R_1,agree",
+    "\x1f\x8b",
+    '""',
+    ",",
+    "\u2028",
+    "é",
+]
+
+
+@pytest.mark.parametrize("line", [*LINES, qualtrics([]).splitlines()[0], qualtrics([]).splitlines()[-1]])
+@pytest.mark.parametrize("export", [qualtrics, google])
+def test_any_line_of_an_export_is_one_ballot_and_leaves_the_others_alone(line, export, read):
+    cells = words(answers(6))
+    content = export(cells)
+    ballots = content.splitlines()[-6:]
+    found = read(
+        "\n".join([content[: content.index(ballots[3])] + line, *ballots[3:]]), *LIKERT, "--unreadable", "empty"
+    )
+    table = read(content, *LIKERT).positions.table.T.tolist()
+    assert found.positions.table.T.tolist() == [*table[:3], [255] * 4, *table[3:]]
+
+
 @pytest.mark.parametrize("timestamp", ["Timestamp", "Zeitstempel", "Horodateur", "タイムスタンプ"])
 def test_an_export_of_google_forms(timestamp, read, expected):
     places = answers()
@@ -290,6 +317,7 @@ def test_other_questions_of_google_forms(read, refused, expected):
     message = refused(content, *LIKERT)
     option = shlex.split(re.search(r"(--items .*)\.$", message)[1])
     assert same(read(content, *LIKERT, *option), expected(places))
+    assert "several questions" in refused(content.replace("Timestamp", "age"), *LIKERT)
     content = google(words(places), more=["Email Address"])
     assert "column 'Email Address' does not look like an item" in refused(content, *LIKERT)
     found = read(content, *LIKERT, "--person", "Email Address")
