@@ -261,6 +261,7 @@ def test_rows_below_the_names_of_qualtrics_must_be_there(refused, read):
     assert "third row" in refused("\n".join([first, '"' + ballots[0], *ballots]), "--ratings")
     assert "third row" in refused("\n".join([first, first, ",".join(["[]"] * len(first.split(",")))]), "--ratings")
     assert "third row" in refused("\n".join([first, first, *ballots]), "--ratings")
+    assert "third row" in refused("\n".join([first, first, '"{""ImportId"":""QID1""}"']), "--ratings")
     assert read(qualtrics([]), "--ratings").n_voters == 0
 
 
