@@ -2,20 +2,27 @@
 
 import itertools
 import json
+import re
 import shutil
+import socket
 import subprocess
+import sys
+import textwrap
 from collections import Counter
 from decimal import Decimal
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import wire_vectors
 
-from sklearn_dprank import LDPPairwise
+from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.randomizers import CLIENT_RANDOMIZERS
 
 CLIENT = files("sklearn_dprank.collection.client") / "device.js"
+PAGE = (Path(__file__).parents[3] / "docs" / "user_guide" / "javascript.rst").read_text(encoding="utf-8")
 NAMES = ["tea", "coffee", "water", "juice"]
 CHECK_VECTORS = """
 import { readFileSync } from "node:fs";
@@ -299,7 +306,99 @@ def test_a_damaged_record_is_not_an_empty_one(in_node, text):
         assert "is damaged" in in_node(step, stored={f"dprank {name_of(protocol)}": text})[0][0]["error"]
 
 
+def test_a_shuffler_that_assigns_pairs_is_refused(in_node):
+    protocol = ShufflePairwise(pairs="assigned", min_reports=50).protocol(NAMES)
+    told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0]})
+    assert "a shuffler that assigns pairs" in told[0]["error"] and stored == {}
+
+
 def test_a_browser_that_cannot_lock_is_refused(in_node):
     (protocol,) = local_polls([1.0])
     told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0], "unlocked": True})
     assert "two tabs" in told[0]["error"] and stored == {}
+
+
+# --- the page of the user guide
+
+
+def test_the_page_describes_every_export():
+    exports = set(re.findall(r"^export (?:async )?(?:class|function) (\w+)", CLIENT.read_text(), re.MULTILINE))
+    reference = PAGE.split("\nReference\n---")[1].split("\nWhat is stored\n---")[0]
+    terms = "".join(re.findall("^``.*\n", reference, re.MULTILINE))
+    assert set(re.findall(r"``(?:async |new )?(\w+)(?:\(.*?\))?``", terms)) == exports
+    assert len(exports) == 12
+
+
+def test_the_page_has_a_row_for_every_randomizer(javascript):
+    said, _, vectors = javascript
+    table = PAGE.split("     - JavaScript client\n")[1]
+    rows = re.findall(r"   \* - (``.*)\n     - .*\n(?:       .*\n)*     - (.*)\n", table)
+    verdicts = {name: verdict for names, verdict in rows for name in re.findall("``(.+?)``", names)}
+    kinds = {one["name"]: one["protocol"]["randomizer"] for one in vectors["reports"]}
+    assert set(verdicts) == set(CLIENT_RANDOMIZERS)
+    assert {name for name in verdicts if verdicts[name] != "no"} == {kinds[one["name"]] for one in said["reports"]}
+
+
+def block(caption):
+    """Return a block of code of the page."""
+    (found,) = re.findall(rf"   :caption: {caption}\n\n((?:   .*\n|\n)+)", PAGE)
+    return textwrap.dedent(found)
+
+
+@pytest.fixture
+def poll(tmp_path):
+    """Run the poll of the page at a free port; return its folder and address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    for name in ("poll.html", "poll.py", "voters.mjs"):
+        (tmp_path / name).write_text(block(name).replace("8000", port))
+    shutil.copy(CLIENT, tmp_path / "device.mjs")
+    server = subprocess.Popen([sys.executable, "poll.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout.readline().startswith("Serving")
+        yield tmp_path, f"http://127.0.0.1:{port}/"
+    finally:
+        server.terminate()
+        server.communicate(timeout=600)
+
+
+def result_of(folder):
+    command = [sys.executable, "poll.py", "result"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=600).stdout
+
+
+@pytest.mark.slow
+def test_the_poll_of_the_page_with_voters_in_node(poll):
+    """The ranking is wrong with a probability below 1e-6: about 67 answers to each pair, and each is true with .88."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed, and so nothing runs JavaScript without a browser")
+    folder, _ = poll
+    for _ in range(2):  # the second report of a voter is another one, and does not count
+        subprocess.run(["node", "voters.mjs"], cwd=folder, check=True, timeout=600)
+    assert len((folder / "reports.jsonl").read_text().splitlines()) == 400
+    assert result_of(folder) == "Ranking: coffee > tea > water\nAccepted: 200 Refused: {}\n"
+
+
+@pytest.mark.slow
+def test_the_poll_of_the_page_in_a_browser(poll):
+    """A voter who sends again, with another order, has one report."""
+    browsers = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed, and so no browser votes")
+    folder, address = poll
+    with browsers.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(address)
+        for places in (["2", "1", ""], ["1", "2", "3"]):
+            for field, place in zip(page.locator("input").all(), places, strict=True):
+                field.fill(place)
+            page.evaluate("document.querySelector('[role=status]').textContent = ''")
+            page.click("button")
+            page.wait_for_function("document.querySelector('[role=status]').textContent !== ''")
+            assert page.inner_text("[role=status]") == "Thank you. Your answer has arrived."
+        browser.close()
+    first, second = (folder / "reports.jsonl").read_text().splitlines()
+    assert first == second
+    assert "Accepted: 1 Refused: {}" in result_of(folder)
