@@ -395,13 +395,14 @@ export class Device {
 
   // Charges the allowance, then creates and stores the report. Later calls return the stored report.
   async report(ballot) {
+    const places = Array.isArray(ballot) ? Array.from(ballot) : [];
     const isPlace = (place) => place === null || Number.isFinite(place);
-    if (!Array.isArray(ballot) || ballot.length !== this.protocol.items.length || !ballot.every(isPlace)) {
-      throw new Refused("a ballot must have a position, or null, for each item.");
+    if (places.length !== this.protocol.items.length || !places.every(isPlace)) {
+      throw new Refused("a ballot must be a list with a number, or null, for each item.");
     }
     const name = await this.name();
     const pairs = this.protocol.randomizer === "rr-assigned" ? await publicPairs(this.protocol, this.voter) : null;
-    return this.locks.request("dprank", () => this.#once(name, ballot, pairs));
+    return this.locks.request("dprank", () => this.#once(name, places, pairs));
   }
 
   #kept(name) {

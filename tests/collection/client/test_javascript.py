@@ -312,6 +312,14 @@ def test_a_shuffler_that_assigns_pairs_is_refused(in_node):
     assert "a shuffler that assigns pairs" in told[0]["error"] and stored == {}
 
 
+@pytest.mark.parametrize("ballot", [[0, 1, 2], [0, 1, 2, 3, 4], "0123", [0, 1, 2, "3"], [0, 1, 2, True], {}, None])
+def test_a_ballot_of_another_form_is_refused(in_node, ballot):
+    """Before anything is spent, and the message does not repeat it."""
+    (protocol,) = local_polls([1.0])
+    told, stored = in_node({"protocol": protocol, "ballot": ballot})
+    assert told == [{"error": "a ballot must be a list with a number, or null, for each item."}] and stored == {}
+
+
 def test_a_browser_that_cannot_lock_is_refused(in_node):
     (protocol,) = local_polls([1.0])
     told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0], "unlocked": True})
