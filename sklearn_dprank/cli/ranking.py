@@ -166,7 +166,7 @@ def _guarantee(guarantee):
     """Return a guarantee as JSON-able data."""
     fields = asdict(guarantee)
     del fields["losses"]
-    return {**fields, "statement": guarantee.statement().splitlines()}
+    return {**fields, "statement": guarantee.statement(width=None).splitlines()}
 
 
 def _as_text(made, guarantee):
