@@ -34,7 +34,7 @@ caption { text-align: left; padding-bottom: .3rem; }
 th, td { text-align: left; padding: .4rem .5rem .4rem 0; border-bottom: 1px solid var(--line); }
 thead th { font-weight: 600; vertical-align: bottom; }
 tbody th { font-weight: 600; }
-.rank { width: 3rem; font-variant-numeric: tabular-nums; }
+.rank { width: 3.2rem; font-variant-numeric: tabular-nums; }
 .ends { width: 45%; font-variant-numeric: tabular-nums; }
 .track { display: block; position: relative; height: .8rem; margin-top: .15rem; background: var(--track);
   border-radius: .2rem; }
@@ -86,8 +86,11 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
 
 def _budget(privacy):
     """Return the numbers of the guarantee."""
-    delta = f", delta = {privacy['delta']:g}" if privacy["delta"] else ""
-    return f"Published with differential privacy: epsilon = {privacy['epsilon']:.6g}{delta}"
+    delta = f", delta\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{privacy['delta']:g}" if privacy["delta"] else ""
+    return (
+        "Published with differential privacy: "
+        f"epsilon\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{privacy['epsilon']:.6g}{delta}"
+    )
 
 
 def _table(made, about):
@@ -117,7 +120,7 @@ def _interval(rank, best, worst, n_items):
 
 def _meaning(made, plainly):
     """Return paragraphs for lay readers."""
-    texts = ["Random noise was added before the ranking was computed. It protects the voters, and may change the order."]
+    texts = ["Random noise protects the voters. It may have changed the order."]
     if "level" in made:
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "
