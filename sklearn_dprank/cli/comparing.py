@@ -61,7 +61,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     added.add_argument("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
     added.add_argument(
-        "--picture", type=Path, default=Path("compare.png"), help="where the picture goes, in place of an existing file; default: %(default)s"
+        "--picture",
+        type=Path,
+        default=Path("compare.png"),
+        help="where the picture goes; an existing file is replaced; default: %(default)s",
     )
 
 

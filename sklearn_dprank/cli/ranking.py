@@ -98,10 +98,9 @@ def run(options: argparse.Namespace) -> str:
     _check_choice(options)
     check_number(options.level, "--level", above=0, below=1)  # before the budget is charged
     _check_outputs(options, estimator)
-    if options.example:
-        ballots, cells = simulated(5, phi=0.9), []
-    else:
-        ballots, cells = files.read_with_segments(options, options.segments)
+    ballots, cells = (
+        (simulated(5, phi=0.9), []) if options.example else files.read_with_segments(options, options.segments)
+    )
     given: dict[str, Any] = {} if segmented is None else {"segments": segments.labels(cells, segmented.classes)}
     budget = _budget(options, estimator, ballots, given)
     with _own_words():

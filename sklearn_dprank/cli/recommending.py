@@ -46,9 +46,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="what is hidden: whether somebody voted (the default where a curator sees ballots), or only how",
     )
     added.add_argument("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
-    added.add_argument(
-        "--intervals", action="store_true", help="recommend only estimators that publish rank intervals"
-    )
+    added.add_argument("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
     added.add_argument(
         "--opinion-share",
         action=Several,

@@ -78,7 +78,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
         title=f"The best {n_items} in order" if best else f"Ranking of {n_items} items",
         guarantee=escape(_budget(made["privacy"])),
         example=example if made["simulated"] else "",
-        tables="\n".join(_table(each, title(each)) for each in several) if several else _table(made, ""),
+        tables="\n".join(_ranking(each, title(each)) for each in several) if several else _ranking(made, ""),
         meaning="\n".join(f"<p>{escape(text)}</p>" for text in _meaning(made, plainly)),
         statement="\n".join(f"<li>{escape(topic)}</li>" for topic in topics),
     )
@@ -93,26 +93,27 @@ def _budget(privacy):
     )
 
 
-def _table(made, about):
+def _ranking(made, about):
     """Return one ranking as a table, with a heading if there are several."""
     ends = made.get("intervals", {})
     head = f"<h2 dir='auto'>{escape(about)}</h2>\n" if about else ""
     column = "<th scope='col' class='ends'>Rank without noise</th>" if ends else ""
     rows = "\n".join(
         f"<tr><td class='rank'>{rank}</td><th scope='row' dir='auto'>{escape(item)}</th>"
-        f"{_interval(rank, *ends[item], len(ends)) if ends else ''}</tr>"
+        f"{_interval(rank, ends[item], len(ends)) if ends else ''}</tr>"
         for rank, item in enumerate(made["consensus"], start=1)
     )
     columns = f"<tr><th scope='col' class='rank'>Rank</th><th scope='col'>Item</th>{column}</tr>"
     return f"{head}<table>\n<thead>{columns}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
-def _interval(rank, best, worst, n_items):
+def _interval(rank, ends, n_items):
     """Return the cell of an interval: its text, and a bar on a scale of all ranks, with a dot at the rank."""
-    ends = f"{best}" if best == worst else f"{best} to {worst}"
+    best, worst = ends
+    text = f"{best}" if best == worst else f"{best} to {worst}"
     left, wide, dot = (f"{100 * part / n_items:.4g}%" for part in (best - 1, worst - best + 1, rank - 0.5))
     return (
-        f"<td class='ends'>{ends}<span class='track' aria-hidden='true'>"
+        f"<td class='ends'>{text}<span class='track' aria-hidden='true'>"
         f"<span class='bar' style='left:{left};width:{wide}'></span><span class='dot' style='left:{dot}'></span></span>"
         "</td>"
     )

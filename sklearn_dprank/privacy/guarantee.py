@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, check_whole, safe_repr
@@ -235,8 +235,8 @@ class PrivacyGuarantee:
         Parameters
         ----------
         width : int or None, default=88
-            Most characters in a line, at least 40. Longer topics continue on indented lines. None gives one line for each
-            topic.
+            Maximal length of a line, at least 40. Longer topics continue on indented lines. None gives one line for
+            each topic.
 
         Returns
         -------
@@ -272,8 +272,8 @@ class PrivacyGuarantee:
         lines = [" ".join(line.split()) for line in self._topics()]
         if width is None:
             return "\n".join(lines)
-        look = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
-        return "\n".join(fill(line, width, **look) for line in lines)
+        wrapper = TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        return "\n".join(map(wrapper.fill, lines))
 
     def _topics(self):
         """Return the lines of `statement`, one for each topic."""

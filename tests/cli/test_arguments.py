@@ -160,7 +160,8 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["not_private"] is json.loads(out)["simulated"] is True
     assert "-0.0," not in out
     (tmp_path / "v.csv").write_text("tea,milk\n1,2\n")
-    assert main(["compare", str(tmp_path / "v.csv"), "--ratings", "--public", "--epsilons", "1,2,3", "--format", "json"]) == 0
+    file = [str(tmp_path / "v.csv"), "--ratings", "--public"]
+    assert main(["compare", *file, "--epsilons", "1,2,3", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["simulated"] is False
 
 

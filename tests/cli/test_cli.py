@@ -435,7 +435,8 @@ def test_comparison_of_some(tmp_path, run, printed):
     """Four voters, each with an opinion on one of three pairs: a random order is wrong on half of a third of them."""
     pytest.importorskip("matplotlib")
     path = write(tmp_path / "votes.csv", [[0, 1, ""]] * 4, ["x", "y", "z"])
-    common = ["compare", path, "--public", "--positions", "--unranked", "no_opinion", "--trials", "1", "--epsilons", "9"]
+    common = ["compare", path, "--public", "--positions", "--unranked", "no_opinion", "--trials", "1"]
+    common += ["--epsilons", "9"]
     made = printed(*common, "--picture", tmp_path / "c.png", "--estimators", "DPBorda", "LDPPairwise")
     assert set(made["excess_points"]) == {"DPBorda, K-norm noise", "DPBorda, Laplace noise", "LDPPairwise"}
     assert made["random_order_points"] == pytest.approx(100 / 6, abs=1e-4)
@@ -449,7 +450,8 @@ def test_comparison_of_a_file(tmp_path, printed):
     pytest.importorskip("matplotlib")
     votes = make_mallows(60, 17, 0.5, random_state=0)  # too many for a prudent order of all
     path = write(tmp_path / "votes.csv", votes, [f"i{i}" for i in range(17)])
-    common = ["compare", path, "--public", "--positions", "--trials", "2", "--epsilons", "1", "--picture", tmp_path / "c.png"]
+    common = ["compare", path, "--public", "--positions", "--trials", "2", "--epsilons", "1"]
+    common += ["--picture", tmp_path / "c.png"]
     assert "DPPrudentOrder" not in printed(*common)["excess_points"]
 
 
@@ -466,7 +468,8 @@ def test_comparison_against_brute_force(tmp_path, printed):
         return np.mean(wrong)
 
     best = min(map(distance, permutations(range(4))))
-    arguments = ["compare", write(tmp_path / "v.csv", votes), "--public", "--positions", "--picture", tmp_path / "c.png"]
+    arguments = ["compare", write(tmp_path / "v.csv", votes), "--public", "--positions"]
+    arguments += ["--picture", tmp_path / "c.png"]
     found = printed(*arguments, "--epsilons", "60", "--trials", "2")["excess_points"]
     borda = 100 * (distance(Borda().fit(votes).ranks_) - best)
     assert found["DPBorda, Laplace noise"][0] == pytest.approx(borda, abs=1e-3)
