@@ -129,8 +129,8 @@ def check_no_layout(options: argparse.Namespace) -> None:
     given += ["--unreadable"] if options.unreadable != "error" else []
     if given:
         raise ValueError(
-            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file; without "
-            "these options, simulated ballots are compared."
+            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file, or "
+            "leave out these options for simulated ballots."
         )
 
 
