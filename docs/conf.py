@@ -68,7 +68,7 @@ _guides = {  # where a class page sends its reader; the rest to "choosing"
     "GridSearchCV": "sweeps",
     "PrivateSelection": "sweeps",
     "Profile": "ballots",
-    "SegmentedAggregator": "surveys",
+    "SegmentedAggregator": "segments",
     "RatingsToRankings": "ballots",
 }
 autosummary_context["guides"] = dict.fromkeys(sklearn_dprank.__all__, "choosing") | _guides

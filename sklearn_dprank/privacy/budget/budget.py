@@ -46,8 +46,8 @@ class PrivacyBudget:
     ----------
     releases_ : tuple of Release
         One ``(when, what, guarantee, release_id)`` per charge: time (UTC, whole seconds), kind of estimator, guarantee,
-        and the caller's identifier or None. It contains no ballots and no seed. The only number of voters is the public
-        `min_reports` of shuffle and secure aggregation.
+        and the caller's identifier or None. It contains no ballots and no seed. The guarantee of a shuffle or secure
+        aggregation release states `min_reports`, by default the number of voters; both are public in these models.
     spent_ : PrivacyGuarantee
         Joint guarantee of all charged releases.
     remaining : Remaining
@@ -78,11 +78,11 @@ class PrivacyBudget:
 
     `spent_` reports the smaller epsilon of the two conditions. If delta is not 0 and choices depended on earlier
     results, only the guarantee of the whole budget is proved. A caveat of `spent_` explains this. For pure releases
-    with epsilons fixed in advance, `PrivacyGuarantee.compose` with a `delta` can state less.
+    with epsilons fixed in advance, `PrivacyGuarantee.compose` can state less, but only if it gets a `delta`.
 
     A failed or interrupted fit is still charged, because the failure may depend on the ballots. The budget counts only
     what is charged to it. It does not count another budget, a direct ``fit``, or an exact ``score`` of private ballots.
-    For a voter with k ballots, epsilon is k times as large, and delta is larger.
+    For a voter with k ballots, epsilon is k times as large, and a positive delta more than k times as large.
 
     A budget in memory ends with its process. It cannot be copied, pickled or used in a forked process, because two
     copies would spend it twice. Processes can share a budget in a file (`open`).

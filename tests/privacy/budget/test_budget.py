@@ -30,6 +30,7 @@ from sklearn_dprank import (
     DPPairwise,
     LDPBorda,
     LDPPairwise,
+    SecAggBorda,
     SegmentedAggregator,
     ShufflePairwise,
 )
@@ -73,6 +74,14 @@ def test_the_charge_does_not_tell_the_number_of_voters(estimator):
     stated = guarantee_before(estimator, X)
     if stated.neighboring == "add_remove":
         assert stated == guarantee_before(estimator, Profile(1, 3)) == guarantee_before(estimator, Profile(10**6, 3))
+
+
+@pytest.mark.parametrize("estimator", [SecAggBorda(), ShufflePairwise()], ids=repr)
+def test_an_entry_states_the_public_number_of_voters(estimator):
+    """Without `min_reports`, in the models where this number is public, as the documentation of `releases_` says."""
+    budget = PrivacyBudget(1.0, 1e-4, neighboring="replace")
+    budget.fit(estimator, X)
+    assert f"{N_VOTERS} of the voters" in budget.releases_[0].guarantee.parties
 
 
 def test_a_pipeline_whose_transformers_read_each_ballot_by_itself():
