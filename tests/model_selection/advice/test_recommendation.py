@@ -491,28 +491,6 @@ def test_what_is_recommended_can_be_fitted(trust, n_items, epsilon, delta):
         advice.estimator.fit(np.tile(np.arange(n_items), (3, 1)))
 
 
-@pytest.mark.slow
-def test_readme_table(example):
-    """Every number of voters does, and the next smaller of the list does not."""
-    script = example("how_many_voters")
-    table = script.readme_table().splitlines()
-    assert len(table) == 2 + 4 * 4
-    deltas = {trust.replace("_", " "): (trust, delta) for trust, delta in script.TRUSTS}
-    for line in table[2:]:
-        trust, names, n_items, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        found, (model, delta) = set(), deltas[trust]
-        for epsilon, cell in zip(script.EPSILONS, cells, strict=True):
-            place = script.VOTERS.index(int(cell.replace(",", "").removeprefix("up to ")))
-            here, before = (
-                recommend(int(n_items), n, epsilon, delta, model)
-                for n in (script.VOTERS[place], script.VOTERS[place - 1])
-            )
-            assert here.error <= 0.01
-            assert cell == "up to 30" if place == 0 else before.error > 0.01
-            found |= {type(here.estimator).__name__} if place else set()
-        assert found == set(re.findall(r"`(\w+)", names))
-
-
 @pytest.mark.parametrize("epsilon", [0.02, 0.05])
 def test_ballots_with_gaps_are_fewer_voters(epsilon):
     """Half of all opinions are missing: on the pairs that are left the error is that of a quarter of the voters."""
