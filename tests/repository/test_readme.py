@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -75,17 +76,50 @@ def test_two_commands(marker, install, job):
     assert len(re.findall(r"<!-- command: ", README)) == len(COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["rank", "recommend"])
-def test_options_exist(command, capsys):
-    """Every option in README is one of the command that it is given to."""
-    with pytest.raises(SystemExit):
-        dprank([command, "--help"])
-    known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
-    code = [each for each in re.findall(r"`([^`]+)`", README) if not each.startswith(("python", "pip"))]
-    named = {option for each in code if "--" in each for option in re.findall(r"--[\w-]+", each)}
-    of_recommend = set(re.findall(r"--[\w-]+", " ".join(each for each in code if each.startswith("dprank recommend"))))
-    assert named
-    assert (of_recommend if command == "recommend" else named - of_recommend) <= known
+RATINGS, POSITIONS = "tea,coffee,milk\n5,3,1\n4,4,\n", "tea,coffee,milk\n1,2,3\n2,1,\n"
+#: A file for each row of README's table of layouts.
+FILES = {
+    "ratings, larger is better": RATINGS,
+    "ratings in words, worst first": "tea,coffee\nagree,neutral\ndisagree,agree\n",
+    "positions, 1 is best": POSITIONS,
+    "item names, best first, no first row": "tea,coffee,milk\ncoffee,milk,tea\n",
+    "a [PrefLib](https://preflib.org) file": None,
+    "empty cells: no opinion": POSITIONS,
+    "empty cells: ranked last": POSITIONS,
+    "columns that are not items": "age,tea,coffee,milk\n30,1,2,3\n40,2,1,3\n",
+    "several rows of one person": "email,tea,coffee\na,1,2\nb,2,1\na,1,2\n",
+}
+LAYOUTS = dict(re.findall(r"^\| (.+?) \| (`--.+?`|none) \| .+ \|$", README, flags=re.MULTILINE))
+
+
+def test_every_layout_has_a_file():
+    assert LAYOUTS.keys() == FILES.keys()
+
+
+@pytest.mark.parametrize("layout", FILES)
+def test_layouts(layout, tmp_path, capsys):
+    """A file of each layout is ranked with the options in the table."""
+    options = [] if LAYOUTS[layout] == "none" else shlex.split(LAYOUTS[layout].strip("`"))
+    if not {"--ratings", "--positions", "--orders"} & {*options} and FILES[layout]:
+        options.append("--positions")
+    path = ROOT / "sklearn_dprank" / "datasets" / "data" / "hay2017_figure1.soc"
+    if FILES[layout]:
+        path = tmp_path / "survey.csv"
+        path.write_text(FILES[layout], encoding="utf-8")
+    assert dprank(["rank", str(path), "--epsilon", "1", *options]) == 0
+    assert "epsilon = 1" in capsys.readouterr().out.lower()
+
+
+def test_command_for_a_file(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^dprank (.*)$", README, flags=re.MULTILINE)
+    Path("survey.csv").write_text(RATINGS, encoding="utf-8")
+    (budget,) = re.findall(r"`(--budget .+?)`", README)
+    assert dprank(shlex.split(f"{command} {budget}")) == 0
+    assert {path.name for path in tmp_path.iterdir()} >= {"ranking.png", "report.html"}
+    (command,) = re.findall(r"`dprank (recommend .+?)`", README)
+    assert dprank(shlex.split(command)) == 0
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)#:]+)\)", README))
