@@ -1,17 +1,23 @@
-"""What README says is true: its example, its table of estimators, its two commands, its version."""
+"""README is short, its example and its commands run, and its links and its numbers agree with the package."""
 
 import doctest
-import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import sklearn_dprank
+from sklearn_dprank.cli import main as dprank
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 LANDING = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
+CHOOSING = (ROOT / "docs" / "user_guide" / "choosing.rst").read_text(encoding="utf-8")
+COMMANDS = [
+    ("command: run", 'python -m pip install ".[plot]"', "python -m sklearn_dprank rank --example"),
+    ("command: test", 'python -m pip install -e ".[test]"', 'python -m pytest -n auto -m "not slow"'),
+]
 
 
 def block(marker, language):
@@ -20,56 +26,100 @@ def block(marker, language):
     return found
 
 
-def test_example_prints_what_readme_prints(capsys):
+def printed():
+    """Return the output of the example."""
+    (found,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    return found
+
+
+def test_three_minutes_to_read():
+    """At 300 words a minute, without code, tables and comments."""
+    prose = re.sub(r"```.*?```|<!--.*?-->|^\|.*?$", "", README, flags=re.DOTALL | re.MULTILINE)
+    assert len(prose.split()) <= 900
+
+
+def run_example(capsys, parameters):
+    """Return what the example prints with these parameters of `DPBorda`."""
     pytest.importorskip("pandas")
-    code = block("example", "python")
-    assert len(code.splitlines()) <= 12
+    code = block("example", "python").replace("DPBorda(epsilon=1.0)", f"DPBorda({parameters})")
     exec(compile(code, "README.md", "exec"), {})
-    (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-    assert capsys.readouterr().out == printed
+    return capsys.readouterr().out
+
+
+def test_example_prints_what_readme_prints(capsys):
+    assert len(block("example", "python").splitlines()) <= 12
+    assert "DPBorda(epsilon=1.0)" in block("example", "python")
+    found = run_example(capsys, "epsilon=1.0, random_state=0")
+    assert found.replace("; simulation only: a seed was given", "") == printed()
+
+
+def test_example_without_a_seed_prints_the_same_form(capsys):
+    found = run_example(capsys, "epsilon=1.0")
+    assert re.sub(r"\d to \d", "1 to 1", found) == re.sub(r"\d to \d", "1 to 1", printed())
+
+
+def test_other_examples():
+    (example,) = re.findall(r"```python\n(>>> .*?)```", README, flags=re.DOTALL)
+    parsed = doctest.DocTestParser().get_doctest(example, {}, "README", "README.md", 0)
+    assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
 def test_landing_page_has_the_same_example():
     pages = (README, LANDING.replace("\n   ", "\n"))
-    (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-    for text in (block("example", "python"), printed, block("command: run", "bash")):
+    for text in (block("example", "python"), printed(), block("command: run", "bash")):
         assert all(text in page for page in pages)
 
 
-def test_the_guide_has_the_same_numbers_of_voters():
-    """Of README's table, 10 items at an epsilon of one half."""
-    guide = (ROOT / "docs" / "user_guide" / "choosing.rst").read_text(encoding="utf-8")
-    rows = [row.split("|")[1:] for row in README.splitlines() if re.match(r"\| \w.* \| 10 \| ", row)]
-    assert [row[4].strip() for row in rows] == re.findall(r"^     - ([\d,]+)$", guide, flags=re.MULTILINE)[:4]
-
-
-@pytest.mark.slow
-def test_devices_report(capsys):
-    pytest.importorskip("pandas")
-    (code,) = re.findall(r"```python\n(import json\n.*?)```", README, flags=re.DOTALL)
-    exec(compile(block("example", "python") + code, "README.md", "exec"), {})
-    printed = capsys.readouterr().out.splitlines()[-1]
-    assert sorted(re.findall(r"'(\w+)'", printed)) == ["coffee", "juice", "milk", "tea", "water"]
-
-
-def test_table_has_every_estimator_and_says_which_are_missing():
-    rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", README, flags=re.MULTILINE)
-    assert len(dict(rows)) == len(rows) == 27
-    there = {name for name, status in rows if not status.strip()}
-    assert there == set(sklearn_dprank.__all__)
-    assert {status.strip() for name, status in rows if name not in there} <= {"not there yet"}
-
-
-@pytest.mark.parametrize(
-    ("marker", "install", "job"),
-    [
-        ("command: run", 'python -m pip install ".[plot]"', "python -m sklearn_dprank compare"),
-        ("command: test", 'python -m pip install -e ".[test]"', 'python -m pytest -n auto -m "not slow"'),
-    ],
-)
+@pytest.mark.parametrize(("marker", "install", "job"), COMMANDS)
 def test_two_commands(marker, install, job):
     assert block(marker, "bash") == f"{install} && {job}\n"
-    assert len(re.findall(r"<!-- command: ", README)) == 2
+    assert len(re.findall(r"<!-- command: ", README)) == len(COMMANDS)
+
+
+RATINGS, POSITIONS = "tea,coffee,milk\n5,3,1\n4,4,\n", "tea,coffee,milk\n1,2,3\n2,1,\n"
+#: A file for each row of README's table of layouts.
+FILES = {
+    "ratings, larger is better": RATINGS,
+    "ratings in words, worst first": "tea,coffee\nagree,neutral\ndisagree,agree\n",
+    "positions, 1 is best": POSITIONS,
+    "item names, best first, no first row": "tea,coffee,milk\ncoffee,milk,tea\n",
+    "a [PrefLib](https://preflib.org) file": None,
+    "empty cells: no opinion": POSITIONS,
+    "empty cells: ranked last": POSITIONS,
+    "columns that are not items": "age,tea,coffee,milk\n30,1,2,3\n40,2,1,3\n",
+    "several rows of one person": "email,tea,coffee\na,1,2\nb,2,1\na,1,2\n",
+}
+LAYOUTS = dict(re.findall(r"^\| (.+?) \| (`--.+?`|none) \| .+ \|$", README, flags=re.MULTILINE))
+
+
+def test_every_layout_has_a_file():
+    assert LAYOUTS.keys() == FILES.keys()
+
+
+@pytest.mark.parametrize("layout", FILES)
+def test_layouts(layout, tmp_path, capsys):
+    """A file of each layout is ranked with the options in the table."""
+    options = [] if LAYOUTS[layout] == "none" else shlex.split(LAYOUTS[layout].strip("`"))
+    if not {"--ratings", "--positions", "--orders"} & {*options} and FILES[layout]:
+        options.append("--positions")
+    path = ROOT / "sklearn_dprank" / "datasets" / "data" / "hay2017_figure1.soc"
+    if FILES[layout]:
+        path = tmp_path / "survey.csv"
+        path.write_text(FILES[layout], encoding="utf-8")
+    assert dprank(["rank", str(path), "--epsilon", "1", *options]) == 0
+    assert "epsilon = 1" in capsys.readouterr().out.lower()
+
+
+def test_command_for_a_file(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^dprank (.*)$", README, flags=re.MULTILINE)
+    Path("survey.csv").write_text(RATINGS, encoding="utf-8")
+    (budget,) = re.findall(r"`(--budget .+?)`", README)
+    assert dprank(shlex.split(f"{command} {budget}")) == 0
+    assert {path.name for path in tmp_path.iterdir()} >= {"ranking.png", "report.html"}
+    (command,) = re.findall(r"`dprank (recommend .+?)`", README)
+    assert dprank(shlex.split(command)) == 0
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)#:]+)\)", README))
@@ -77,21 +127,28 @@ def test_links_into_the_tree(path):
     assert (ROOT / path).is_file()
 
 
+def test_voters_needed_are_those_of_the_guide():
+    """For 10 items and epsilon = 1: the first row of the guide's table that has the estimator."""
+    rows = re.findall(r"^\| .* \| `(\w+)\((?:k=3, )?epsilon=1.0\)` \| ([\d,]+) \|$", README, flags=re.MULTILINE)
+    assert len(rows) == 5
+    guide = re.findall(r"^   [\w, ]+ \| 10 \| \S+ \| \S+ \| (\S+) \| \S+ \| (.+)$", CHOOSING, flags=re.MULTILINE)
+    for name, voters in rows:
+        if name != "DPTopK":
+            assert next(needed for needed, names in guide if f".{name}`" in names) == voters
+
+
 @pytest.mark.slow
-def test_how_many_voters():
-    """The table is what `recommend` says, printed by an example."""
-    script = ROOT / "examples" / "how_many_voters.py"
-    spec = importlib.util.spec_from_file_location(script.stem, script)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.readme_table().strip() in README
-    (example,) = re.findall(r"```python\n(>>> .*?)```", README, flags=re.DOTALL)
-    parsed = doctest.DocTestParser().get_doctest(example, {}, "README", "README.md", 0)
-    assert doctest.DocTestRunner().run(parsed).failed == 0
+def test_voters_needed_for_the_winners(example):
+    (voters,) = re.findall(r"`DPTopK\(k=3, epsilon=1.0\)` \| ([\d,]+) \|", README)
+    (percent,) = re.findall(r"`DPTopK` then misses (\d+) % of the best three", README)
+    missed, noise = example("how_many_voters").simulated_error(
+        sklearn_dprank.DPTopK(3, epsilon=1.0), 10, int(voters), n_electorates=60, k=3
+    )
+    assert missed.mean() == pytest.approx(float(percent), abs=3 * noise.mean() / 3**0.5)
 
 
 def test_versions_agree():
     version = sklearn_dprank.__version__
-    assert f"version = {{{version}}}" in README
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version = "{version}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

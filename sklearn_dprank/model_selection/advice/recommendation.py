@@ -13,6 +13,7 @@ from ..._utils.checks import (
     check_choice,
     check_delta,
     check_epsilon,
+    check_flag,
     check_neighboring,
     check_number,
     check_whole,
@@ -63,12 +64,15 @@ class Recommendation:
         estimate. Without an estimate, they disagree on 10 to 45 % of the pairs. With `k`, the range includes a near-tie
         between the items at places k and k + 1, where 0.5 / k is missed.
     reason : str
-        The public inputs that decided, and the runner-up. Errors are in points (hundredths), or in percent with `k`.
+        The public inputs that decided, the runner-up, and whether rank intervals are published. Errors are in points
+        (hundredths), or in percent with `k`.
     alternatives : tuple of Alternative
         Other estimators that were considered, by increasing error. One may have a smaller error than `error` if it is
         worse on average over the assumed disagreements.
     reference : str
         The electorates of `error`.
+    intervals : bool
+        Whether a fit of `estimator` publishes rank intervals (``rank_intervals``).
     """
 
     estimator: Any
@@ -77,6 +81,7 @@ class Recommendation:
     reason: str
     alternatives: tuple[Alternative, ...]
     reference: str
+    intervals: bool
 
 
 def recommend(
@@ -90,6 +95,7 @@ def recommend(
     k: int | None = None,
     disagreement: float | None = None,
     opinion_share: float | tuple[float, float] = 1.0,
+    intervals: bool = False,
 ) -> Recommendation:
     """Recommend an estimator with its parameters, and state its expected error.
 
@@ -125,6 +131,8 @@ def recommend(
         on all pairs if each voter rates 40 % of the items at random. If it differs between pairs, pass the smallest and
         the largest share, such as (0.16, 0.47) for voters who rank only their favourites among well-known and unknown
         candidates. Errors then refer to the opinions, and `disagreement` to the ballots with an opinion on a pair.
+    intervals : bool, default=False
+        If True, consider only estimators that publish rank intervals. Their error may be larger.
 
     Returns
     -------
@@ -194,6 +202,10 @@ def recommend(
     few items or close agreement (two thirds of its error on Mao et al.'s 4 items at epsilon = 2), and worse on JESTER.
     The mechanisms of the papers were never better than those considered.
 
+    Rank intervals need scores or margins with a known noise distribution. `DPBorda` with Laplace or Gaussian noise,
+    `SecAggBorda`, `ShufflePairwise`, `LDPPairwise` and `LDPBorda` publish them. K-norm noise, `DPPrudentOrder`,
+    `DPTopK`, `DPSwissBorda` and `SecAggSwissBorda` do not.
+
     References
     ----------
     Joseph and Yu (2023) for K-norm noise; Asi, Feldman and Talwar (2022) for `LDPBorda`; Balle et al. (2019) for the
@@ -209,12 +221,21 @@ def recommend(
     0.012
     >>> recommend(n_items=10, n_voters=1e4, epsilon=0.5).estimator
     DPPrudentOrder(epsilon=0.5)
+
+    Rank intervals, for a larger error:
+
+    >>> with_intervals = recommend(n_items=10, n_voters=1e4, epsilon=0.005, intervals=True)
+    >>> with_intervals.estimator, advice.intervals, with_intervals.intervals
+    (DPBorda(epsilon=0.005), False, True)
+    >>> round(with_intervals.error, 3)
+    0.021
     """
     _check(n_items, n_voters, epsilon, delta)
     _check_wanted(n_items, k, disagreement)
     shares = _shares(opinion_share)
     check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
     relation = _relation(trust, neighboring)
+    check_flag(intervals, "intervals")
     n = float(n_voters)
     model = ErrorModel(
         int(n_items), None if disagreement is None else float(disagreement), None if k is None else int(k), n, shares
@@ -223,13 +244,13 @@ def recommend(
         raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
     epsilon, delta = float(epsilon), float(delta)  # otherwise the estimator would keep single precision
     if trust == "central":
-        choice = central_choice(model, n, epsilon, delta, relation)
+        choice = central_choice(model, n, epsilon, delta, relation, intervals)
     elif trust == "local":
         choice = local_choice(model, n, epsilon)
     elif trust == "shuffle":
         choice = shuffle_choice(model, n, epsilon, delta)
     else:
-        choice = secure_choice(model, n, epsilon, delta)
+        choice = secure_choice(model, n, epsilon, delta, intervals)
     return _advice(choice, model, max(1, math.floor(n)))
 
 
@@ -249,7 +270,18 @@ def _advice(choice, model, n_voters):
         f"Mallows, Plackett-Luce and mixed votes that contradict their centre on {100 * level:.3g} % of the pairs"
     )
     reason = _reason(chosen, others, why, "points" if model.k is None else "%")
-    return Recommendation(chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference)
+    intervals = publishes_intervals(chosen.estimator)
+    return Recommendation(
+        chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference, intervals
+    )
+
+
+_NO_INTERVALS = (DPPrudentOrder, DPSwissBorda, DPTopK, SecAggSwissBorda)  # they publish orders, or several answers
+
+
+def publishes_intervals(estimator: Any) -> bool:
+    """Return whether a fit of a candidate of `recommend` publishes rank intervals."""
+    return not isinstance(estimator, _NO_INTERVALS) and getattr(estimator, "noise", "") != "knorm"
 
 
 def _refusal(estimator, n_items, n_voters):
@@ -262,6 +294,7 @@ def _refusal(estimator, n_items, n_voters):
 
 
 def _reason(chosen, others, why, unit):
+    """Return why the estimator was chosen, the runner-up, and which of them publish rank intervals."""
     runner_up = (
         ""
         if not others
@@ -270,7 +303,20 @@ def _reason(chosen, others, why, unit):
             f"against {100 * chosen.error:.2g} {unit}."
         )
     )
-    return f"{in_words(chosen.estimator)}, because {why}.{runner_up}"
+    return f"{in_words(chosen.estimator)}, because {why}.{runner_up} {_on_intervals(chosen, others, unit)}"
+
+
+def _on_intervals(chosen, others, unit):
+    """Return whether the chosen estimator publishes rank intervals, and otherwise the best one that does."""
+    if publishes_intervals(chosen.estimator):
+        return "It publishes rank intervals."
+    best = next((each for each in others if publishes_intervals(each.estimator)), None)
+    if best is None:
+        return "It does not publish rank intervals."
+    return (
+        f"It does not publish rank intervals; {in_words(best.estimator)} does, with an expected error of "
+        f"{100 * best.error:.2g} {unit}."
+    )
 
 
 def _check(n_items, n_voters, epsilon, delta):
@@ -477,14 +523,15 @@ CENTRAL = (
 
 
 def central_choice(
-    model: ErrorModel, n_voters: float, epsilon: float, delta: float, neighboring: Neighboring
+    model: ErrorModel, n_voters: float, epsilon: float, delta: float, neighboring: Neighboring, intervals: bool
 ) -> Choice:
     """Return the choice for the central model: Borda with several noises, drawn orders, Swiss rounds or the best k."""
     release = Release(model.n_items, n_voters, epsilon, delta, neighboring, model.k)
+    estimators = [(each, each.estimator(release)) for each in CENTRAL if each.applies(release)]
     considered = [
-        model.consider(each.estimator(release), each.family, each.signal(release), each.costs(release))
-        for each in CENTRAL
-        if each.applies(release)
+        model.consider(estimator, each.family, each.signal(release), each.costs(release))
+        for each, estimator in estimators
+        if publishes_intervals(estimator) or not intervals
     ]
     chosen = preferred(considered)
     halved = " / 2 (neighboring='replace')" if neighboring == "replace" else ""
@@ -492,10 +539,11 @@ def central_choice(
     scale, unit = (math.lgamma(m + 1), "ln m!") if m <= _MOST_PRUDENT_ITEMS else (m**2, "m^2")
     why = f"with n epsilon{halved} = {_figure(signal)} ({_figure(signal / scale)} {unit} for m = {m} items)"
     why += f" and delta = {delta:g}" if delta else ""
-    return Choice.of(chosen, considered, f"{why} {_least(model)}{_of_top(model, chosen, considered)}")
+    of_top = "" if intervals else _of_top(model, chosen, considered)
+    return Choice.of(chosen, considered, f"{why} {_least(model, intervals)}{of_top}")
 
 
-def _least(model):
+def _least(model, intervals=False):
     """Return the criterion of the choice in words."""
     what = "expected error" if model.k is None else f"expected share of the best {model.k} that it misses"
     where = (
@@ -503,7 +551,8 @@ def _least(model):
         if model.disagreement is None
         else f"voters who contradict their centre on about {100 * model.disagreement:.3g} % of the pairs"
     )
-    return f"its {what} is the least on average over {where}"
+    among = " of those that publish rank intervals," if intervals else ""
+    return f"its {what} is the least{among} on average over {where}"
 
 
 def _of_top(model, chosen, considered):
@@ -583,7 +632,7 @@ def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float
     return n_queries * math.tanh(composed_local_epsilon(epsilon, n_reports, delta, n_queries) / 2) ** 2
 
 
-def secure_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: float) -> Choice:
+def secure_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: float, intervals: bool) -> Choice:
     """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
     _check_delta(delta, "secure_aggregation", "the noise that voters add hides none with certainty")
     n_reports = max(1, math.floor(n_voters))
@@ -591,11 +640,11 @@ def secure_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: flo
     m = model.n_items
     borda = SecAggBorda(**common)
     considered = [model.consider(borda, "gaussian", _summed_signal(borda, m, n_reports))]
-    if m >= _LEAST_SWISS_ITEMS:
+    if m >= _LEAST_SWISS_ITEMS and not intervals:
         swiss = SecAggSwissBorda(**common)
         considered.append(model.consider(swiss, "swiss", _summed_signal(swiss, m, n_reports), costs=1))
     chosen = preferred(considered)
-    why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(model)}"
+    why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(model, intervals)}"
     if chosen is not considered[0]:
         why += "; it asks voters in rounds, SecAggBorda once"
     return Choice.of(chosen, considered, why)

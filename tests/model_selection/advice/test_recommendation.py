@@ -49,8 +49,9 @@ TRUSTS = ["central", "local", "shuffle", "secure_aggregation"]
 @pytest.mark.parametrize("trust", TRUSTS)
 @pytest.mark.parametrize("epsilon", [0.01, 1, 3.0])
 @pytest.mark.parametrize(("n_items", "k", "guess"), [(2, None, None), (5, 2, 0.1), (16, None, 0.4), (17, 5, None)])
-def test_result_is_usable(n_items, k, guess, epsilon, trust):
-    advice = recommend(n_items, 200.0, epsilon, 1e-6, trust, k=k, disagreement=guess)
+@pytest.mark.parametrize("intervals", [False, True])
+def test_result_is_usable(n_items, k, guess, epsilon, trust, intervals):
+    advice = recommend(n_items, 200.0, epsilon, 1e-6, trust, k=k, disagreement=guess, intervals=intervals)
     X = make_mallows(200, n_items, 0.5, random_state=0)
     worst = 0.45 if k is None else 1 - k / n_items
     for each in (advice, *advice.alternatives):
@@ -61,6 +62,9 @@ def test_result_is_usable(n_items, k, guess, epsilon, trust):
         copy = clone(each.estimator)
         assert copy.get_params() == each.estimator.get_params()
         fitted = copy.set_params(random_state=0).fit(X)
+        publishes = hasattr(fitted, "rank_intervals")
+        assert publishes or not intervals
+        assert each is not advice or advice.intervals == publishes
         wanted = np.minimum(np.arange(n_items), k) if isinstance(copy, DPTopK) else np.arange(n_items)
         assert sorted(fitted.ranks_) == wanted.tolist()
         # What was asked for is what is promised; pure mechanisms promise more.
@@ -89,6 +93,21 @@ def test_reason_names_what_decided_and_the_runner_up():
     assert "with 1000 reports, epsilon = 1 and delta = 1e-06" in recommend(10, 1000, 1, 1e-6, "shuffle").reason
     assert "with 1000 honest voters" in recommend(10, 1000, 1, 1e-6, "secure_aggregation").reason
     assert "n epsilon / 2 (neighboring='replace') = 50" in recommend(10, 1000, 0.1, neighboring="replace").reason
+
+
+def test_with_intervals_the_best_that_publishes_them_is_chosen():
+    for arguments in [(10, 1000, 0.1), (45, 5000, 0.1, 1e-6), (45, 400, 1.0, 1e-6, "secure_aggregation")]:
+        for k in (None, 3):
+            free, bound = (recommend(*arguments, k=k, intervals=intervals) for intervals in (False, True))
+            assert bound.intervals and not free.intervals
+            publishing = [each for each in free.alternatives if rules.publishes_intervals(each.estimator)]
+            chosen = {repr(each.estimator) for each in (bound, *bound.alternatives)}
+            assert chosen == {repr(each.estimator) for each in publishing} and bound.error == publishing[0].error
+            assert f"{publishing[0].estimator!r} does, with an expected error of " in free.reason
+            assert bound.reason.endswith("It publishes rank intervals.")
+            assert "is the least of those that publish rank intervals, on average over" in bound.reason
+    alone = recommend(10, 1e4, 1.0, trust="local")
+    assert alone.reason == recommend(10, 1e4, 1.0, trust="local", intervals=True).reason and alone.intervals
 
 
 # The rules
@@ -394,6 +413,7 @@ def _without_crowd(estimator):
         ({"epsilon": math.nan}, "epsilon must be a positive, finite number (in nats), got nan"),
         ({"delta": 1}, "delta must be a number in [0, 1), got 1"),
         ({"delta": -0.1}, "delta must be a number in [0, 1), got -0.1"),
+        ({"intervals": 1}, "intervals must be True or False, got 1"),
         (
             {"trust": "nobody"},
             "trust must be one of ['central', 'local', 'shuffle', 'secure_aggregation'], got 'nobody'",
@@ -469,28 +489,6 @@ def test_what_is_recommended_can_be_fitted(trust, n_items, epsilon, delta):
         assert re.match("epsilon|delta|no estimator accepts these", str(error))
     else:
         advice.estimator.fit(np.tile(np.arange(n_items), (3, 1)))
-
-
-@pytest.mark.slow
-def test_readme_table(example):
-    """Every number of voters does, and the next smaller of the list does not."""
-    script = example("how_many_voters")
-    table = script.readme_table().splitlines()
-    assert len(table) == 2 + 4 * 4
-    deltas = {trust.replace("_", " "): (trust, delta) for trust, delta in script.TRUSTS}
-    for line in table[2:]:
-        trust, names, n_items, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        found, (model, delta) = set(), deltas[trust]
-        for epsilon, cell in zip(script.EPSILONS, cells, strict=True):
-            place = script.VOTERS.index(int(cell.replace(",", "").removeprefix("up to ")))
-            here, before = (
-                recommend(int(n_items), n, epsilon, delta, model)
-                for n in (script.VOTERS[place], script.VOTERS[place - 1])
-            )
-            assert here.error <= 0.01
-            assert cell == "up to 30" if place == 0 else before.error > 0.01
-            found |= {type(here.estimator).__name__} if place else set()
-        assert found == set(re.findall(r"`(\w+)", names))
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.05])

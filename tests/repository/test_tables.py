@@ -1,0 +1,74 @@
+"""The tables of the user guide agree with the package: all estimators, the voters needed, and the scale of epsilon."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import sklearn_dprank
+from sklearn_dprank.model_selection import recommend
+
+GUIDE = Path(__file__).parents[2] / "docs" / "user_guide"
+CHOOSING, ESTIMATORS, PRIVACY = (
+    (GUIDE / f"{page}.rst").read_text(encoding="utf-8") for page in ("choosing", "estimators", "privacy")
+)
+
+
+def test_every_estimator_is_in_the_table():
+    names = re.findall(r"^   `~sklearn_dprank\.(\w+)` \| .+ \| .+$", ESTIMATORS, flags=re.MULTILINE)
+    assert sorted(names) == sorted(sklearn_dprank.__all__)
+
+
+def test_scale_of_epsilon():
+    """The factor is exp(epsilon), and a belief of one half becomes at most exp(epsilon) / (1 + exp(epsilon))."""
+    rows = re.findall(r"^   \* - ([\d.]+)\n     - ([\d.]+)\n     - ([\d.]+) %$", PRIVACY, flags=re.MULTILINE)
+    assert [epsilon for epsilon, *_ in rows] == ["0.1", "0.5", "1", "5"]
+    for epsilon, factor, belief in rows:
+        assert float(factor) == pytest.approx(math.exp(float(epsilon)), rel=0.005)
+        assert float(belief) == pytest.approx(100 / (1 + math.exp(-float(epsilon))), abs=0.1)
+
+
+@pytest.mark.slow
+def test_voters_needed_are_those_of_the_script(example):
+    assert example("how_many_voters").as_table() in CHOOSING
+
+
+@pytest.mark.slow
+def test_voters_needed_follow_recommend(example):
+    """At every number the expected error is at most one point. At the number before the extra steps, it is not."""
+    script = example("how_many_voters")
+    for group, known in script.GROUPS.items():
+        for n_items in script.SIZES:
+            for epsilon in script.EPSILONS:
+                n_voters, estimator = script.voters_needed(group, n_items, epsilon)
+                place = script.VOTERS.index(n_voters) - script.MORE_STEPS.get((group, n_items, epsilon), 0)
+                here = recommend(n_items, n_voters, epsilon, **known)
+                assert here.error <= 0.01 and repr(here.estimator) == repr(estimator)
+                assert here.intervals or "with intervals" not in group
+                assert place == 0 or recommend(n_items, script.VOTERS[place - 1], epsilon, **known).error > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "cell",
+    [
+        ("central, with intervals", 10, 1.0),
+        ("central", 5, 0.5),
+        ("shuffle", 10, 1.0),
+        ("local", 5, 2.0),
+    ],
+)
+def test_simulated_errors_are_at_most_one_point(example, cell):
+    """And above it one step earlier, for Mallows votes or on average: these cells have an extra step."""
+    script = example("how_many_voters")
+    group, n_items, epsilon = cell
+    n_voters, estimator = script.voters_needed(*cell)
+    errors, noise = script.simulated_error(estimator, n_items, n_voters, 60)
+    assert max(errors.mean(), errors[0]) <= 1 + 2 * noise[0]
+    before = script.VOTERS[script.VOTERS.index(n_voters) - 1]
+    errors, noise = script.simulated_error(
+        recommend(n_items, before, epsilon, **script.GROUPS[group]).estimator, n_items, before, n_electorates=100
+    )
+    assert script.MORE_STEPS[cell] == 1
+    assert max(errors.mean(), errors[0]) > 1 - 2 * noise[0]
