@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from .._utils.checks import safe_repr
+from .functions import as_estimator
 
 #: Score of a fitted estimator on ballots; larger is better.
 Metric: TypeAlias = Callable[..., Any]
@@ -37,8 +38,8 @@ def grid_of(param_grid):
 
 
 def configured(estimator, row):
-    """Return a clone of an estimator with the parameters of one row of the grid."""
-    return clone(estimator).set_params(**clone(row, safe=False))
+    """Return a clone of an estimator or function, as an estimator, with the parameters of one row of the grid."""
+    return as_estimator(clone(as_estimator(estimator)).set_params(**clone(row, safe=False)))
 
 
 def parameters_of(part):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from inspect import isfunction
 from itertools import zip_longest
 from numbers import Real
 from typing import NamedTuple
@@ -88,7 +89,10 @@ def lines_of(search, parameter, chosen, metric):
                 "it out of the grid."
             )
         others = texts_of(params, name)
-        line = lines.setdefault((*others.items(), name is None), Line(others, _whole(search, params, name), {}))
+        functions = tuple(id(value) for value in params.values() if isfunction(value))  # several may have one name
+        line = lines.setdefault(
+            (*others.items(), functions, name is None), Line(others, _whole(search, params, name), {})
+        )
         finished = -scores[np.isfinite(scores)]
         if finished.size:
             line.points.setdefault(math.nan if name is None else float(value), []).append(finished)
