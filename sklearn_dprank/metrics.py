@@ -14,6 +14,21 @@ from .orders.permutations import FEW, as_positions, check_order, disagreements, 
 from .privacy.estimator_guarantees import GuaranteedEstimator, last_step
 from .queries import n_pairs
 
+__all__ = [
+    "average_kendall_tau",
+    "excess_kendall_tau",
+    "kemeny_positions",
+    "kendall_tau_distance",
+    "kendall_tau_scorer",
+    "margin_error_rate",
+    "pairwise_error_rate",
+    "ranking_changed",
+]
+
+
+def __dir__():
+    return [*__all__, "__all__"]
+
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
     """Return the share, or the number, of item pairs that two rankings put in opposite orders.
