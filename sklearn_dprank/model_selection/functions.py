@@ -32,13 +32,25 @@ class FunctionEstimator(BaseEstimator):
         """Set ``consensus_`` and ``ranks_`` from the order that the function returns."""
         profile = as_profile(X)
         self.n_features_in_ = profile.n_items
-        function = getattr(self.function, "func", self.function)  # a partial's own
-        name = getattr(function, "__name__", type(function).__name__)
-        order = check_order(self.function(_table(profile)), profile.n_items, f"the order that {name} returns")
+        returned = self.function(_table(profile))
+        order = check_order(returned, profile.n_items, f"the order that {self._name()} returns")
         names = profile.item_names
         self.consensus_ = order if names is None else np.asarray(names, dtype=object)[order]
         self.ranks_ = order_to_positions(order, profile.n_items)
         return self
+
+    def set_params(self, **params):
+        """Set ``function``; raise ValueError for any other parameter, which a function does not have."""
+        if wrong := sorted(params.keys() - {"function"}):
+            raise ValueError(
+                f"the function {self._name()} has no parameter {wrong[0]!r} in a grid; list it in a dict without this "
+                "parameter, or write an estimator that has it."
+            )
+        return super().set_params(**params)
+
+    def _name(self):
+        function = getattr(self.function, "func", self.function)  # a partial's own
+        return getattr(function, "__name__", type(function).__name__)
 
 
 def _table(profile):

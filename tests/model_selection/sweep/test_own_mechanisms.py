@@ -105,6 +105,13 @@ def test_a_function_is_a_value_of_a_grid():
     assert named.best_estimator_[-1].consensus_.tolist() == [NAMES[item] for item in by_mean(X)]
 
 
+def test_a_function_has_no_parameters_in_a_grid():
+    grids = {"aggregator": [DPBorda(), by_mean], "aggregator__epsilon": [1.0]}
+    for estimator, grid in ((Pipeline([("aggregator", DPBorda())]), grids), (by_mean, {"epsilon": [1.0]})):
+        with pytest.raises(ValueError, match="the function by_mean has no parameter 'epsilon' in a grid; list it in a"):
+            GridSearchCV(estimator, grid, n_trials=1).fit(X)
+
+
 def test_a_function_gets_positions():
     """Floats, NaN for a missing opinion, whatever integers the ballots hold; item numbers are not names."""
     seen = []
