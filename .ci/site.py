@@ -24,8 +24,12 @@ SEARCHES = {  # the page that a search for a word has to list, and among how man
     "budget": ("user_guide/budgets.html", 3),
     "csv": ("user_guide/ballots.html", 3),
     "delta": ("user_guide/privacy.html", 3),
+    "javascript": ("user_guide/javascript.html", 1),
     "kemeny": ("api/generated/sklearn_dprank.Kemeny.html", 3),
     "local": ("user_guide/trust.html", 3),
+    "mobile": ("user_guide/javascript.html", 1),
+    "browser": ("user_guide/javascript.html", 3),
+    "node": ("user_guide/javascript.html", 3),
 }
 
 

@@ -18,6 +18,7 @@ import re
 import socket
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 
 import uvicorn
@@ -32,6 +33,7 @@ from starlette.staticfiles import StaticFiles
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 
 STATIC = Path(__file__).parent / "static"
+CLIENT = str(files("sklearn_dprank.collection.client") / "device.js")
 LARGEST = 100_000  # bytes of one request
 TICKET = re.compile(r"[0-9a-f]{32}")
 LOCAL = ("127.0.0.1", "localhost")
@@ -102,10 +104,14 @@ def collector(path, hosts=LOCAL):
             return PlainTextResponse(f"the report does not follow the protocol: {reason}", status_code=400)
         return Response(status_code=204)
 
+    async def client(request):
+        return FileResponse(CLIENT, media_type="text/javascript")
+
     async def result(request):
         return FileResponse(page) if page.exists() else FileResponse(STATIC / "nothing.html", 404)
 
     routes = [
+        Route("/device.js", client),
         Route("/protocol", ask),
         Route("/reports", take, methods=["POST"]),
         Route("/result", result),

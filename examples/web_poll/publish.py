@@ -82,7 +82,7 @@ def page(path):
     ]
     # the package does not know that a site sends the devices their code
     guarantee = replace(fitted.privacy_, whom=((fitted.privacy_.trust, SCRIPT), *fitted.privacy_.whom))
-    statement = guarantee.statement().replace(" PrivacyGuarantee.compose returns the sum.", "")
+    statement = guarantee.statement(width=None).replace(" PrivacyGuarantee.compose returns the sum.", "")
     return PAGE.format(
         question=escape(question),
         voters=counted(fitted.reports_accepted_, "answer"),

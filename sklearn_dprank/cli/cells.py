@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import safe_repr
 from ..ballots.cells import missing
+from .headers import Header, header
 
 STANDARD_INPUT = Path("-")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
@@ -40,9 +41,10 @@ class Unreadable:
         """Record an unreadable row; raise ValueError with its place and the problem if the choice is "error"."""
         if self._choice == "error":
             place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+            names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
             raise ValueError(
-                f"{self._file}, {place}: {problem} --unreadable empty counts such rows as ballots without opinions. "
-                f"This message {_NOT_PUBLIC}"
+                f"{self._file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
+                f"opinions. This message {_NOT_PUBLIC}"
             )
         self.rows.add(row)
 
@@ -56,14 +58,13 @@ class Unreadable:
             )
 
 
-def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[list[str], NDArray[Any]]:
-    """Return the names in the first line and the cells of the others; a row that cannot be read holds None.
+def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[Header, NDArray[Any]]:
+    """Return the header and the cells of the lines after it; a row that cannot be read holds None.
 
     Names have no blanks around them.
     """
     delimiter = _delimiter(separator)
     lines, numbers = _lines(path)
-    unreadable.lines = numbers[1:]
     try:
         names = [name.strip() for name in _split(lines[0], delimiter)] if lines else []
     except UnicodeDecodeError:
@@ -75,13 +76,16 @@ def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple
             f"{called(path)} must have a first row with the names of at least two items, and a row a voter; if cells "
             "are separated by something else than commas, say so: --separator ';' or --separator tab."
         )
-    cells = np.full((len(lines) - 1, len(names)), None, dtype=object)
-    for row, found in enumerate(_rows(lines[1:], delimiter, unreadable)):
+    head = header(names, lines, delimiter, called(path))
+    unreadable.lines = numbers[head.n_lines :]
+    lines = lines[head.n_lines :]
+    cells = np.full((len(lines), len(names)), None, dtype=object)
+    for row, found in enumerate(_rows(lines, delimiter, unreadable)):
         if found is not None and len(found) != len(names):
             unreadable.add(row, f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
         elif found is not None:
             cells[row] = found
-    return names, cells
+    return head, cells
 
 
 def csv_rows(path: Path, separator: str | None, unreadable: Unreadable) -> list[list[str] | None]:
@@ -126,8 +130,8 @@ def _rows(lines, delimiter, unreadable):
             problem = f"this line {_ENCODING}"
         except csv.Error as error:
             problem = (
-                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled; "
-                "correct it, or delete a column of free text."
+                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled. "
+                "Correct it, delete a column of free text, or export the file again without line breaks."
             )
         unreadable.add(row, problem)
         yield None
@@ -147,8 +151,8 @@ def _split(line, delimiter):
     return cells
 
 
-def read_parquet(path: Path) -> tuple[list[str], NDArray[Any]]:
-    """Return the column names and the cells of a Parquet file."""
+def read_parquet(path: Path) -> tuple[Header, NDArray[Any]]:
+    """Return the header and the cells of a Parquet file."""
     try:
         import pandas as pd
     except ImportError:
@@ -160,38 +164,62 @@ def read_parquet(path: Path) -> tuple[list[str], NDArray[Any]]:
         raise
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    return [str(name).strip() for name in frame.columns], frame.to_numpy(dtype=object)
+    return header([str(name).strip() for name in frame.columns]), frame.to_numpy(dtype=object)
 
 
-def as_numbers(names: list[str], cells: NDArray[Any], header: list[str], unreadable: Unreadable) -> NDArray[np.float64]:
+def as_numbers(
+    names: list[str],
+    cells: NDArray[Any],
+    header: Header,
+    unreadable: Unreadable,
+    scale: dict[str, float] | None = None,
+) -> NDArray[np.float64]:
     """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN.
 
-    `header` holds the names of all columns of the file.
+    `header` is that of the file. With a `scale`, cells hold its answers, as `answer` returns them.
     """
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
-        shown = header.index(name) + 1 if is_no_name(name) else safe_repr(name)
-        problem = (
-            f"column {shown} must hold numbers (up to {_LARGEST:g}) or empty cells, which mean no opinion. If the "
-            "column is not an item, list the items with --items. If it identifies the voter, name it with --person. If "
-            "each line is one rating (voter, item, rating), pivot the table first: one line for each voter, one column "
-            "for each item."
-        )
-        numbers[:, column] = _column(cells[:, column], problem, unreadable)
+        shown = header.names.index(name) + 1 if is_no_name(name) else safe_repr(name)
+        problem = f"column {shown} {_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}"
+        numbers[:, column] = _column(cells[:, column], problem, unreadable, scale)
     numbers[list(unreadable.rows)] = np.nan
     return numbers
 
 
-def _column(cells, problem, unreadable):
+_NUMBERS = (
+    f"must hold numbers (up to {_LARGEST:g}) with decimal points, or empty cells, which mean no opinion. If it holds "
+    "answers in words, list them with --scale, the worst first."
+)
+_ANSWERS = "must hold answers of --scale, or empty cells, which mean no opinion."
+_NO_ITEM = (
+    "If the column is not an item, list the items with --items. If it identifies the voter, name it with --person. If "
+    "each line is one rating (voter, item, rating), pivot the table first: one line for each voter, one column for "
+    "each item."
+)
+
+
+def answer(text: str) -> str:
+    """Return an answer in words without differences of case and blanks."""
+    return " ".join(text.split()).casefold()
+
+
+def _column(cells, problem, unreadable, scale):
     """Return the cells of one column as floats; cells that are empty or cannot be read are NaN."""
     found = []
     for row, (cell, gap) in enumerate(zip(cells, missing(cells), strict=True)):
         try:
-            found.append(np.nan if gap else _number(cell))
-        except (TypeError, ValueError, OverflowError):
+            found.append(np.nan if gap else _number(cell) if scale is None else _on_scale(cell, scale))
+        except (TypeError, ValueError, OverflowError, LookupError):
             unreadable.add(row, problem)
             found.append(np.nan)
     return found
+
+
+def _on_scale(cell, scale):
+    """Return the place of an answer on the scale, NaN if the cell is empty; an answer may look like a gap."""
+    text = str(cell)
+    return np.nan if answer(text) not in scale and text.strip() in GAPS else scale[answer(text)]
 
 
 def _number(cell):

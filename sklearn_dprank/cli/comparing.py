@@ -1,4 +1,4 @@
-"""``dprank compare``: compare mechanisms on the ballots of a file or on simulated ones; its output is not private."""
+"""``dprank compare``: compare mechanisms on public or simulated ballots; its output is not private."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import numpy as np
 
 from .._utils.checks import check_whole
 from ..aggregators import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
-from ..ballots.profile import Profile
-from ..datasets import make_mallows
 from ..plotting import PrivacyUtilityDisplay
-from . import files
+from . import files, pictures
 from .cells import called
+from .example import simulated
 from .printing import A_POINT, as_table
 from .several import Several, number
 from .words import own_words
 
 NAME = "compare"
-ABOUT = "compare mechanisms on the ballots of a file or on simulated ones; the output is not private"
+ABOUT = "compare mechanisms on public or simulated ballots; the output is not private"
 MECHANISMS = {
     "DPBorda, K-norm noise": DPBorda(noise="knorm"),
     "DPBorda, Laplace noise": DPBorda(),
@@ -31,7 +30,6 @@ MECHANISMS = {
     "LDPPairwise": LDPPairwise(),
 }
 _ESTIMATORS = sorted({type(each).__name__ for each in MECHANISMS.values()})
-_DRINKS = ["tea", "coffee", "water", "juice", "milk", "cocoa", "mate", "lemonade", "cider", "kefir"]
 _MOST_PRUDENT = 16  # items
 _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
 _WITHOUT = (
@@ -42,6 +40,9 @@ _WITHOUT = (
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
     files.add_arguments(added, optional=True)
+    added.add_argument(
+        "--public", action="store_true", help="the ballots in the file are public; without this, a file is refused"
+    )
     added.add_argument(
         "--epsilons",
         action=Several,
@@ -60,7 +61,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     added.add_argument("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
     added.add_argument(
-        "--picture", type=Path, default=Path("compare.png"), help="where the picture goes; default: %(default)s"
+        "--picture",
+        type=Path,
+        default=Path("compare.png"),
+        help="where the picture goes; an existing file is replaced; default: %(default)s",
     )
 
 
@@ -72,13 +76,19 @@ def _estimator(name):
 
 def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon, and write the picture."""
-    _check_picture(options.picture)
+    if options.file is not None and not options.public:
+        raise ValueError(
+            f"the output would reveal the ballots, because compare computes errors exactly. If {called(options.file)} "
+            "holds public votes, add --public. For secret votes, use dprank recommend --items .. --voters .. "
+            "--epsilon .., which needs public numbers only."
+        )
+    pictures.check_picture(options.picture, "--picture")
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
     if options.file is None:
         files.check_no_layout(options)
-    ballots = files.read(options) if options.file else example()
+    ballots = files.read(options) if options.file else simulated(10, phi=0.75)
     if ballots.n_voters == 0:
         raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
     wanted = options.estimators
@@ -96,7 +106,7 @@ def run(options: argparse.Namespace) -> str:
         shown = PrivacyUtilityDisplay.from_estimators(
             tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
         )
-    _save(shown.plot().figure_, options.picture)
+    pictures.save(shown.plot().figure_, options.picture)
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
     blind = shown.ceiling - shown.floor
     if options.format == "json":
@@ -109,33 +119,6 @@ def run(options: argparse.Namespace) -> str:
         }
         return json.dumps({"not_private": True, "simulated": options.file is None, **made})
     return _as_text(ballots, options, {**excess, "a random order": [blind] * len(options.epsilons)})
-
-
-def example() -> Profile:
-    """Return 1,000 simulated ballots over ten drinks, used if no file is given."""
-    votes = make_mallows(n_voters=1000, n_items=len(_DRINKS), phi=0.75, random_state=1)
-    return Profile.from_rankings(votes, items=_DRINKS, keep="positions")
-
-
-def _check_picture(path):
-    """Raise, before any computation, if the picture cannot be written."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
-    known = Figure().canvas.get_supported_filetypes()
-    if not path.parent.is_dir():
-        raise ValueError(f"--picture: the folder {path.parent} does not exist; make it first.")
-    if path.suffix.lstrip(".").lower() not in known:
-        raise ValueError(f"--picture: its name must end in one of {', '.join(sorted(known))}, got {path.name!r}.")
-
-
-def _save(figure, path):
-    """Write a picture and close the figure, because the caller may be a program that goes on."""
-    from matplotlib import pyplot as plt
-
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def _takes(estimator, ballots, wanted):

@@ -16,13 +16,18 @@ from ..ballots.names import checked_names
 from ..ballots.profile import Profile
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from .cells import GAPS, Unreadable, as_numbers, called, csv_rows, is_no_name, read_csv, read_parquet
+from .cells import GAPS, Unreadable, answer, as_numbers, called, csv_rows, is_no_name, read_csv, read_parquet
+from .headers import Header, joined
 from .several import File
 from .words import own_words
 
+_SPREADSHEETS = {".xlsx", ".xls", ".ods", ".zip"}
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
 _NO_ITEMS = {
+    "#",
+    "no.",
+    "nr.",
     "id",
     "index",
     "timestamp",
@@ -30,6 +35,20 @@ _NO_ITEMS = {
     "weight",
     "designweight",
     "sampleweight",
+    "collectorid",
+    "completiontime",
+    "durationinseconds",
+    "finished",
+    "lastpage",
+    "progress",
+    "responseid",
+    "respondentid",
+    "email",
+    "emailaddress",
+    "ipaddress",
+    "startdate",
+    "starttime",
+    "enddate",
     *_WHO,
     *(f"{who}id" for who in _WHO),
 }
@@ -60,8 +79,14 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     )
     added.add_argument(
         "--items",
-        help="names of the items, with commas between: of all with --orders, else of the columns that are items "
-        "(without it, all columns that no other option names)",
+        help="names of the items, with commas between: of all with --orders, else of the columns that are items, or of "
+        "the items of one question (without it, all columns that no other option names)",
+    )
+    added.add_argument(
+        "--scale",
+        metavar="WORST,...,BEST",
+        help="answers in words for --ratings, the worst first, such as bad,fair,good: public, and not read off the "
+        "file. Case and blanks around an answer do not matter",
     )
     added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
@@ -95,13 +120,17 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
 def check_no_layout(options: argparse.Namespace) -> None:
     """Raise ValueError if options describe a file, and none is given."""
     given = [f"--{options.layout}"] if options.layout else []
-    given += [f"--{name}" for name in ("items", "separator", "unranked", "person", "weight") if getattr(options, name)]
+    given += [
+        f"--{name}"
+        for name in ("items", "scale", "separator", "unranked", "person", "weight")
+        if getattr(options, name)
+    ]
     given += ["--max-weight"] if options.max_weight is not None else []
     given += ["--unreadable"] if options.unreadable != "error" else []
     if given:
         raise ValueError(
-            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file; without "
-            "these options, simulated ballots are compared."
+            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file, or "
+            "leave out these options for simulated ballots."
         )
 
 
@@ -131,25 +160,27 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in _PREFLIB:
         return _from_preflib(path, options), []
+    if suffixes and suffixes[-1] in _SPREADSHEETS:
+        raise ValueError(f'{called(path)} is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
     if not options.layout:
         raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
+    scale = _scale(options)
     unreadable = Unreadable(options.unreadable, called(path))
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
     if suffixes[-1:] == [".parquet"]:
         if options.separator is not None:
             raise ValueError("--separator is for CSV files; leave it out.")
-        names, cells = read_parquet(path)
+        header, cells = read_parquet(path)
     else:
-        names, cells = read_csv(path, options.separator, unreadable)
-        _check_header(path, names, (options.person, options.weight, column))
-    header = names
-    segments, names, cells = _segments(names, cells, column)
-    persons, weights, names, cells = _persons_and_weights(names, cells, options, unreadable)
-    names, cells = _items(names, cells, options.items)
-    numbers = as_numbers(names, cells, header, unreadable)
+        header, cells = read_csv(path, options.separator, unreadable)
+        _check_header(path, header.names, (options.person, options.weight, column))
+    segments, names, cells = _segments(header.names, cells, column)
+    persons, weights, names, cells = _persons_and_weights(names, cells, options, header, unreadable)
+    items, names, cells = _items(names, cells, options, header)
+    numbers = as_numbers(names, cells, header, unreadable, scale)
     unreadable.report(len(numbers))
-    return _profile(numbers, names, options, persons, weights), segments
+    return _profile(numbers, items, options, persons, weights), segments
 
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
@@ -165,11 +196,11 @@ def about_unranked(choice: str) -> str:
 
 
 def _from_preflib(path, options):
-    others = options.items, options.separator, options.person, options.weight, options.max_weight
+    others = options.items, options.scale, options.separator, options.person, options.weight, options.max_weight
     if options.layout or any(other is not None for other in others) or options.unreadable != "error":
         raise ValueError(
-            "--ratings, --positions, --orders, --items, --separator, --person, --weight, --max-weight and --unreadable "
-            "do not apply to PrefLib files. Leave them out."
+            "--ratings, --positions, --orders, --items, --scale, --separator, --person, --weight, --max-weight and "
+            "--unreadable do not apply to PrefLib files. Leave them out."
         )
     try:
         return read_preflib(path, unranked(options)).profile
@@ -195,7 +226,7 @@ def _segments(names, cells, column):
     return text, names[:own] + names[own + 1 :], np.delete(cells, own, axis=1)
 
 
-def _persons_and_weights(names, cells, options, unreadable):
+def _persons_and_weights(names, cells, options, header, unreadable):
     """Return the person and the weight of each row, and the names and the cells of the other columns.
 
     Persons are None without ``--person``, weights without both options. A row without a person or a weight does not
@@ -221,7 +252,7 @@ def _persons_and_weights(names, cells, options, unreadable):
         persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
     if options.weight is not None:
         own = _column(names, "--weight", options.weight)
-        weights = as_numbers([options.weight], cells[:, [own]], names, unreadable)[:, 0]
+        weights = as_numbers([options.weight], cells[:, [own]], header, unreadable)[:, 0]
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
             unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, and no empty cells.")
@@ -236,35 +267,58 @@ def _column(names, option, name):
     """Return the index of the column that an option names."""
     if name not in names:
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
-        these = f"; these are {', '.join(names)[:200]}" if header else "; mend the spelling"
+        these = f"; these are {joined(names)[:200]}" if header else "; mend the spelling"
         raise ValueError(f"{option} {name!r} is none of the columns{these}.")
     if names.count(name) > 1:
         raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
     return names.index(name)
 
 
-def _items(names, cells, items):
-    """Return the item columns: those in ``--items``, or all columns if none looks like something else."""
-    if items is None:
-        _check_items(names)
-        return names, cells
-    chosen = _listed_items(items)
-    return chosen, cells[:, [_column(names, "--items", name) for name in chosen]]
+def _items(names, cells, options, header: Header):
+    """Return the names of the items, and the names and the cells of their columns.
+
+    They are those in ``--items``, or those of all columns if none looks like something else.
+    """
+    if options.items is None:
+        given = columns = [name for name in names if name not in header.no_items]
+        _check_items(columns, header.names)
+        header.check_one_question(columns, called(options.file))
+    else:
+        given = _listed_items(options.items)
+        columns = [_column_of(item, names, header) for item in given]
+        if len(set(columns)) < len(columns):
+            raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
+    items = header.shortened(columns) if given == columns else given
+    return items, columns, cells[:, [names.index(name) for name in columns]]
 
 
-def _check_items(names):
-    for column, name in enumerate(names, start=1):
+def _column_of(item, names, header):
+    """Return the name of the column that ``--items`` names, itself or by the item that a question asks about."""
+    found = [] if item in names else [name for name in header.columns_of(item) if name in names]
+    if len(found) > 1:
+        raise ValueError(
+            f"--items {item!r} is an item of {len(found)} questions. List the names of the columns: {joined(found)}."
+        )
+    if not found and item not in names:
+        names = [header.parts.get(name, ("", name))[1] for name in names if name not in header.no_items]
+    return found[0] if found else names[_column(names, "--items", item)]
+
+
+def _check_items(names, header):
+    """Raise if a column has no name or the name of another one, or looks like something else than an item."""
+    for name in names:
+        places = [place for place, other in enumerate(header, start=1) if other == name]
         if not name or _ROW_NUMBERS.fullmatch(name):
             raise ValueError(
-                f"column {column} has no name; row numbers, which pandas writes without index=False, are not an item: "
-                "delete the column, or list the items with --items."
+                f"column {places[0]} has no name; row numbers, which pandas writes without index=False, are not an "
+                "item: delete the column, or list the items with --items."
             )
-        if name in names[: column - 1]:
+        if len(places) > 1:
             raise ValueError(
-                f"columns {names.index(name) + 1} and {column} have the same name; rename one of them, or list the "
-                "items with --items."
+                f"columns {places[0]} and {places[1]} have the same name; rename one of them, or list the items with "
+                "--items."
             )
-        if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
+        if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
             raise ValueError(
                 f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
                 "--person, and if it holds weights, with --weight. Otherwise list the items with --items."
@@ -287,9 +341,25 @@ def _listed_items(items):
     return checked_names(names, "--items")
 
 
+def _scale(options):
+    """Return the place of each answer in ``--scale``, None without it."""
+    if options.scale is None:
+        return None
+    if options.layout != "ratings":
+        raise ValueError("--scale lists answers, the worst first; use it with --ratings.")
+    answers = [answer(text) for text in listed(options.scale, "--scale")]
+    if len(answers) < 2 or "" in answers:
+        raise ValueError("--scale must list at least two answers, the worst first, and no empty one.")
+    if len(set(answers)) < len(answers):
+        twice = max(answers, key=answers.count)
+        raise ValueError(f"--scale lists {twice!r} twice, apart from case and blanks; leave one out.")
+    return {text: float(place) for place, text in enumerate(answers)}
+
+
 def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
+    _scale(options)
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
     names = _listed_items(options.items)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from typing import Any
 
 A_POINT = "A point is one pair of items in a hundred more than the best possible consensus gets wrong."
@@ -26,6 +28,16 @@ def as_table(rows: list[list[str]]) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def width() -> int:
+    """Return the number of characters in a line of text: that of the terminal, from 40 to 100, by default 88."""
+    return min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph in lines that fit the terminal."""
+    return textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False)
 
 
 def _number(cell):

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .._utils.checks import check_number
 from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..plotting import RankIntervalDisplay, SegmentsDisplay
 from ..privacy import PrivacyBudget
-from . import files, segments
-from .printing import as_json
+from ..privacy.estimator_guarantees import guarantee_before
+from . import files, pictures, report, segments
+from .example import simulated
+from .printing import as_json, width, wrapped
 from .words import own_words
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
+_TABLE = "the table of epsilon in the user guide (Epsilon and privacy guarantees)"
+_EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
-    files.add_arguments(added)
+    files.add_arguments(added, optional=True)
     added.add_argument(
-        "--epsilon", type=float, required=True, help="privacy loss: a smaller value is more private and less accurate"
+        "--example",
+        action="store_true",
+        help=f"rank {_EXAMPLE} on five drinks in place of a file, with epsilon 1, and draw ranking.png",
+    )
+    added.add_argument(
+        "--epsilon",
+        type=float,
+        help="privacy loss: a smaller value is more private and less accurate. Needed with a file. 1 is a usual start; "
+        f"{_TABLE} compares values",
     )
     added.add_argument(
         "--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder"
@@ -53,6 +68,19 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="simultaneous coverage probability of the intervals; default: %(default)s",
     )
     added.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw the intervals; the name ends in png, pdf or svg, for example. An existing file is replaced",
+    )
+    added.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write one HTML page for publication: ranking, intervals, what they mean, and the guarantee. An existing "
+        "file is replaced",
+    )
+    added.add_argument(
         "--budget", type=Path, metavar="FILE", help="SQLite file with the voters' privacy budget, to charge"
     )
     added.add_argument(
@@ -64,27 +92,75 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> str:
     """Return the consensus of all or of each segment, its intervals if there are any, and the privacy guarantee."""
+    _check_source(options)
     segmented = segments.aggregator(options)
     estimator = _estimator(options) if segmented is None else segmented
     _check_choice(options)
     check_number(options.level, "--level", above=0, below=1)  # before the budget is charged
-    ballots, cells = files.read_with_segments(options, options.segments)
+    _check_outputs(options, estimator)
+    ballots, cells = (
+        (simulated(5, phi=0.9), []) if options.example else files.read_with_segments(options, options.segments)
+    )
     given: dict[str, Any] = {} if segmented is None else {"segments": segments.labels(cells, segmented.classes)}
-    budget = _budget(options, estimator)
-    with own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight"):
+    budget = _budget(options, estimator, ballots, given)
+    with _own_words():
         fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
+    made: dict[str, Any] = {"simulated": options.example}
     if segmented is None:
-        made: dict[str, Any] = {"consensus": [str(item) for item in fitted.consensus_]}
+        made["consensus"] = [str(item) for item in fitted.consensus_]
         made |= _intervals(fitted, ballots.item_names, options)
     else:
-        made = segments.results(fitted, ballots.item_names, options.level)
-    made["unranked"] = files.unranked(options)
+        made |= segments.results(fitted, ballots.item_names, options.level)
+    made["unranked"] = None if options.example else files.unranked(options)
     if hasattr(fitted, "max_weight_"):
         made["max_weight"] = fitted.max_weight_
     made["privacy"] = _guarantee(fitted.privacy_)
     if budget:
         made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
-    return as_json(made) if options.format == "json" else _as_text(made, fitted.privacy_)
+    written = _write(options, fitted, made)
+    return as_json(made) if options.format == "json" else _as_text(made, fitted.privacy_, written)
+
+
+def _own_words():
+    return own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight")
+
+
+def _check_source(options):
+    """Raise ValueError unless there is either a file or an example; give the example its epsilon and its picture."""
+    if not options.example:
+        if options.file is None:
+            raise ValueError("no file is given: name the file of the ballots, or add --example for simulated votes.")
+        if options.epsilon is None:
+            raise ValueError(f"--epsilon is missing: state the privacy loss of the release. See {_TABLE}.")
+        return
+    if options.file is not None:
+        raise ValueError("--example ranks simulated votes: leave out the file, or leave out --example.")
+    files.check_no_layout(options)
+    others = ("segments", "segment_values", "budget", "budget_epsilon", "budget_delta")
+    if unused := [f"--{name.replace('_', '-')}" for name in others if getattr(options, name) is not None]:
+        raise ValueError(f"--example has no voters to count or protect: leave out {', '.join(unused)}.")
+    options.epsilon = 1.0 if options.epsilon is None else options.epsilon
+
+
+def _check_outputs(options, estimator):
+    """Raise if the picture or the report cannot be made; choose the picture of the example."""
+    intervals = options.segments is not None or _has_intervals(estimator)
+    if options.example and intervals and options.plot is None:
+        options.plot = Path("ranking.png")
+    if options.plot is not None:
+        if not intervals:
+            raise ValueError(
+                "--plot draws rank intervals, and this mechanism does not publish any. DPBorda and DPPairwise do, with "
+                "Laplace or Gaussian noise. Use one of these, or leave out --plot."
+            )
+        pictures.check_picture(options.plot, "--plot")
+    if options.report is not None:
+        pictures.check_path(options.report, "--report", ["html", "htm"])
+
+
+def _has_intervals(estimator):
+    """Return whether the fits of an estimator publish rank intervals."""
+    return isinstance(estimator, DPBorda | DPPairwise) and estimator.noise != "knorm"
 
 
 def _estimator(options):
@@ -135,23 +211,27 @@ def _check_choice(options):
         )
 
 
-def _budget(options, estimator):
+def _budget(options, estimator, ballots, given):
+    """Return the budget to charge, None without one; create no budget that this release does not fit."""
     if options.budget is None:
         if options.budget_epsilon is not None or options.budget_delta is not None:
             raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
     if options.budget_epsilon is None and not options.budget.exists():
         raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
+    new = not options.budget.exists()
     delta = getattr(estimator, "delta", 0)
-    if not options.budget.exists() and delta > (options.budget_delta or 0):
+    if new and delta > (options.budget_delta or 0):
         raise ValueError(f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta.")
+    terms = options.budget_epsilon, options.budget_delta
+    if new:
+        with _own_words():
+            forecast = guarantee_before(estimator, ballots, **given)
+        with own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
+            trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=options.neighboring)
+        trial.charge(forecast, type(estimator).__name__)
     with own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
-        return PrivacyBudget.open(
-            options.budget,
-            options.budget_epsilon,
-            options.budget_delta,
-            neighboring=None if options.budget.exists() else options.neighboring,
-        )
+        return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring if new else None)
 
 
 def _intervals(fitted, names, options) -> dict[str, Any]:
@@ -166,13 +246,48 @@ def _guarantee(guarantee):
     """Return a guarantee as JSON-able data."""
     fields = asdict(guarantee)
     del fields["losses"]
-    return {**fields, "statement": guarantee.statement().splitlines()}
+    return {**fields, "statement": guarantee.statement(width=None).splitlines()}
 
 
-def _as_text(made, guarantee):
-    ranked = segments.as_text(made) if "segments" in made else f"{segments.ranking(made)}\n\n{_about(made)}"
-    weighed = ["A person has at most the weight {max_weight:g}.".format(**made)] if "max_weight" in made else []
-    lines = [ranked, files.about_unranked(made["unranked"]), *weighed, "", guarantee.statement()]
+def _write(options, fitted, made):
+    """Write the picture and the report; return a line about each."""
+    display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
+    name = f"{_EXAMPLE}, epsilon = {options.epsilon:g}" if options.example else None
+
+    def draw():
+        pictures.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
+
+    def publish():
+        page = report.page(made, best=options.top is not None)
+        options.report.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
+
+    return [
+        *([] if options.plot is None else _attempt(f"Picture: {options.plot}", draw)),
+        *([] if options.report is None else _attempt(f"Report: {options.report}", publish)),
+    ]
+
+
+def _attempt(line: str, write: Callable[[], None]) -> list[str]:
+    """Write a file; a failure is only printed, because the result is charged and must not be lost."""
+    try:
+        write()
+    except Exception as error:
+        print(f"dprank rank: {line} could not be written ({error}). The ranking is complete.", file=sys.stderr)
+        return []
+    return [line]
+
+
+def _as_text(made, guarantee, written):
+    about = [] if made["unranked"] is None else [files.about_unranked(made["unranked"])]
+    if "segments" in made:
+        ranked = segments.as_text(made)
+    else:
+        ranked, about = f"{segments.ranking(made)}\n", [_about(made), *about]
+    if made["simulated"]:
+        ranked = f"{_EXAMPLE} on five drinks, epsilon = {guarantee.epsilon:g}\n\n{ranked}"
+    if "max_weight" in made:
+        about.append("A person has at most the weight {max_weight:g}.".format(**made))
+    lines = [ranked, *map(wrapped, about), "", guarantee.statement(width()), *written]
     if "budget" in made:
         lines.append(
             "Budget: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(

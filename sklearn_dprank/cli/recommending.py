@@ -46,14 +46,26 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="what is hidden: whether somebody voted (the default where a curator sees ballots), or only how",
     )
     added.add_argument("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
+    added.add_argument("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
+    added.add_argument(
+        "--opinion-share",
+        action=Several,
+        one=number,
+        default=[1.0],
+        help="public estimate of the share of the ballots that prefer one item of a pair; two values are the smallest "
+        "and the largest share of a pair. default: 1",
+    )
     added.add_argument("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the recommendation for one epsilon, or a table for several."""
     given = {"delta": options.delta, "trust": options.trust, "neighboring": options.neighboring}
+    shares = options.opinion_share
     given |= {"k": options.top, "disagreement": options.disagreement}
-    with own_words(*given, "epsilon", n_items="items", n_voters="voters", k="top"):
+    given |= {"opinion_share": shares[0] if len(shares) == 1 else tuple(shares), "intervals": options.intervals}
+    renamed = {"n_items": "items", "n_voters": "voters", "k": "top", "opinion_share": "opinion-share"}
+    with own_words(*given, "epsilon", **renamed):
         advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
         made = [_as_made(advice) for advice in advised.values()]
@@ -71,17 +83,18 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _as_rows(advised, missed):
-    rows = [["epsilon", "recommended", missed, "from", "to"]]
+    rows = [["epsilon", "recommended", "intervals", missed, "from", "to"]]
     for epsilon, advice in advised.items():
         errors = (advice.error, *advice.error_range)
-        rows.append([f"{epsilon:g}", repr(advice.estimator), *(f"{100 * error:.2g}" for error in errors)])
+        published = "yes" if advice.intervals else "no"
+        rows.append([f"{epsilon:g}", repr(advice.estimator), published, *(f"{100 * error:.2g}" for error in errors)])
     return as_table(rows)
 
 
 def _as_made(advice):
     others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
     made = {"estimator": repr(advice.estimator), "rank_options": options_of(advice.estimator), **_errors(advice)}
-    return {**made, "reason": advice.reason, "alternatives": others}
+    return {**made, "intervals": advice.intervals, "reason": advice.reason, "alternatives": others}
 
 
 def _errors(advice):

@@ -10,7 +10,7 @@ from typing import Any
 from .._utils.checks import safe_repr
 from ..aggregators import SegmentedAggregator
 from .files import listed
-from .printing import as_table
+from .printing import as_table, wrapped
 
 _DELTA = 1e-6
 _MOST = 1000  # segments
@@ -93,15 +93,17 @@ def results(fitted: SegmentedAggregator, names: Any, level: float) -> dict[str, 
 
 def as_text(made: dict[str, Any]) -> str:
     """Return the ranking of each segment as a table, and the meaning of the intervals."""
-    tables = [f"{_about(each)}\n{ranking(each)}\n" for each in made["segments"]]
+    tables = [f"{title(each)}\n{ranking(each)}\n" for each in made["segments"]]
     if "level" not in made:
         return "\n".join([*tables, "No intervals and no sizes: with --delta 0, only orders are published."])
     return "\n".join(
         [
             *tables,
-            "Sizes are in votes, with noise. The intervals contain the ranks without noise, in all segments at once "
-            f"with probability at least {made['level']:g}. They come from the answers of the segment alone, so its "
-            "ranking may be outside of them. They describe these voters only, and may be published.",
+            wrapped(
+                "Sizes are in votes, with noise. The intervals contain the ranks without noise, in all segments at "
+                f"once with probability at least {made['level']:g}. They come from the answers of the segment alone, "
+                "so its ranking may be outside of them. They describe these voters only, and may be published."
+            ),
         ]
     )
 
@@ -113,6 +115,20 @@ def ranking(made: dict[str, Any]) -> str:
     for rank, item in enumerate(made["consensus"], start=1):
         rows.append([str(rank), item, *(["{} to {}".format(*ends[item])] if ends else [])])
     return as_table(rows)
+
+
+def title(made: dict[str, Any]) -> str:
+    """Return the title of a segment: its name and, if they are published, its size and whose answers it repeats."""
+    if "size" not in made:
+        return f"{made['segment']}:"
+    share, ends = made["own_weight"], made["intervals"].values()
+    if share <= 1 / 3:
+        whose = "mostly the answers of all"
+    elif all(each == [1, len(ends)] for each in ends):  # own weights do not show that own answers are only noise
+        whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers, which leave every rank open"
+    else:
+        whose = "mostly its own answers" if share >= 2 / 3 else "half its own answers, half the answers of all"
+    return f"{made['segment']}: about {max(made['size'], 0):,} votes, {whose}"
 
 
 def _names(values):
@@ -133,17 +149,3 @@ def _plain(text):
     """Return text for comparison: a whole number without its decimals, which pandas adds to columns with gaps."""
     whole = _WHOLE.fullmatch(text)
     return whole[1] if whole else text
-
-
-def _about(made):
-    """Return the title of a segment: its name and, if they are published, its size and whose answers it repeats."""
-    if "size" not in made:
-        return f"{made['segment']}:"
-    share, ends = made["own_weight"], made["intervals"].values()
-    if share <= 1 / 3:
-        whose = "mostly the answers of all"
-    elif all(each == [1, len(ends)] for each in ends):  # own weights do not show that own answers are only noise
-        whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers, which leave every rank open"
-    else:
-        whose = "mostly its own answers" if share >= 2 / 3 else "half its own answers, half the answers of all"
-    return f"{made['segment']}: about {max(made['size'], 0):,} votes, {whose}"

@@ -8,9 +8,10 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
+from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
-from .._utils.checks import check_flag, check_neighboring, check_number, safe_repr
+from .._utils.checks import check_flag, check_neighboring, check_number, check_whole, safe_repr
 from ..ballots.weights import PERSON
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
@@ -232,15 +233,31 @@ class PrivacyGuarantee:
         epsilon = min(2 * self.epsilon, losses.epsilon(delta))
         return replace(self, epsilon=epsilon, delta=delta, neighboring="replace", losses=losses)
 
-    def statement(self) -> str:
+    def statement(self, width: int | None = 88) -> str:
         """Return an explanation of the guarantee in plain English.
+
+        Parameters
+        ----------
+        width : int or None, default=88
+            Maximal length of a line, at least 40. Longer topics continue on indented lines. None gives one line for
+            each topic.
 
         Returns
         -------
         str
-            One or two sentences per line, in the order of the questions of NIST SP 800-226. The topics are release,
+            The meaning for lay readers, then the topics in the order of the questions of NIST SP 800-226: release,
             unit, neighbours, trusted parties, epsilon as odds, delta, composition, arithmetic, exclusions, and any
             caveats.
+
+        Raises
+        ------
+        ValueError
+            If `width` is not None and not an integer of at least 40.
+
+        Notes
+        -----
+        The first line bounds the probability of a right guess between two neighbours that are equally likely. It is at
+        most (e^epsilon + delta) / (1 + e^epsilon), averaged over the results.
 
         References
         ----------
@@ -249,13 +266,27 @@ class PrivacyGuarantee:
         Examples
         --------
         >>> from sklearn_dprank import DPBorda
-        >>> print(DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 100).privacy_.statement().splitlines()[4][:101])
-        Epsilon = 0.5: no single ballot changes the probability of any outcome by more than a factor of 1.65.
+        >>> fitted = DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 100)
+        >>> print(fitted.privacy_.statement()[:178])
+        In plain words: suppose somebody knows all other ballots, and gives a 50 % chance that
+          yours was cast. With this result, their best guess is right at most 62.3 % of the
+          time.
         """
+        check_whole(width, "width", 40, optional=True)
+        lines = [" ".join(line.split()) for line in self._topics()]
+        if width is None:
+            return "\n".join(lines)
+        wrapper = TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        return "\n".join(map(wrapper.fill, lines))
+
+    def _topics(self):
+        """Return the lines of `statement`, one for each topic."""
+        plainly = f"In plain words: {_plainly(self)}."
         caveats = [f"Caveat: {caveat}." for caveat in self.caveats]
         if math.isinf(self.epsilon):
-            return "\n".join([f"Not private: {self.how}.", *caveats])
-        lines = [
+            return [plainly, f"Not private: {self.how}.", *caveats]
+        return [
+            plainly,
             f"Released: {self.how}.",
             f"Unit: {self.unit}.{'' if self.unit == PERSON else _MORE}",
             f"Hidden: {_HIDDEN[self.neighboring]} ({_neighbours(self)}).",
@@ -266,8 +297,8 @@ class PrivacyGuarantee:
             "PrivacyGuarantee.compose returns the sum.",
             f"Arithmetic: {self.arithmetic}.",
             f"Not covered: {_not_covered(self)}.",
+            *caveats,
         ]
-        return "\n".join([*([] if self.certified else [_SIMULATION]), *lines, *caveats])
 
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
@@ -279,7 +310,7 @@ class PrivacyGuarantee:
 
     def _repr_html_(self) -> str:
         """Return the guarantee in one line, which opens to its statement, for notebooks."""
-        lines = (line.partition(": ") for line in self.statement().splitlines())
+        lines = (line.partition(": ") for line in self.statement(width=None).splitlines())
         entries = "".join(f"<li><b>{escape(topic)}</b>{colon}{escape(text)}</li>" for topic, colon, text in lines)
         return f"<details><summary>{escape(str(self))}</summary><ul>{entries}</ul></details>"
 
@@ -330,7 +361,20 @@ _GUESSED = {
 }
 _MORE = " For a person with k of them, epsilon is k times as large, and delta grows too."
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
-_SIMULATION = "A simulation only: anybody who knows the seed can remove the noise. No voter has this guarantee."
+_SIMULATION = (
+    "this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has this guarantee"
+)
+_KNOWN = {
+    "ballot": {
+        "add_remove": "somebody knows all other ballots, and gives a 50 % chance that yours was cast",
+        "replace": "somebody knows all other ballots, and that yours is one of two, with a 50 % chance each",
+    },
+    "person": {
+        "add_remove": "somebody knows the ballots of all other people, and gives a 50 % chance that you voted",
+        "replace": "somebody knows the ballots of all other people, and that you voted in one of two ways, with a 50 % "
+        "chance each",
+    },
+}
 
 
 def _neighbours(guarantee):
@@ -343,9 +387,29 @@ def _trust(guarantee):
     return f"{treatments}. Trusted parties: {', '.join(guarantee.parties) or 'none'}"
 
 
+def _single(guarantee):
+    return "person" if guarantee.unit == PERSON else "ballot"
+
+
+def _plainly(guarantee):
+    """Return the meaning of the guarantee for lay readers: how often a guess between two neighbours is right."""
+    if math.isinf(guarantee.epsilon):
+        return "this result does not protect the voters. It may show how somebody voted"
+    if not guarantee.certified:
+        return _SIMULATION
+    ratio = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE)))
+    share = (ratio + guarantee.delta) / (1 + ratio)
+    if share > _LARGE / (1 + _LARGE):
+        return "this guarantee protects almost nothing. The result may show how somebody voted"
+    return (
+        f"suppose {_KNOWN[_single(guarantee)][guarantee.neighboring]}. With this result, their best guess is right at "
+        f"most {_percent(share)} of the time"
+    )
+
+
 def _odds(guarantee):
     """Return epsilon as a probability ratio, and as its effect on an even bet."""
-    single = "person" if guarantee.unit == PERSON else "ballot"
+    single = _single(guarantee)
     if guarantee.epsilon > math.log(_LARGE):
         return (
             f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "

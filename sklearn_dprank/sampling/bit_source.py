@@ -80,10 +80,12 @@ class BitSource:
     def many_integers(self, bound: int, size: int) -> NDArray[Any]:
         """Return `size` integers exactly uniform on 0, ..., bound - 1, several per word.
 
-        Their dtype is the smallest unsigned dtype that holds `bound`.
+        Their dtype is the smallest unsigned dtype that holds `bound`. With a bound of 1, no word is used.
         """
-        together = 1
-        while bound > 1 and bound ** (together + 1) <= 2**63:
+        if bound == 1:
+            return np.zeros(size, dtype=np.min_scalar_type(bound))
+        together = max(1, int(63 / math.log2(bound)))
+        while bound ** (together + 1) <= 2**63:  # the logarithm is rounded
             together += 1
         rest = self.integers(bound**together, -(-size // together))
         rows = -(-size // max(len(rest), 1))
@@ -116,7 +118,7 @@ class BitSource:
 
     def uniform(self, size: int) -> NDArray[np.floating[Any]]:
         """Return `size` doubles uniform on a grid of 2**52 points inside the open interval (0, 1)."""
-        return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
+        return _scaled(self.words(size) >> np.uint64(12), 2.0**-52)
 
     def deep_uniform(self, size: int) -> NDArray[np.floating[Any]]:
         """Return `size` doubles uniform in (0, 1), with the relative precision of a double even for tiny values.
@@ -128,11 +130,12 @@ class BitSource:
 
     def _deep(self, leads):
         """Return the uniform numbers with the given 63 leading bits."""
-        out = np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53)
+        out = _scaled(leads, 2.0**-63)
+        np.minimum(out, 1 - 2.0**-53, out=out)
         rows = (leads < 2**53).nonzero()[0]
-        rest = self.words(len(rows))
-        out[rows] = leads[rows] * 2.0**-63 + rest * 2.0**-127
-        for row in (leads[rows] == 0).nonzero()[0]:
+        small, rest = leads[rows], self.words(len(rows))
+        out[rows] = small * 2.0**-63 + rest * 2.0**-127
+        for row in (small == 0).nonzero()[0]:
             digits, length = self.longer(int(rest[row]), 127)
             out[rows[row]] = max(digits / (1 << length), 2.0**-1000)
         return out
@@ -225,6 +228,14 @@ class BitSource:
             for bound in bounds:
                 digits, pick = _split(digits, bound)
                 yield pick
+
+
+def _scaled(numbers, unit):
+    """Return (numbers + 0.5) unit as doubles, for uint64 numbers below 2^63. Signed numbers are converted faster."""
+    out = numbers.view(np.int64).astype(np.float64)
+    out += 0.5
+    out *= unit
+    return out
 
 
 def _order(keys):

@@ -61,7 +61,7 @@ class Fault(NamedTuple):
         What is wrong, in a few words.
     where : str
         The function, class or module, by its dotted name or the end of it that no other has, or a path from the root
-        for what is not in the package.
+        for JavaScript and for what is not in the package.
     old, new : str
         The piece of source that occurs exactly once there, and what takes its place. How it is wrapped does not matter.
     tests : list of str

@@ -103,8 +103,8 @@ def test_recommend_takes_commas_and_no_file(refused):
 def test_options_of_a_file_need_a_file(arguments, named, refused):
     pytest.importorskip("matplotlib")
     assert refused("compare", *arguments.split()) == (
-        f"dprank compare: no file is given, but {named} Name the file; without these options, simulated ballots are "
-        "compared."
+        f"dprank compare: no file is given, but {named} Name the file, or leave out these options for simulated "
+        "ballots."
     )
 
 
@@ -150,8 +150,8 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
             return self
 
     monkeypatch.setattr(comparing.PrivacyUtilityDisplay, "from_estimators", lambda *given, **named: Shown())
-    monkeypatch.setattr(comparing, "_check_picture", lambda path: None)
-    monkeypatch.setattr(comparing, "_save", lambda figure, path: None)
+    monkeypatch.setattr(comparing.pictures, "check_picture", lambda path, option: None)
+    monkeypatch.setattr(comparing.pictures, "save", lambda figure, path: None)
     assert main(["compare", "--epsilons", "1", "2", "3"]) == 0
     assert "DPBorda                            0.00  -0.10  12.50\n" in capsys.readouterr().out
     assert main(["compare", "--epsilons", "1", "2", "3", "--format", "json"]) == 0
@@ -160,7 +160,8 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["not_private"] is json.loads(out)["simulated"] is True
     assert "-0.0," not in out
     (tmp_path / "v.csv").write_text("tea,milk\n1,2\n")
-    assert main(["compare", str(tmp_path / "v.csv"), "--ratings", "--epsilons", "1,2,3", "--format", "json"]) == 0
+    file = [str(tmp_path / "v.csv"), "--ratings", "--public"]
+    assert main(["compare", *file, "--epsilons", "1,2,3", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["simulated"] is False
 
 
@@ -252,6 +253,7 @@ def test_messages_name_options(arguments, message, tmp_path, monkeypatch, refuse
         others += ["--ratings"] if "--weight" in others else ["--ratings", "--items", "tea,milk,rye"]
     if command == "compare":
         pytest.importorskip("matplotlib")
+        others += ["--public"]
     assert refused(command, *others) == f"dprank {command}: {message}"
 
 

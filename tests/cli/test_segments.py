@@ -206,7 +206,7 @@ def test_text_of_five_regions_and_twelve_items_fits_a_terminal(tmp_path, run):
     assert all(len(table.splitlines()) == 14 for table in tables)
     assert max(map(len, "\n".join(tables).splitlines())) <= 80
     assert all(re.search(r"\n +12  item number \d+ of twelve +\d+ to \d+$", table) for table in tables)
-    assert "in all segments at once with probability at least 0.9." in notes
+    assert "in all segments at once with probability at least 0.9." in " ".join(notes.split())
     assert guarantee.count("Epsilon = 1:") == 1 and "-0" not in said.replace("1e-06", "")
 
 

@@ -1,8 +1,7 @@
-"""The web poll: device in JavaScript, collector, published page, and 200 voters in a browser."""
+"""The web poll: collector, published page, and 200 voters in a browser."""
 
 import asyncio
 import importlib.util
-import itertools
 import json
 import re
 import shutil
@@ -12,88 +11,22 @@ import subprocess
 import sys
 from base64 import b64encode
 from contextlib import closing
-from decimal import Decimal
 from hashlib import sha384
 from pathlib import Path
 
 import pytest
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
-from sklearn_dprank.collection.client.pairs import PairsRandomizer
-from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.datasets import make_mallows
 
 ROOT = Path(__file__).parents[2]
 POLL = ROOT / "examples" / "web_poll"
+SCRIPTS = {
+    "device.js": ROOT / "sklearn_dprank" / "collection" / "client" / "device.js",
+    "page.js": POLL / "static" / "page.js",
+}
 NAMES = ["tea", "coffee", "water", "juice"]
 BEST_FIRST = ["coffee", "juice", "tea", "water"]
-CHECK_VECTORS = """
-import { readFileSync } from "node:fs";
-import { check, draw, readProtocol } from "./device.mjs";
-const vectors = JSON.parse(readFileSync(process.argv[2]));
-const known = (one) => ["rr", "rr-assigned", "rr-shuffled"].includes(one.protocol.randomizer);
-class Listed {
-  constructor(words) { this.left = words.map((word) => BigInt(`0x${word}`)); }
-  take(n) { return this.left.splice(0, n); }
-}
-const reports = [];
-for (const one of vectors.reports.filter(known)) {
-  check(one.protocol, null);
-  const streams = Object.fromEntries(Object.entries(one.words).map(([name, words]) => [name, new Listed(words)]));
-  const report = await draw(one.protocol, one.ballot, streams, one.pairs ?? null, one.voter ?? null);
-  const unused = Object.values(streams).reduce((sum, stream) => sum + stream.left.length, 0);
-  reports.push({ name: one.name, report, unused });
-}
-const texts = [...vectors.refused_protocols.map((one) => JSON.stringify(one.protocol)), ...JSON.parse(process.argv[3])];
-const followed = texts.filter((text) => { try { check(readProtocol(text), 5); return true; } catch { return false; } });
-console.log(JSON.stringify({ reports, followed }));
-"""
-
-
-# A device in node: `store` is a browser's local storage, `step` an action on it, by name.
-DEVICE_STEPS = """
-import { Allowance, Device, SecureWords } from "./device.mjs";
-class Store {
-  constructor(texts) { this.texts = new Map(Object.entries(texts)); this.full = null; }
-  get length() { return this.texts.size; }
-  key(k) { return [...this.texts.keys()][k] ?? null; }
-  getItem(key) { return this.texts.get(key) ?? null; }
-  setItem(key, text) {
-    if (this.full !== null && key.startsWith(this.full)) throw new Error("the store is full");
-    this.texts.set(key, String(text));
-  }
-}
-class Seeded { // the same words for every device
-  constructor() { this.state = 1n; }
-  take(n) {
-    return Array.from({ length: n }, () => {
-      this.state = (this.state * 6364136223846793005n + 1442695040888963407n) % (1n << 64n);
-      return this.state ^ (this.state >> 32n);
-    });
-  }
-}
-let queue = Promise.resolve();
-const locks = { request: (_, task) => (queue = queue.then(task, task)) };
-async function taken(store, { protocol, poll = "0".repeat(32), ballot, voter, full = null, seeded, unlocked, twice }) {
-  store.full = full;
-  try {
-    const words = seeded ? new Seeded() : new SecureWords();
-    const allowance = new Allowance("8", store);
-    const device = new Device(protocol, { poll, voter, allowance, store, words, locks: unlocked ? null : locks });
-    const reports = await Promise.all(twice ? [device.report(ballot), device.report(ballot)] : [device.report(ballot)]);
-    return { reports, spent: allowance.spent() };
-  } catch (error) {
-    return { error: error.message };
-  }
-}
-const ended = [];
-for (const { stored, steps } of JSON.parse(process.argv[2])) {
-  const [store, told] = [new Store(stored), []];
-  for (const step of steps) told.push(await taken(store, step));
-  ended.push([told, Object.fromEntries(store.texts)]);
-}
-console.log(JSON.stringify(ended));
-"""
 SECOND_BALLOTS = """async () => {
   const { Allowance, Device, readProtocol } = await import("./device.js");
   const { poll, protocol } = await (await fetch("protocol")).json();
@@ -130,225 +63,11 @@ def collector():
     return load("collector")
 
 
-# --- the device in JavaScript
-
-
-@pytest.fixture(scope="module")
-def run_node(tmp_path_factory):
-    """What runs a module beside the device, and returns what it prints."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed, and so nothing runs JavaScript without a browser")
-    folder = tmp_path_factory.mktemp("device")
-    shutil.copy(POLL / "static" / "device.js", folder / "device.mjs")
-
-    def run(script, *arguments):
-        (folder / "script.mjs").write_text(script)
-        command = [node, "script.mjs", *arguments]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def javascript(run_node):
-    """Results of the device on the test vectors, and on protocols that differ from a good one in their text."""
-    good = json.dumps(LDPPairwise(epsilon=2.0).protocol(NAMES))
-    texts = [
-        good.replace('"n_queries": 1', '"n_queries": 1.0'),
-        good.replace('"epsilon": "2.0"', '"epsilon": "1.9999999999"'),
-        good.replace('"version": 3', '"version": 3e0'),
-        json.dumps(LDPPairwise(epsilon=5.01).protocol(NAMES)),  # the owner allows 5
-        good.replace('"tea"', '"coffee"'),
-        good[:-1],
-    ]
-    assert good not in texts
-    vectors = ROOT / "tests" / "collection" / "client" / "vectors.json"
-    said = run_node(CHECK_VECTORS, vectors, json.dumps([*texts, good]))
-    return said, good, json.loads(vectors.read_text())
-
-
-@pytest.mark.slow
-def test_its_reports_are_those_of_the_vectors(javascript):
-    said, _, vectors = javascript
-    expected = {one["name"]: one["report"] for one in vectors["reports"]}
-    assert len(said["reports"]) == 21
-    for one in said["reports"]:
-        assert one["report"] == expected[one["name"]] and one["unused"] == 0
-
-
-def test_it_follows_a_good_protocol_and_no_other(javascript):
-    said, good, _ = javascript
-    assert said["followed"] == [good]
-
-
-BALLOTS = [list(order) for order in itertools.permutations(range(4))]
-
-
-def local_polls(epsilons):
-    """Return different protocols of these epsilons."""
-    return [LDPPairwise(epsilon=epsilon).protocol([*NAMES[:3], f"juice {k}"]) for k, epsilon in enumerate(epsilons)]
-
-
-def name_of(protocol, poll="0" * 32):
-    """Return the name of what a browser stores for a poll."""
-    return f"{digest(protocol)} {poll}"
-
-
-@pytest.fixture
-def in_node(run_node):
-    """What runs steps of devices on one store, and returns what they told and what is stored."""
-
-    def run(*steps, stored=None):
-        (ended,) = run_node(DEVICE_STEPS, json.dumps([{"stored": stored or {}, "steps": steps}]))
-        return ended
-
-    return run
-
-
-def test_the_store_tells_no_more_of_a_ballot_than_the_report(run_node):
-    """Under the same random words, ballots with the same report leave the same store; 24 orders give two reports."""
-    (protocol,) = local_polls([2.0])
-    steps = [{"protocol": protocol, "ballot": ballot, "seeded": True} for ballot in BALLOTS]
-    ended = run_node(DEVICE_STEPS, json.dumps([{"stored": {}, "steps": [step]} for step in steps]))
-    left = {json.dumps(told[0]["reports"]): set() for told, _ in ended}
-    for told, stored in ended:
-        left[json.dumps(told[0]["reports"])].add(json.dumps(stored, sort_keys=True))
-    assert len(left) == 2 and all(len(stores) == 1 for stores in left.values())
-
-
-def test_every_later_ballot_gets_the_first_report(in_node):
-    """A device that drew again would give the same report to all 24 orders with a chance below 2^-23."""
-    (protocol,) = local_polls([0.01])
-    told, stored = in_node(*[{"protocol": protocol, "ballot": ballot, "twice": True} for ballot in BALLOTS])
-    reports = [report for one in told for report in one["reports"]]
-    assert len(reports) == 48 and all(report == reports[0] for report in reports)
-    assert json.loads(stored[f"dprank {name_of(protocol)}"]) == {"report": reports[0]}
-    assert told[0]["spent"] == told[-1]["spent"]
-
-
-def test_a_registered_voter_answers_about_public_pairs(in_node):
-    """The curator accepts the report; without a registered number, there is none, and nothing is spent."""
-    estimator = LDPPairwise(1.0, pairs="assigned", n_voters=50, assignment_seed="5eed" * 8)
-    protocol = estimator.protocol(NAMES)
-    refused = [{"protocol": protocol, "ballot": [0, 1, 2, 3], "voter": voter} for voter in (50, -1, 0.5, "0", None)]
-    told, _ = in_node(*refused, {**refused[0], "voter": 49})
-    assert all("registered voters" in one["error"] for one in told[:-1])
-    (report,) = told[-1]["reports"]
-    fitted = estimator.fit_reports([report, report], items=NAMES)
-    assert (fitted.reports_accepted_, fitted.reports_refused_) == (1, {"voter answered before": 1})
-    assert report["voter"] == 49 and told[-1]["spent"] == pytest.approx(1.0)
-
-
-def test_a_report_of_one_question_is_none_of_another(in_node):
-    """The questions share a protocol. Under the same random words, opposite ballots get different answers."""
-    protocol = LDPPairwise(epsilon=3.0).protocol(NAMES)
-    polls, ballots = ["0" * 32, "1" * 32, "2" * 32, "0" * 32], [[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 2, 3], [3, 2, 1, 0]]
-    steps = [
-        {"protocol": protocol, "poll": poll, "ballot": ballot, "seeded": True}
-        for poll, ballot in zip(polls, ballots, strict=True)
-    ]
-    told, stored = in_node(*steps)
-    (first,), (second,), (again,) = (told[k]["reports"] for k in (0, 1, 3))
-    assert first["pairs"] == second["pairs"] and first["answers"] != second["answers"] and again == first
-    assert [told[k]["spent"] for k in (0, 1, 3)] == pytest.approx([3.0, 6.0, 6.0])
-    assert "spends epsilon = 3.00. This browser has 2.00 of 8 left" in told[2]["error"]
-    names = {name_of(protocol, poll) for poll in polls[:2]}
-    assert set(stored) == {"dprank allowance", *(f"dprank {name}" for name in names)}
-    assert set(json.loads(stored["dprank allowance"])["epsilon"]) == names
-
-
-@pytest.mark.parametrize("poll", ["", "0" * 31, "0" * 31 + "G", "0" * 33, 7, ["0" * 32], None])
-def test_a_poll_without_an_id_is_refused(in_node, poll):
-    (protocol,) = local_polls([1.0])
-    told, stored = in_node({"protocol": protocol, "poll": poll, "ballot": BALLOTS[0]})
-    assert "the poll's id must be 32 hexadecimal digits" in told[0]["error"] and stored == {}
-
-
-def test_a_hash_of_a_ballot_from_before_is_dropped(in_node):
-    """Version 0.2.0 stored a salt and the hash of the ballot, and no poll. Its report counts as its highest price."""
-    before, now = local_polls([2.0, 0.5])
-    report = {"protocol": digest(before), "pairs": [[0, 1]], "answers": [1]}
-    old = {f"dprank {digest(before)}": json.dumps({"salt": "s", "ballot": "f" * 64, "report": report})}
-    again, stored = in_node({"protocol": before, "ballot": BALLOTS[5]}, stored=old)
-    assert "This browser has 0.00 of 8 left" in again[0]["error"]
-    assert stored == {f"dprank {digest(before)}": json.dumps({"report": report}, separators=(",", ":"))}
-    refused, stored = in_node({"protocol": now, "ballot": BALLOTS[5]}, stored=old)
-    assert "This browser has 0.00 of 8 left" in refused[0]["error"]
-    assert "salt" not in str(stored) and "f" * 64 not in str(stored)
-
-
-def test_all_polls_of_a_site_spend_one_allowance(in_node):
-    polls = local_polls([2.0, 3.0, 2.5, 0.7, 0.4])
-    told, stored = in_node(*[{"protocol": protocol, "ballot": BALLOTS[0]} for protocol in polls])
-    assert [one.get("spent") for one in told] == pytest.approx([2.0, 5.0, 7.5, None, 7.9], abs=1e-11)
-    assert "spends epsilon = 0.700. This browser has 0.500 of 8 left" in told[3]["error"]
-    assert f"dprank {name_of(polls[3])}" not in stored
-    prices = json.loads(stored["dprank allowance"])["epsilon"]
-    assert set(prices) == {name_of(protocol) for k, protocol in enumerate(polls) if k != 3}
-    for protocol in polls:
-        if name_of(protocol) in prices:  # rounded up, in the twelfth place
-            over = Decimal(prices[name_of(protocol)]) - PairsRandomizer().spent(protocol)
-            assert 0 <= over <= Decimal("1e-12")
-
-
-def test_a_report_is_paid_for_before_it_exists(in_node):
-    """A store that is full when the report comes holds the price; the next try does not pay again."""
-    (protocol,) = local_polls([5.0])
-    step = {"protocol": protocol, "ballot": BALLOTS[0]}
-    told, stored = in_node({**step, "full": f"dprank {name_of(protocol)}"})
-    assert told == [{"error": "the store is full"}] and list(stored) == ["dprank allowance"]
-    told, _ = in_node(step, stored=stored)
-    assert told[0]["spent"] == pytest.approx(5.0)
-    told, stored = in_node({**step, "full": "dprank allowance"})
-    assert told == [{"error": "the store is full"}] and stored == {}
-
-
-def test_a_protocol_that_shares_a_digest_pays_the_difference(in_node):
-    """Digests have 64 bits: somebody can make a cheap protocol and a dear one that share a digest."""
-    (protocol,) = local_polls([5.0])
-    cheap = {"dprank allowance": json.dumps({"epsilon": {name_of(protocol): "0.1", "0" * 16: "3.0"}})}
-    told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0]}, stored=cheap)
-    assert told[0]["spent"] == pytest.approx(8.0)
-    dear = {"dprank allowance": json.dumps({"epsilon": {name_of(protocol): "0.1", "0" * 16: "3.01"}})}
-    told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0]}, stored=dear)
-    assert "error" in told[0] and list(stored) == ["dprank allowance"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "{}",
-        "[]",
-        "null",
-        '{"epsilon": 7, "report": 7}',
-        '{"epsilon": {"0": "none"}}',
-        '{"epsilon": {"0": -1}}',
-    ],
-)
-def test_a_damaged_record_is_not_an_empty_one(in_node, text):
-    (protocol,) = local_polls([1.0])
-    step = {"protocol": protocol, "ballot": BALLOTS[0]}
-    assert "is damaged" in in_node(step, stored={"dprank allowance": text})[0][0]["error"]
-    if ": {" not in text:
-        assert "is damaged" in in_node(step, stored={f"dprank {name_of(protocol)}": text})[0][0]["error"]
-
-
-def test_a_browser_that_cannot_lock_is_refused(in_node):
-    (protocol,) = local_polls([1.0])
-    told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0], "unlocked": True})
-    assert "two tabs" in told[0]["error"] and stored == {}
-
-
 def test_the_page_pins_its_scripts():
     """With the hashes of the scripts as they are: whoever knows index.html knows what runs."""
     page = (POLL / "static" / "index.html").read_text()
-    for name in ("device.js", "page.js"):
-        pin = b64encode(sha384((POLL / "static" / name).read_bytes()).digest()).decode()
+    for name, script in SCRIPTS.items():
+        pin = b64encode(sha384(script.read_bytes()).digest()).decode()
         assert f'"{name}" integrity="sha384-{pin}"' in page, f"index.html must have sha384-{pin} for {name}"
     assert page.count("integrity") == 2 and page.count("<script") == 1
 
@@ -806,10 +525,10 @@ def browser():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["device.js", "page.js"])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_that_was_changed_does_not_run(served, browser, name):
     page = browser.new_page()
-    changed = (POLL / "static" / name).read_text() + "\n// changed\n"
+    changed = SCRIPTS[name].read_text() + "\n// changed\n"
     page.route(f"**/{name}", lambda route: route.fulfill(body=changed, content_type="text/javascript"))
     refused = []
     page.on("console", lambda message: refused.append(message.text))

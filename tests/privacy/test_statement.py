@@ -1,6 +1,7 @@
 """What a guarantee says in plain words: true numbers, rounded away from the promise, and everything that it has."""
 
 import math
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -8,21 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank.ballots.weights import PERSON
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.guarantee import _percent, _up
 
 VOTES = [[0, 1, 2]] * 100
-QUESTIONS = ["Released", "Unit", "Hidden", "Trust", "Epsilon", "Delta", "Composition", "Arithmetic", "Not covered"]
+QUESTIONS = "In plain words", "Released", "Unit", "Hidden", "Trust", "Epsilon", "Delta", "Composition", "Arithmetic"
 
 
 def answers(guarantee):
     """The lines of a statement by their first words."""
-    return dict(line.split(": ", 1) for line in guarantee.statement().splitlines())
+    return dict(line.split(": ", 1) for line in guarantee.statement(width=None).splitlines())
 
 
 def test_every_question_in_order():
     said = answers(DPBorda(epsilon=0.5).fit(VOTES).privacy_)
-    assert [question.split(" = ")[0] for question in said] == QUESTIONS
+    assert [question.split(" = ")[0] for question in said] == [*QUESTIONS, "Not covered"]
     assert said["Epsilon = 0.5"].startswith("no single ballot changes the probability of any outcome by more than a")
     assert "a factor of 1.65" in said["Epsilon = 0.5"] and "62.3 %" in said["Epsilon = 0.5"]  # e^.5 / (1 + e^.5)
     assert "whether somebody voted" in said["Hidden"] and "the number of voters" in said["Not covered"]
@@ -30,8 +32,11 @@ def test_every_question_in_order():
 
 
 def test_a_seed_comes_first():
-    first = DPBorda(random_state=0).fit(VOTES).privacy_.statement().splitlines()[0]
-    assert first.startswith("A simulation only: anybody who knows the seed") and "No voter has this guarantee" in first
+    first = DPBorda(random_state=0).fit(VOTES).privacy_.statement(width=None).splitlines()[0]
+    assert first == (
+        "In plain words: this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has "
+        "this guarantee."
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,12 +95,62 @@ class Reader(HTMLParser):
 def test_notebooks_show_one_line_that_opens_to_the_statement(guarantee):
     reader = Reader(guarantee._repr_html_())
     assert reader.tags == [] and reader.texts["summary"] == [str(guarantee)]
-    assert reader.texts["li"] == guarantee.statement().splitlines()
+    assert reader.texts["li"] == guarantee.statement(width=None).splitlines()
 
 
 def test_no_promise():
-    assert Borda().fit(VOTES).privacy_.statement() == "Not private: exact statistics."
-    assert "protects almost nothing" in LDPPairwise(epsilon=20.0).fit(VOTES).privacy_.statement()
+    said = answers(Borda().fit(VOTES).privacy_)
+    assert said == {
+        "In plain words": "this result does not protect the voters. It may show how somebody voted.",
+        "Not private": "exact statistics.",
+    }
+    for guarantee in (
+        LDPPairwise(epsilon=20.0).fit(VOTES).privacy_,
+        PrivacyGuarantee(1e4, 0.0, "central", "add_remove", "x"),
+        PrivacyGuarantee(0.1, 1.0, "central", "add_remove", "x"),
+    ):
+        said = answers(guarantee)["In plain words"]
+        assert said == "this guarantee protects almost nothing. The result may show how somebody voted."
+    assert "which protects almost nothing" in answers(LDPPairwise(epsilon=20.0).fit(VOTES).privacy_)["Epsilon = 20"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "neighboring", "about"),
+    [
+        ("one ballot", "add_remove", "all other ballots, and gives a 50 % chance that yours was cast."),
+        ("one ballot", "replace", "all other ballots, and that yours is one of two, with a 50 % chance each."),
+        (PERSON, "add_remove", "the ballots of all other people, and gives a 50 % chance that you voted."),
+        (PERSON, "replace", "ballots of all other people, and that you voted in one of two ways, with a 50 % chance"),
+    ],
+)
+def test_lay_readers_learn_the_unit_and_the_neighbours(unit, neighboring, about):
+    said = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))["In plain words"]
+    assert about in said and said.endswith("their best guess is right at most 73.2 % of the time.")  # e / (1 + e)
+
+
+@given(st.floats(0, 12), st.floats(0, 0.9))
+def test_no_guess_is_right_more_often_than_stated(epsilon, delta):
+    """The worst release reveals the neighbour with probability delta, and is randomized response otherwise."""
+    best = delta + (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
+    said = answers(PrivacyGuarantee(epsilon, delta, "central", "replace", "x"))["In plain words"]
+    stated = float(re.search(r"([0-9.]+) % of the time", said)[1])
+    assert 100 * best - 1e-9 <= stated < min(100 * best + 0.1 + 1e-9, 100)
+
+
+@pytest.mark.parametrize("width", [40, 88, 100])
+def test_lines_are_wrapped(width):
+    guarantee = ShufflePairwise(min_reports=90).fit(VOTES).privacy_
+    wrapped, topics = guarantee.statement(width).splitlines(), guarantee.statement(None).splitlines()
+    assert max(map(len, wrapped)) <= width and len(wrapped) > len(topics)
+    whole = "\n".join(wrapped).replace("\n  ", " ").splitlines()
+    assert whole == topics and all(line.startswith(topic.split()[0]) for line, topic in zip(whole, topics, strict=True))
+    assert DPBorda().fit(VOTES).privacy_.statement() == DPBorda().fit(VOTES).privacy_.statement(width=88)
+
+
+@pytest.mark.parametrize("width", [39, 0, 88.0, "88", True])
+def test_widths_are_checked(width):
+    with pytest.raises(ValueError, match="width must be None or an integer of at least 40"):
+        DPBorda().fit(VOTES).privacy_.statement(width)
 
 
 @given(st.floats(1e-6, 13.8))

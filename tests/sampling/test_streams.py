@@ -42,6 +42,12 @@ def test_many_integers_out_of_one_word_are_uniform(bound):
         assert abs(stats.pearsonr(draws[:-1].astype(float), draws[1:].astype(float))[0]) < 4 / math.sqrt(30_000)
 
 
+def test_many_integers_below_one_use_no_word():
+    bits, other = seeded(4), seeded(4)
+    assert bits.many_integers(1, 1000).tolist() == [0] * 1000
+    assert bits.integer(2**63) == other.integer(2**63)
+
+
 def test_many_integers_are_independent_within_a_word():
     """All triples, wherever in a word: neighbours in the answer, and what comes of one word."""
     draws = seeded(3).many_integers(3, 41 * 2000).reshape(-1, 2000).astype(int)  # a row is one place in the words

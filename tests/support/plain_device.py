@@ -1,6 +1,6 @@
-"""A client written only from the page "The wire format", without NumPy and without this package.
+"""A client written only from the pages "The wire format", without NumPy and without this package.
 
-Written to show that the page and the test vectors are enough; of a protocol it checks the delta only, and it keeps no
+Written to show that the pages and the test vectors are enough; of a protocol it checks the delta only, and it keeps no
 budget.
 """
 

@@ -1,6 +1,6 @@
 // The page of the poll: a list that voters order by pointer or keyboard, and the device that reports the order.
 
-import { Allowance, Device, Refused, readProtocol, spent } from "./device.js";
+import { Allowance, Device, Refused, epsilonOf, readProtocol } from "./device.js";
 
 const MOST_EPSILON = "8"; // what one browser spends at most in all polls of this site together
 const list = document.querySelector("#ballot");
@@ -77,7 +77,8 @@ async function ticket(device) {
   const name = `dprank ticket ${await device.name()}`;
   const kept = localStorage.getItem(name);
   if (kept) return kept;
-  const made = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(16)));
+  const made = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
   localStorage.setItem(name, made);
   return made;
 }
@@ -85,7 +86,8 @@ async function ticket(device) {
 function showReport(device, report) {
   const { items } = device.protocol;
   const messages = report.messages ?? report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
-  const words = messages.map(({ pair: [i, j], answer }) => (answer ? [i, j] : [j, i]).map((k) => items[k]).join(" before "));
+  const orders = messages.map(({ pair, answer }) => (answer ? pair : pair.toReversed()));
+  const words = orders.map(([first, second]) => `${items[first]} before ${items[second]}`);
   say("said", `Your report: ${words.join("; ")}. Chance may have reversed it.`);
 }
 
@@ -103,7 +105,10 @@ function comesBack(device, report) {
   send.parentElement.before(document.querySelector("#status"));
   send.textContent = "Send the same answer again";
   showReport(device, report);
-  say("status", "This browser has answered this poll. If you are not sure that your answer arrived, send it again. It counts once.");
+  say(
+    "status",
+    "This browser has answered this poll. If you are not sure that your answer arrived, send it again. It counts once.",
+  );
 }
 
 async function answer(device) {
@@ -116,8 +121,9 @@ async function answer(device) {
     if (!reply.ok) throw new Error(await reply.text());
     sent(device, report);
   } catch (error) {
-    say("status", error instanceof Refused ? `Not sent: ${error.message}` : `It did not arrive (${error.message}). Try again.`);
-    send.disabled = error instanceof Refused;
+    const refused = error instanceof Refused;
+    say("status", refused ? `Not sent: ${error.message}` : `It did not arrive (${error.message}). Try again.`);
+    send.disabled = refused;
   }
 }
 
@@ -126,13 +132,14 @@ const up = (x) => (Math.ceil(x * 100) / 100).toFixed(2);
 function showSpent(device) {
   say(
     "spent",
-    `If you answer several polls, their epsilons add up. This browser spends at most epsilon = ${device.allowance.epsilon} ` +
-      `in all polls of this site. So far it has spent ${up(device.allowance.spent())}. It cannot count other sites or other browsers.`,
+    "If you answer several polls, their epsilons add up. This browser spends at most epsilon = " +
+      `${device.allowance.epsilon} in all polls of this site. So far it has spent ${up(device.allowance.spent())}. ` +
+      "It cannot count other sites or other browsers.",
   );
 }
 
 function showPromise(protocol) {
-  const [alone, factor] = [spent(protocol), Math.exp(spent(protocol))].map(up);
+  const [alone, factor] = [epsilonOf(protocol), Math.exp(epsilonOf(protocol))].map(up);
   const { n_queries: answers, flip } = protocol;
   const reversed = ((100 * flip[0]) / flip[1]).toPrecision(2).replace(/\.0$/, "");
   const what = answers === 1 ? "one answer: which of two items" : `${answers} answers: each time, which of two items`;
@@ -143,14 +150,14 @@ function showPromise(protocol) {
   );
   say(
     "promise",
-    `In numbers: epsilon = ${alone}. Each possible report is at most ${factor} times as likely with your order as with any ` +
-      "other order.",
+    `In numbers: epsilon = ${alone}. Each possible report is at most ${factor} times as likely with your order as ` +
+      "with any other order.",
   );
   say(
     "shuffler",
     protocol.randomizer === "rr-shuffled"
-      ? `This site mixes the answers of at least ${protocol.min_reports} voters before it computes a result. If you trust ` +
-          `the site to do so, then for everybody else epsilon is ${up(Number(protocol.central_epsilon))} (delta ` +
+      ? `This site mixes the answers of at least ${protocol.min_reports} voters before it computes a result. If you ` +
+          `trust the site to do so, then for everybody else epsilon is ${up(Number(protocol.central_epsilon))} (delta ` +
           `${protocol.central_delta}).`
       : "",
   );
@@ -168,9 +175,9 @@ try {
   show(device.protocol.items);
   byKeyboard();
   byPointer();
-  const before = await device.said();
+  const before = await device.storedReport();
   if (before !== null) comesBack(device, before);
-  else await device.afford();
+  else await device.checkAllowance();
   send.disabled = false;
   send.addEventListener("click", () => answer(device));
 } catch (error) {

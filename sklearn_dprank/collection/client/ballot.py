@@ -68,7 +68,9 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     odd = odd_ballots(table) if table.shape[1] > 1 else None
     if odd is None:
         return _net_wins(table, sentinel)
-    wins = len(table) - 1 - 2 * np.ascontiguousarray(table.T).astype(np.int64)
+    wins = table.astype(np.int64).T
+    wins *= -2
+    wins += len(table) - 1
     if len(odd):
         wins[odd] = _net_wins(table[:, odd], sentinel)
     return wins

@@ -80,7 +80,9 @@ class InteractiveRandomizer(QuestionRandomizer):
         precede the second.
         """
         n_asked = ballots.table.shape[1] if voters is None else len(voters)
-        pick = np.asarray(pairs).take(bits.assignment.integers(len(pairs), n_asked), axis=0)
+        assignment = bits.assignment
+        draw = assignment.integers if n_asked == 1 else assignment.many_integers  # a device uses one word
+        pick = np.asarray(pairs).take(draw(len(pairs), n_asked), axis=0)
         first, second = pick[:, :1], pick[:, 1:]
         return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits, voters)
 

@@ -35,15 +35,17 @@ class PrivUnitRandomizer(ReportRandomizer):
 
     def draw(self, protocol, ballots, bits):
         """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the grid."""
-        direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins, bits.assignment)
-        lean = _leans(protocol, len(direction), bits.noise)
-        noise = _centred_normals(direction.shape, bits.noise)
-        noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
-        grid = shortened(noise, protocol["norm"])
-        grid *= PER_UNIT
-        points = np.rint(grid, out=grid).astype(np.int64)
-        points[:, -1] = -points[:, :-1].sum(axis=1)
-        return points
+        wins = net_wins(ballots.table, ballots.sentinel).T.astype(float)
+        direction = _directions(wins, bits.coins, bits.assignment)
+        lean = _leans(protocol, direction.shape[1], bits.noise)
+        vectors = _centred_normals(direction.shape, bits.noise)
+        lean -= np.einsum("iv,iv->v", vectors, direction)
+        direction *= lean
+        vectors += direction
+        vectors *= PER_UNIT * _shortening(vectors.T, protocol["norm"])
+        points = np.rint(vectors, out=vectors).astype(np.int64)
+        points[-1] = -points[:-1].sum(axis=0)
+        return points.T
 
     def message(self, drawn):
         """Return the first voter's report: the vector without its last coordinate."""
@@ -52,8 +54,13 @@ class PrivUnitRandomizer(ReportRandomizer):
 
 def shortened(vectors, norm):
     """Return each row, scaled to length `norm` if it is longer."""
-    length = np.sqrt(np.einsum("vi,vi->v", vectors, vectors, dtype=float))
-    return vectors * np.minimum(1.0, norm / np.maximum(length, norm))[:, None]
+    return vectors * _shortening(vectors, norm)[:, None]
+
+
+def _shortening(vectors, norm):
+    """Return a factor for each row of floats that scales it to length `norm` if it is longer."""
+    length = np.sqrt(np.einsum("vi,vi->v", vectors, vectors))
+    return np.minimum(1.0, norm / np.maximum(length, norm))
 
 
 def _leans(protocol, size, bits):
@@ -62,8 +69,8 @@ def _leans(protocol, size, bits):
     above, below = (math.erfc(x / math.sqrt(2)) / 2 for x in (gamma, -gamma))
     rarely = bits.deep_uniform(size) * (high * above + low * below) < low * below
     out = np.empty(size)
-    out[rarely] = -_above(-gamma, np.count_nonzero(rarely), bits)
-    out[~rarely] = _above(gamma, size - np.count_nonzero(rarely), bits)
+    for side, sign, rows in ((-gamma, -1, np.flatnonzero(rarely)), (gamma, 1, np.flatnonzero(~rarely))):
+        out[rows] = sign * _above(side, len(rows), bits)
     return out
 
 
@@ -75,52 +82,81 @@ def _above(gamma, size, bits):
     """
     out = np.empty(0)
     rate = (gamma + math.sqrt(gamma**2 + 4)) / 2
+    accepted = math.erfc(gamma / math.sqrt(2)) / 2
+    if gamma > 0:  # from 3/4 at 0 to 1
+        accepted *= math.sqrt(2 * math.pi) * rate * math.exp(gamma * rate - rate**2 / 2)
     while len(out) < size:
-        tries = 2 * (size - len(out)) + 8
+        missing = size - len(out)
+        tries = max(10, math.ceil(missing / accepted + 4 * math.sqrt(missing)))
         if gamma > 0:
-            drawn = gamma - np.log(bits.deep_uniform(tries)) / rate
-            kept = bits.deep_uniform(tries) < np.exp(-((drawn - rate) ** 2) / 2)
+            drawn = bits.deep_uniform(tries)
+            np.log(drawn, out=drawn)
+            drawn /= -rate
+            drawn += gamma
+            least = drawn - rate
+            least *= least
+            least *= -0.5
+            kept = bits.deep_uniform(tries) < np.exp(least, out=least)
         else:
             drawn = _normals(tries, bits)
             kept = drawn > gamma
-        out = np.concatenate([out, drawn[kept]])
-    return out[:size]
+        out = np.concatenate([out, drawn.take(np.flatnonzero(kept)[:missing])])
+    return out
 
 
 def _normals(size, bits):
     """Draw standard normal numbers in pairs by length and angle (Box and Muller, 1958)."""
     pairs = -(-size // 2)
-    length = np.sqrt(-2 * np.log(bits.deep_uniform(pairs)))
-    tangent = np.tan(math.pi * bits.uniform(pairs))  # of half the angle: one function for the cosine and the sine
-    length /= 1 + tangent * tangent
-    return np.concatenate([length * (1 - tangent * tangent), length * (2 * tangent)])[:size]
+    length = bits.deep_uniform(pairs)
+    np.log(length, out=length)
+    length *= -2
+    np.sqrt(length, out=length)
+    tangent = bits.uniform(pairs)  # of half the angle: one function for the cosine and the sine
+    tangent *= math.pi
+    np.tan(tangent, out=tangent)
+    square = tangent * tangent
+    out = np.empty((2, pairs))
+    cosines, sines = out
+    length /= np.add(square, 1, out=cosines)
+    np.subtract(1, square, out=cosines)
+    cosines *= length
+    np.multiply(length, tangent, out=sines)
+    sines *= 2
+    return out.ravel()[:size]
 
 
 def _centred_normals(shape, bits):
-    """Draw rows from the standard normal distribution on vectors of sum zero."""
-    rows = _normals(shape[0] * shape[1], bits).reshape(shape)
-    rows -= rows.mean(axis=1, keepdims=True)
-    return rows
+    """Draw columns from the standard normal distribution on vectors of sum zero."""
+    m, n_voters = shape
+    if n_voters == 1:  # as the wire format states
+        column = _normals(m, bits).reshape(shape)
+        return column - column.mean()
+    # A reflection turns vectors whose last number is 0 into vectors of sum zero, so m - 1 numbers are enough.
+    free = _normals((m - 1) * n_voters, bits).reshape(m - 1, n_voters)
+    total = free.sum(axis=0)
+    columns = np.empty(shape)
+    np.subtract(free, total / (m + math.sqrt(m)), out=columns[:-1])
+    np.divide(total, -math.sqrt(m), out=columns[-1])
+    return columns
 
 
 def _directions(wins, coins, spare):
-    """Draw a random unit vector for each row of net wins, with mean row / R.
+    """Turn each column of net wins (doubles) into a random unit vector with mean column / R, and return the array.
 
     R = sqrt(m (m^2 - 1) / 3) is the norm of the net wins of a complete ranking. `coins` draws the directions of a
     device. `spare` draws those of many voters, and only for ballots without opinions, so that these do not change the
     words of others.
     """
-    n_voters, m = wins.shape
-    square = np.einsum("vi,vi->v", wins, wins)
-    # |w|^2 is an integer of at most m (m^2 - 1) / 3, so complete rankings never flip.
-    share = np.sqrt(square / (m * (m * m - 1) // 3))
-    flips = 2 * coins.uniform(n_voters) > 1 + share
-    silent = square == 0
+    m, n_voters = wins.shape
+    # |w|^2 is an integer of at most R^2 < 2^53, so it is exact, and complete rankings never flip.
+    length = np.sqrt(np.einsum("iv,iv->v", wins, wins))
+    flips = 2 * coins.uniform(n_voters) > 1 + length / math.sqrt(m * (m * m - 1) // 3)
+    silent = length == 0
     if n_voters == 1:  # a device always draws a random direction: its running time must not reveal the ballot
-        vector = np.where(silent[:, None], _centred_normals(wins.shape, coins), wins)
-    else:
-        vector = wins.astype(float)
-        vector[silent] = _centred_normals((np.count_nonzero(silent), m), spare)
-    vector /= np.sqrt(np.einsum("vi,vi->v", vector, vector))[:, None]
-    vector *= np.where(flips, -1.0, 1.0)[:, None]
-    return vector
+        wins = np.where(silent, _centred_normals(wins.shape, coins), wins)
+        length = np.sqrt(np.einsum("iv,iv->v", wins, wins))
+    elif silent.any():
+        anywhere = _centred_normals((m, np.count_nonzero(silent)), spare)
+        wins[:, silent], length[silent] = anywhere, np.sqrt(np.einsum("iv,iv->v", anywhere, anywhere))
+    wins *= np.where(flips, -1.0, 1.0) / length
+    return wins

@@ -101,8 +101,9 @@ class PrivUnitG(Randomizer):
         ndarray of int64, shape (n_items,)
             The sum, in points of the public grid.
         """
-        long = np.einsum("vi,vi->v", drawn, drawn, dtype=float) > _largest(protocol) ** 2
-        clipped = np.rint(shortened(drawn[long], _largest(protocol))).astype(np.int64)
+        points = drawn.astype(float)
+        long = np.einsum("vi,vi->v", points, points) > _largest(protocol) ** 2
+        clipped = np.rint(shortened(points[long], _largest(protocol))).astype(np.int64)
         return drawn.sum(axis=0) - drawn[long].sum(axis=0) + clipped.sum(axis=0)
 
     @staticmethod

@@ -9,7 +9,14 @@ from scipy import stats
 from wire_vectors import DealtBits, chance
 
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.collection.client.privunit import PER_UNIT, PrivUnitRandomizer, _above, _leans, _normals
+from sklearn_dprank.collection.client.privunit import (
+    PER_UNIT,
+    PrivUnitRandomizer,
+    _above,
+    _centred_normals,
+    _leans,
+    _normals,
+)
 from sklearn_dprank.collection.curator import PrivUnitG
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
@@ -54,6 +61,20 @@ def test_normals(size):
         half = size // 2
         assert abs(np.corrcoef(drawn[:half], drawn[half:])[0, 1]) < 5 / math.sqrt(half)  # cosines and sines
         assert stats.kstest(np.hypot(drawn[:half], drawn[half:]) ** 2 / 2, stats.expon.cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("m", [2, 3, 8])
+def test_centred_normals(m):
+    """Of many voters and of one at a time: sum zero, and independent standard normal numbers in every direction."""
+    many, bits = _centred_normals((m, 4000), SeededBits(12)), SeededBits(13)
+    one_by_one = np.hstack([_centred_normals((m, 1), bits) for _ in range(4000)])
+    basis = np.linalg.svd(np.ones((1, m)))[2][1:]  # an orthonormal basis of the vectors of sum zero
+    for columns in (many, one_by_one):
+        assert np.abs(columns.sum(axis=0)).max() < 1e-12
+        for row in [*(columns / math.sqrt(1 - 1 / m)), *(basis @ columns)]:
+            assert stats.kstest(row, stats.norm.cdf).pvalue > 1e-4
+        covariance = np.cov(basis @ columns).reshape(m - 1, m - 1)
+        assert np.abs(covariance - np.eye(m - 1)).max() < 5 * math.sqrt(2 / 4000)
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)

@@ -1,4 +1,4 @@
-"""The test vectors: the package's device and one that knows only the page give the same, to the last byte."""
+"""The test vectors: the package's device and one that knows only the wire pages give the same, to the last byte."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A curator counts each message once: as an honest report, or by the reason that the wire page gives for its refusal.
+"""A curator counts each message once: as an honest report, or by the reason that the wire pages give for its refusal.
 
 Clients are strangers. No message may stop the fit, take unbounded memory or count without following the protocol, and
 a fit without honest reports must fail: its consensus would be a random order with a privacy guarantee.
@@ -23,11 +23,12 @@ from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, Shuf
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.collection.curator.inbox import LONGEST, Inbox, protocol_of
 
 ITEMS = ["a", "b", "c", "d"]
 PAIRS = [list(pair) for pair in combinations(range(4), 2)]
-PAGE = Path(__file__).parents[3] / "docs" / "user_guide" / "wire.rst"
+GUIDE = Path(__file__).parents[3] / "docs" / "user_guide"
 REASONS = {
     *("too long", "not JSON", "not a JSON object", "another protocol", "wrong keys", "wrong number of answers"),
     *("answer out of range", "pair out of range", "pair asked twice", "not the right number of signs"),
@@ -37,9 +38,18 @@ REASONS = {
 }
 
 
-def test_the_page_names_every_reason():
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert [reason for reason in sorted(REASONS) if f'"{reason}"' not in page] == []
+def test_the_pages_name_every_reason():
+    pages = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in GUIDE.glob("wire*.rst"))
+    assert [reason for reason in sorted(REASONS) if f'"{reason}"' not in pages] == []
+
+
+def test_each_randomizer_has_a_page():
+    """The table of the common page names them all, and each page that it links to describes those of its row."""
+    rows = re.findall(r"   \* - (``.*)\n     - :doc:`(wire_\w+)`\n", (GUIDE / "wire.rst").read_text(encoding="utf-8"))
+    named = {name: page for names, page in rows for name in re.findall(r"``([\w-]+)``", names)}
+    assert set(named) == set(CLIENT_RANDOMIZERS)
+    for name, page in named.items():
+        assert f"``{name}``" in (GUIDE / f"{page}.rst").read_text(encoding="utf-8").split("Protocol\n---")[0]
 
 
 def messages_of(estimator, n=20, **client):
@@ -53,7 +63,7 @@ def messages_of(estimator, n=20, **client):
     return messages
 
 
-# --- a second reading of the wire page
+# --- a second reading of the wire pages
 
 
 def parsed(message):

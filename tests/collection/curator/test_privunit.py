@@ -124,7 +124,8 @@ def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
     radius = math.sqrt(m * (m * m - 1) / 3)
     for number, ballot in enumerate(distinct_ballots(m)):
         wins = net_wins_of(ballot)
-        drawn = _directions(np.tile(wins, (size, 1)), SeededBits(number, 0), SeededBits(number, 1))
+        columns = np.tile(wins, (size, 1)).T.astype(float)
+        drawn = _directions(columns, SeededBits(number, 0), SeededBits(number, 1)).T
         assert np.einsum("vi,vi->v", drawn, drawn) == pytest.approx(1)
         assert drawn.sum(axis=1) == pytest.approx(0, abs=1e-12)
         if wins.any():  # only the sign is random: its chance is (1 + |w| / R) / 2, so the mean is w / R

@@ -39,6 +39,9 @@ class Columns:
         assert np.all(column < bound)
         return column
 
+    def trials(self, numerator, size):
+        return self.integers(FLIP_GRID, size) < numerator
+
     def coins(self, size):
         return next(self._columns)
 

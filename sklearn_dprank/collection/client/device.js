@@ -1,6 +1,9 @@
-// A voter's device, as in the documentation's page "The wire format", for randomised response on a few pairs ("rr"), on
-// the public pairs of a registered voter ("rr-assigned"), and the hidden-pair shuffle ("rr-shuffled"). It runs where the ballot is and draws from the browser's secure source. It
-// refuses a protocol that spends more than it states or than its owner allows, and creates one report per poll.
+// JavaScript client of sklearn-dprank: a voter's device for browsers and Node. It needs no other file.
+//
+// It validates a protocol, keeps the budget of one browser for all polls of a site, and creates one randomised report
+// for each poll. Randomizers: "rr", "laplace", "gaussian", "rr-assigned", and "rr-shuffled" with hidden pairs. The
+// ballot stays on the device.
+// Documentation: user guide, pages "JavaScript client" and "The wire format" (version 3).
 
 const GRID = 2n ** 52n;
 const SCALE = 10n ** 80n; // fixed-point numbers have 80 decimal places
@@ -13,14 +16,25 @@ const DAMAGED = "what this browser stored about its polls is damaged, so it answ
 const UNKNOWN_PRICE = "8"; // version 0.2.0 kept no prices and refused protocols above this one
 const FIELDS = {
   rr: ["n_queries", "flip"],
+  laplace: ["n_queries", "flip"],
+  gaussian: ["n_queries", "flip"],
   "rr-assigned": ["n_queries", "flip", "n_voters", "assignment_seed"],
   "rr-shuffled": ["n_queries", "flip", "pairs", "min_reports", "central_epsilon", "central_delta"],
 };
 
-export class Refused extends Error {}
+// The device does not report. The message gives the reason, and never the ballot.
+export class Refused extends Error {
+  name = "Refused";
+}
 
-// --- the protocol's text, name and price
+// The protocol is valid, but the allowance of this browser does not cover it.
+export class BudgetExhausted extends Refused {
+  name = "BudgetExhausted";
+}
 
+// --- protocols: text, digest, validation and epsilon
+
+// The canonical text that is hashed (RFC 8785, without fractions).
 export function canonical(value) {
   if (typeof value === "string") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
@@ -36,6 +50,7 @@ async function sha256(text) {
   return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+// The digest that every report carries: 16 hexadecimal digits.
 export async function digest(protocol) {
   return (await sha256(canonical(protocol))).slice(0, 16);
 }
@@ -86,7 +101,7 @@ function amount(text) {
 }
 
 // ln(high / low) of positive integers in units of 1 / SCALE, too large by at most one part in 10^49.
-export function logRatio(high, low) {
+function logRatio(high, low) {
   let doublings = 0n;
   while (high >= 2n * low) [low, doublings] = [2n * low, doublings + 1n];
   const found = twiceArtanh(high - low, high + low) + doublings * twiceArtanh(1n, 3n);
@@ -113,14 +128,14 @@ function nPairs(protocol) {
   return (m * (m - 1)) / 2;
 }
 
-// Raises `Refused` unless a protocol is of the exact form and spends no more than it states and its owner allows.
-export function check(protocol, maxEpsilon) {
+// Throws `Refused` unless a protocol has the exact form and spends at most what it states and at most `maxEpsilon`.
+export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(isObject(protocol), "it", "a JSON object");
   const own = Object.hasOwn(FIELDS, protocol.randomizer) ? FIELDS[protocol.randomizer] : null;
-  refuseUnless(own !== null, "randomizer", "one that this device knows, rr, rr-assigned or rr-shuffled");
+  refuseUnless(own !== null, "randomizer", `one that this device knows (${Object.keys(FIELDS).join(", ")})`);
   const expected = ["version", "randomizer", "items", "epsilon", ...own].sort();
-  const found = Object.keys(protocol).sort();
-  refuseUnless(found.length === expected.length && found.every((f, k) => f === expected[k]), "its set of fields", "exact");
+  const exact = canonical(Object.keys(protocol).sort()) === canonical(expected);
+  refuseUnless(exact, "its set of fields", "exact");
   refuseUnless(protocol.version === 3, "version", 3);
   refuseUnless(areItems(protocol.items), "items", "a list of 2 to 65,534 distinct names");
   refuseUnless(amount(protocol.epsilon) > 0n, "epsilon", "a positive decimal number as text");
@@ -141,9 +156,10 @@ export function check(protocol, maxEpsilon) {
       refuseUnless(amount(protocol[name]) > 0n, name, "a positive decimal number as text");
     }
   }
-  const spent = price(protocol);
-  refuseUnless(spent <= amount(protocol.epsilon), "epsilon", "at least what its numbers spend");
-  if (maxEpsilon !== null) refuseUnless(spent <= amount(String(maxEpsilon)), "what it spends", `at most ${maxEpsilon}`);
+  const spends = price(protocol);
+  refuseUnless(spends <= amount(protocol.epsilon), "epsilon", "at least what its numbers spend");
+  if (maxEpsilon === null) return;
+  refuseUnless(spends <= amount(String(maxEpsilon)), "what it spends", `at most ${maxEpsilon}`);
 }
 
 // What one voter's report spends without a shuffler, in units of 1 / SCALE.
@@ -151,8 +167,8 @@ function price(protocol) {
   return flipsCost(protocol.flip[0], protocol.n_queries);
 }
 
-// The same as a number for people to read.
-export function spent(protocol) {
+// The local epsilon of one report, as a number to show. Decisions use exact integers.
+export function epsilonOf(protocol) {
   return readable(price(protocol));
 }
 
@@ -162,6 +178,7 @@ function readable(units) {
 
 // --- uniform words, and what is drawn from them
 
+// Uniform 64-bit words from the secure source of the browser or of Node.
 export class SecureWords {
   take(n) {
     return Array.from(crypto.getRandomValues(new BigUint64Array(n)));
@@ -228,8 +245,8 @@ export async function publicPairs(protocol, voter) {
   return drawn.map((number) => pairOf(number, m));
 }
 
-// Draws the report of a ballot (a position for each item, smaller is better, null for no opinion) as the wire format
-// says; `streams` are the words for noise, coins and assignment.
+// Creates a report from given words, without a budget: for test vectors only. `streams` has the fields noise, coins and
+// assignment. A ballot has a position for each item: smaller is better, null is no opinion.
 export async function draw(protocol, ballot, streams, assigned = null, voter = null) {
   const pairs = protocol.randomizer === "rr-assigned" ? await publicPairs(protocol, voter) : assigned;
   return drawNamed(await digest(protocol), protocol, ballot, streams, pairs, voter);
@@ -245,8 +262,8 @@ function drawNamed(name, protocol, ballot, streams, assigned, voter) {
     const says = silent ? tossed[k] : Number(first < second);
     return says ^ Number(flips[k] < BigInt(protocol.flip[0]));
   });
-  if (protocol.randomizer === "rr") return { protocol: name, pairs, answers };
   if (protocol.randomizer === "rr-assigned") return { protocol: name, voter, pairs, answers };
+  if (protocol.randomizer !== "rr-shuffled") return { protocol: name, pairs, answers };
   const hidden = protocol.pairs === "hidden";
   const messages = pairs.map((pair, k) => ({ shuffle: hidden ? k : 0, pair, answer: answers[k] }));
   return { protocol: name, report: reportNumber(streams.assignment), messages };
@@ -298,7 +315,7 @@ export class Allowance {
     return { ...Object.fromEntries(old), ...prices };
   }
 
-  // What is spent, as a number for people to read.
+  // Returns the epsilon that all polls have spent, as a number to show.
   spent() {
     return readable(sumOf(this.#prices()));
   }
@@ -311,7 +328,7 @@ export class Allowance {
     const others = { ...prices, [name]: text };
     if (sumOf(others) > amount(this.epsilon)) {
       const left = amount(this.epsilon) - sumOf(prices);
-      throw new Refused(
+      throw new BudgetExhausted(
         `this poll spends epsilon = ${readable(price).toPrecision(3)}. This browser has ` +
           `${readable(left > 0n ? left : 0n).toPrecision(3)} of ${this.epsilon} left for all polls of this site.`,
       );
@@ -338,18 +355,19 @@ function decimalAbove(units) {
   return `${rounded / 10n ** 12n}.${String(rounded % 10n ** 12n).padStart(12, "0")}`;
 }
 
-// One voter's device. `store` keeps its one report, as the browser's local storage does. The same store gives the same
-// report for ever, whatever ballot comes later. It stores nothing else that depends on the ballot. `locks` makes all
-// tabs of a browser one device. `poll` is the id of the poll: two questions can share a protocol, but no report. `voter`
-// is the number of a registered voter, if the protocol assigns pairs to such voters.
+// One voter's device. `store` keeps its one report, as the browser's local storage does. The same store always gives
+// the same report, also for another ballot. It stores nothing else that depends on the ballot. `locks` makes all tabs
+// of a browser one device. `poll` is the id of the poll: two questions can share a protocol, but no report. `voter` is
+// the number of a registered voter, for "rr-assigned" only.
 export class Device {
   constructor(protocol, options) {
-    const { poll, maxEpsilon = null, allowance, store, words = new SecureWords(), locks = browserLocks() } = options;
-    const { voter = null } = options;
-    check(protocol, maxEpsilon);
+    const { poll, allowance, store, maxEpsilon = null, voter = null } = options;
+    const { locks = globalThis.navigator?.locks, words = new SecureWords() } = options;
+    checkProtocol(protocol, maxEpsilon);
     refuseUnless(typeof poll === "string" && DIGITS.test(poll), "the poll's id", "32 hexadecimal digits");
     if (!(allowance instanceof Allowance)) throw new Refused("this device needs an allowance for all polls.");
-    if (!locks) throw new Refused("this browser cannot keep two tabs from answering twice. Use a newer one, over https.");
+    if (!locks) throw new Refused("without locks, two tabs could answer twice. Use a newer browser, over https.");
+    if (protocol.pairs === "assigned") throw new Refused("this client does not support a shuffler that assigns pairs.");
     dropHashes(store);
     this.protocol = protocol;
     this.poll = poll;
@@ -360,30 +378,31 @@ export class Device {
     this.locks = locks;
   }
 
-  // The report that this device has created, or null.
-  async said() {
+  // Returns the report that this device has created for the poll, or null.
+  async storedReport() {
     return this.#kept(await this.name());
   }
 
-  // The name of what this device stores: the digest of the protocol, and the poll's id.
+  // Returns the name of the stored record: the digest of the protocol, and the poll's id.
   async name() {
     return `${await digest(this.protocol)} ${this.poll}`;
   }
 
-  // Throws `Refused` if the allowance does not cover a report that is not created yet.
-  async afford() {
+  // Throws `BudgetExhausted` if the allowance does not cover this poll. Charges nothing.
+  async checkAllowance() {
     this.allowance.check(await this.name(), price(this.protocol));
   }
 
+  // Charges the allowance, then creates and stores the report. Later calls return the stored report.
   async report(ballot) {
-    if (this.protocol.pairs === "assigned") throw new Refused("this device draws its pairs itself.");
+    const places = Array.isArray(ballot) ? Array.from(ballot) : [];
     const isPlace = (place) => place === null || Number.isFinite(place);
-    if (!Array.isArray(ballot) || ballot.length !== this.protocol.items.length || !ballot.every(isPlace)) {
-      throw new Refused("a ballot must have a position, or null, for each item.");
+    if (places.length !== this.protocol.items.length || !places.every(isPlace)) {
+      throw new Refused("a ballot must be a list with a number, or null, for each item.");
     }
     const name = await this.name();
     const pairs = this.protocol.randomizer === "rr-assigned" ? await publicPairs(this.protocol, this.voter) : null;
-    return this.locks.request("dprank", () => this.#once(name, ballot, pairs));
+    return this.locks.request("dprank", () => this.#once(name, places, pairs));
   }
 
   #kept(name) {
@@ -399,8 +418,4 @@ export class Device {
     this.store.setItem(`dprank ${name}`, JSON.stringify({ report }));
     return report;
   }
-}
-
-function browserLocks() {
-  return globalThis.navigator?.locks;
 }

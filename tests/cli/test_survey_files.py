@@ -1,0 +1,395 @@
+"""Files as survey tools write them: answers in words, exports of Qualtrics and of Google Forms."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.cli import files, main, parser
+
+GUIDE = Path(__file__).parents[2] / "docs" / "user_guide" / "ballots.rst"
+ITEMS = ["tea", "coffee, black", "juice - fresh", "water [still]"]
+SCALE = ["Strongly disagree", "disagree", "Neither, nor", "agree", "Strongly agree"]
+OPTION = 'strongly disagree,disagree,"neither, nor",agree,strongly agree'
+LIKERT = ["--ratings", "--scale", OPTION]
+NOT_PUBLIC = "This message depends on the ballots; do not publish it."
+
+
+def answers(n_voters=40, seed=0):
+    """Return places on the scale, NaN for no answer."""
+    rng = np.random.default_rng(seed)
+    places = rng.integers(len(SCALE), size=(n_voters, len(ITEMS))).astype(float)
+    places[rng.random(places.shape) < 0.1] = np.nan
+    return places
+
+
+FORMS = [str, str.upper, str.title, " {} ".format, "\N{NO-BREAK SPACE}{}".format, lambda text: text.replace(" ", "  ")]
+
+
+def words(places):
+    """Return answers in words as people and tools write them: case, blanks and gaps differ."""
+    rng = np.random.default_rng(1)
+
+    def word(place):
+        return rng.choice(["", "NA", " "]) if np.isnan(place) else FORMS[rng.integers(len(FORMS))](SCALE[int(place)])
+
+    return [[word(place) for place in row] for row in places]
+
+
+def text(rows, delimiter=",", quoting=csv.QUOTE_MINIMAL):
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(rows)
+    return out.getvalue()
+
+
+METADATA = {  # name of the column, its text, its ImportId, and what it holds
+    "StartDate": ("Start Date", "startDate", "2024-05-01 10:00:00"),
+    "EndDate": ("End Date", "endDate", "2024-05-01 10:05:00"),
+    "Status": ("Response Type", "status", "IP Address"),
+    "IPAddress": ("IP Address", "ipAddress", "192.0.2.1"),
+    "Progress": ("Progress", "progress", "100"),
+    "Duration (in seconds)": ("Duration (in seconds)", "duration", "300"),
+    "Finished": ("Finished", "finished", "True"),
+    "RecordedDate": ("Recorded Date", "recordedDate", "2024-05-01 10:05:01"),
+    "ResponseId": ("Response ID", "_recordId", "R_{}"),
+    "RecipientLastName": ("Recipient Last Name", "recipientLastName", ""),
+    "LocationLatitude": ("Location Latitude", "locationLatitude", "48.1"),
+    "DistributionChannel": ("Distribution Channel", "distributionChannel", "anonymous"),
+    "UserLanguage": ("User Language", "userLanguage", "EN"),
+}
+QUESTION = "How far do you agree?\n\nI like it - a lot"
+QUALTRICS = {f"Q3_{item}": (f"{QUESTION} - {name}", f"QID7_{item}") for item, name in enumerate(ITEMS, start=1)}
+OTHERS = {
+    "Q4": ("Any\ncomments?", "QID8_TEXT", "none"),
+    "Q5_1": ("Which first? - tea", "QID9_1", "1"),
+    "Q5_2": ("Which first? - coffee, black", "QID9_2", "2"),
+    "SC0": ("Score", "SC0", "12"),
+}
+
+
+def qualtrics(cells, others=(), metadata=METADATA, **how):
+    """Return an export of Qualtrics: three rows above the ballots, and line breaks in the texts of questions."""
+    others = {name: OTHERS[name] for name in others}
+    ids = [each[1] for part in (metadata, QUALTRICS, others) for each in part.values()]
+    head = [
+        [*metadata, *QUALTRICS, *others],
+        [each[0] for part in (metadata, QUALTRICS, others) for each in part.values()],
+        [
+            json.dumps({"ImportId": each, "timeZone": "Z"} if each == "startDate" else {"ImportId": each})
+            for each in ids
+        ],
+    ]
+    before, after = ([each[2] for each in part.values()] for part in (metadata, others))
+    return text(head + [[*(each.format(v) for each in before), *row, *after] for v, row in enumerate(cells)], **how)
+
+
+def google(cells, timestamp="Timestamp", more=(), question="How much do you like these?", **how):
+    """Return an export of Google Forms, with a grid of items."""
+    head = [timestamp, *(f"{question} [{name}]" for name in ITEMS), *more]
+    rows = [[f"2024/05/0{v % 9 + 1} 10:00:00 AM GMT+2", *row, *[f"x{v}"] * len(more)] for v, row in enumerate(cells)]
+    return text([head, *rows], **how)
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return the profile of a file with this content."""
+
+    def call(content, *options, name="votes.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8-sig"))
+        return files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))
+
+    return call
+
+
+@pytest.fixture
+def refused(read):
+    """Return the message of a file that is refused."""
+
+    def call(*given, **more):
+        with pytest.raises(ValueError) as error:
+            read(*given, **more)
+        return str(error.value)
+
+    return call
+
+
+def same(found, expected, names=ITEMS):
+    return list(found.item_names) == list(names) and np.array_equal(found.positions.table, expected.positions.table)
+
+
+@pytest.fixture
+def expected(read):
+    """Return the profile of these places on the scale in a file of numbers."""
+    return lambda places, *options: read(text(["abcd"[: len(places[0])], *places]), "--ratings", *options)
+
+
+def test_answers_in_words_are_their_places_on_the_scale(read, expected):
+    places = answers()
+    found = read(text([ITEMS, *words(places)]), *LIKERT)
+    assert same(found, expected(places)) and found.n_voters == len(places)
+    last = ["--unranked", "last"]
+    assert same(read(text([ITEMS, *words(places)]), *LIKERT, *last), expected(places, *last))
+    upside_down = 'strongly agree,agree,"neither, nor",disagree,strongly disagree'
+    assert same(read(text([ITEMS, *words(places)]), "--ratings", "--scale", upside_down), expected(4 - places))
+
+
+@pytest.mark.parametrize("cell", ["secret", "4", "agree.", "strongly", "1e3", "-", "dis agree"])
+def test_an_answer_that_is_not_on_the_scale_is_unreadable(cell, read, refused):
+    content = f"tea,milk\nagree,disagree\n,{cell}\nAGREE,agree\n"
+    message = refused(content, *LIKERT)
+    assert message.startswith("votes.csv, line 3: column 'milk' must hold answers of --scale, or empty cells")
+    assert message.endswith(NOT_PUBLIC) and "secret" not in message
+    found = read(content, *LIKERT, "--unreadable", "empty")
+    assert found.positions.table.T.tolist() == [[0, 1], [255, 255], [0, 0]]
+
+
+def test_numbers_are_answers_only_if_they_are_listed(read, refused):
+    assert read("a,b\n1,02\n,1\n", "--ratings", "--scale", "02,1").positions.table.T.tolist() == [[0, 1], [255, 0]]
+    assert "line 2: column 'b'" in refused("a,b\n1,2\n", "--ratings", "--scale", "02,1")
+
+
+def test_an_answer_may_look_like_a_gap(read):
+    found = read("a,b\nNone,some\nnull,some\nN/A,\n", "--ratings", "--scale", "none,some,all")
+    assert found.positions.table.T.tolist() == [[1, 0], [255, 0], [255, 255]]
+
+
+def test_words_in_parquet(read, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": ["good", None, "Bad"], "b": pd.Categorical(["bad", "good", None])})
+    frame.to_parquet(tmp_path / "v.parquet")
+    found = read((tmp_path / "v.parquet").read_bytes(), "--ratings", "--scale", "bad,good", name="w.parquet")
+    assert found.positions.table.T.tolist() == [[0, 1], [255, 0], [0, 255]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ratings", "--scale", "good"], "--scale must list at least two answers, the worst first"),
+        (["--ratings", "--scale", "bad,,good"], "and no empty one"),
+        (["--ratings", "--scale", "bad,Good, good"], "--scale lists 'good' twice, apart from case and blanks"),
+        (["--ratings", "--scale", "bad,go\nod"], "--scale must list names with commas between"),
+        (["--positions", "--scale", "bad,good"], "--scale lists answers, the worst first; use it with --ratings"),
+        (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),
+        (["--ratings"], "If it holds answers in words, list them with --scale, the worst first."),
+    ],
+)
+def test_refused_scales(options, message, refused):
+    assert message in refused("a,b\nbad,good\n", *options)
+
+
+def test_a_scale_describes_a_file(capsys, refused):
+    assert main(["compare", "--scale", "bad,good"]) == 2
+    assert "no file is given, but --scale describes one" in capsys.readouterr().err
+    assert "--scale" in refused("# DATA TYPE: soc\n", "--scale", "bad,good", name="v.soc")
+
+
+@pytest.mark.parametrize("how", [{}, {"delimiter": ";"}, {"quoting": csv.QUOTE_ALL}])
+@pytest.mark.parametrize("name", ["votes.csv", "votes.csv.gz"])
+def test_an_export_of_qualtrics(how, name, read, expected):
+    places = answers()
+    content = qualtrics(words(places), **how).encode("utf-8-sig")
+    options = [*LIKERT, *(["--separator", ";"] if "delimiter" in how else [])]
+    found = read(gzip.compress(content) if name.endswith("gz") else content, *options, name=name)
+    assert same(found, expected(places))
+
+
+def test_columns_of_qualtrics_have_two_names(read, expected):
+    places = answers()
+    content = qualtrics(words(places), others=OTHERS)
+    own = read(content, *LIKERT, "--items", "Q3_4,Q3_1,Q3_2")
+    assert same(own, expected(places[:, [3, 0, 1]]), [ITEMS[3], ITEMS[0], ITEMS[1]])
+    short = read(content, *LIKERT, "--items", "water [still],Q3_1,juice - fresh")
+    assert same(short, expected(places[:, [3, 0, 2]]), ["water [still]", "Q3_1", "juice - fresh"])
+    assert read(content, "--positions", "--items", "Q5_1,Q5_2").positions.table.T.tolist() == [[0, 1]] * len(places)
+    assert list(read(content, "--positions", "--items", "SC0,Q5_2").item_names) == ["SC0", "Q5_2"]
+
+
+def test_persons_and_weights_of_qualtrics(read):
+    content = qualtrics(words(answers(3))).replace("R_2", "R_0")
+    found = read(content, *LIKERT, "--person", "ResponseId")
+    assert found.weights.persons.tolist() == [0, 1, 0] and list(found.item_names) == ITEMS
+    weighed = read(content, *LIKERT, "--weight", "Progress", "--max-weight", "100")
+    assert len(set(weighed.weights.each.tolist())) == 1
+
+
+def test_a_survey_with_several_questions_needs_items(read, refused):
+    """The message depends on the header only, and its option works."""
+    message = refused(qualtrics([["secret"] * 4], others=["Q4"]), *LIKERT)
+    assert message.startswith("votes.csv has columns of several questions.") and "secret" not in message
+    option = shlex.split(re.search(r"(--items .*)\.$", message)[1])
+    assert list(read(qualtrics(words(answers()), others=["Q4"]), *LIKERT, *option).item_names) == ITEMS
+    message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT)  # tea is in both
+    assert message.endswith("such as --items 'Q3_1, Q3_2, Q3_3, Q3_4'.")
+    message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT, "--items", "tea,Q3_2")
+    assert message == "--items 'tea' is an item of 2 questions. List the names of the columns: Q3_1, Q5_1."
+    message = refused(qualtrics(words(answers()), others=["Q4"]), *LIKERT, "--items", "tee,Q3_2")
+    assert message.endswith('these are tea, "coffee, black", juice - fresh, water [still], Q4.')
+
+
+def test_single_questions_of_qualtrics_are_items(read):
+    head = "ResponseId,UserLanguage,tea,milk\nResponse ID,User Language,Is tea good?,Is milk good?\n"
+    ids = text([[json.dumps({"ImportId": each}) for each in ("_recordId", "userLanguage", "QID1", "QID2")]])
+    found = read(head + ids + "R_1,EN,1,2\n", "--ratings")
+    assert list(found.item_names) == ["tea", "milk"] and found.positions.table.T.tolist() == [[1, 0]]
+
+
+def test_lines_of_qualtrics_are_those_of_the_file(refused):
+    cells = words(answers(3))
+    cells[1][2] = "secret"
+    content = qualtrics(cells)
+    line = 1 + [each.count("secret") for each in content.split("\n")].index(1)
+    assert line > 5
+    message = refused(content, *LIKERT)
+    assert message.startswith(f"votes.csv, line {line}: column 'Q3_3' must") and "secret" not in message
+
+
+def test_rows_below_the_names_of_qualtrics_must_be_there(refused, read):
+    first, *rest = qualtrics([["1", "2", "3", "4"]] * 9).splitlines()
+    ballots = [line for line in rest if ",1,2,3,4" in line]
+    message = refused("\n".join([first, *ballots]), "--ratings")
+    assert message.startswith("votes.csv has columns of Qualtrics (StartDate, EndDate, Duration")
+    assert "its third row does not hold an ImportId for each column" in message
+    assert "third row" in refused(first + "\n", "--ratings")
+    assert "third row" in refused("\n".join([first, '"' + ballots[0], *ballots]), "--ratings")
+    assert "third row" in refused("\n".join([first, first, ",".join(["[]"] * len(first.split(",")))]), "--ratings")
+    assert "third row" in refused("\n".join([first, first, *ballots]), "--ratings")
+    assert "third row" in refused("\n".join([first, first, '"{""ImportId"":""QID1""}"']), "--ratings")
+    assert read(qualtrics([]), "--ratings").n_voters == 0
+
+
+def test_a_ballot_is_never_a_row_of_names(read):
+    """The names alone decide that rows are skipped, so that no ballot can hide others."""
+    fake = text([[json.dumps({"ImportId": f"QID1_{item}"}) for item in (1, 2)]])
+    rows = ["1,2\n", fake, "2,1\n"]
+    for place in range(3):
+        content = "tea,milk\n" + "".join(rows[place:] + rows[:place])
+        found = read(content, "--ratings", "--unreadable", "empty")
+        assert found.n_voters == 3 and sorted(found.positions.table.T.tolist()) == [[0, 1], [1, 0], [255, 255]]
+
+
+LINES = [
+    '"',
+    "'",
+    '"{""ImportId"":""QID7_1""}',
+    "StartDate,ResponseId",
+    "R_1,agree",
+    "\x1f\x8b",
+    '""',
+    ",",
+    "\u2028",
+    "é",
+]
+
+
+@pytest.mark.parametrize("line", [*LINES, qualtrics([]).splitlines()[0], qualtrics([]).splitlines()[-1]])
+@pytest.mark.parametrize("export", [qualtrics, google])
+def test_any_line_of_an_export_is_one_ballot_and_leaves_the_others_alone(line, export, read):
+    cells = words(answers(6))
+    content = export(cells)
+    ballots = content.splitlines()[-6:]
+    found = read(
+        "\n".join([content[: content.index(ballots[3])] + line, *ballots[3:]]), *LIKERT, "--unreadable", "empty"
+    )
+    table = read(content, *LIKERT).positions.table.T.tolist()
+    assert found.positions.table.T.tolist() == [*table[:3], [255] * 4, *table[3:]]
+
+
+@pytest.mark.parametrize("timestamp", ["Timestamp", "Zeitstempel", "Horodateur", "タイムスタンプ"])
+def test_an_export_of_google_forms(timestamp, read, expected):
+    places = answers()
+    for quoting in (csv.QUOTE_ALL, csv.QUOTE_MINIMAL):
+        assert same(read(google(words(places), timestamp, quoting=quoting), *LIKERT), expected(places))
+    content = google(words(places), timestamp)
+    for given in ("water [still],tea", "How much do you like these? [water [still]],How much do you like these? [tea]"):
+        assert same(read(content, *LIKERT, "--items", given), expected(places[:, [3, 0]]), ["water [still]", "tea"])
+
+
+def test_other_questions_of_google_forms(read, refused, expected):
+    places = answers()
+    content = google(words(places), more=["How old are you?"])
+    message = refused(content, *LIKERT)
+    option = shlex.split(re.search(r"(--items .*)\.$", message)[1])
+    assert same(read(content, *LIKERT, *option), expected(places))
+    assert "several questions" in refused(content.replace("Timestamp", "age"), *LIKERT)
+    content = google(words(places), more=["Email Address"])
+    assert "column 'Email Address' does not look like an item" in refused(content, *LIKERT)
+    found = read(content, *LIKERT, "--person", "Email Address")
+    assert same(found, expected(places)) and len(set(found.weights.persons.tolist())) == len(places)
+    single = "Timestamp,tea,milk\n2024/05/01 10:00:00,5,4\n"  # a question for each item
+    assert list(read(single, "--ratings").item_names) == ["tea", "milk"]
+
+
+@pytest.mark.parametrize(
+    ("names", "items"),
+    [
+        (["Rate [1-5] [tea]", "Rate [1-5] [milk]"], ["tea", "milk"]),
+        (["[tea]", "[milk]"], ["[tea]", "[milk]"]),
+        (["taste [tea]", "price [tea]"], ["taste [tea]", "price [tea]"]),
+        (["taste [tea]", "milk"], ["taste [tea]", "milk"]),
+        (["taste [tea]", "taste []"], ["taste [tea]", "taste []"]),
+        (["taste [tea]", "taste [ tea ]"], ["taste [tea]", "taste [ tea ]"]),
+        (["taste]", "milk]"], ["taste]", "milk]"]),
+    ],
+)
+def test_short_names_are_those_of_one_question(names, items, read):
+    assert list(read(text([names, [1, 2]]), "--ratings").item_names) == items
+
+
+def test_a_column_is_listed_once(refused):
+    message = refused("q [tea],q [milk]\n1,2\n", "--ratings", "--items", "tea,q [tea]")
+    assert message == "--items lists a column twice, by its name and by that of the item; leave one out."
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("#,tea,milk\n1,2,3\n", "v.csv", "column '#' does not look like an item"),
+        ("Nr.,tea,milk\n1,2,3\n", "v.csv", "column 'Nr.' does not look like an item"),
+        ("ResponseId,tea,milk\nR_1,2,3\n", "v.csv", "column 'ResponseId' does not look like an item"),
+        ("tea,milk\nnice,fine\n1,2\n", "v.csv", "line 2: .* If this row holds names and is not a ballot, delete it."),
+        ("tea,milk\n1,2\nnice,fine\n", "v.csv", r"line 3: (?!.*this row holds names)"),
+        ("tea;milk\n1,5;2\n", "v.csv", "--separator ';' or --separator tab"),
+        ('tea,milk\n"1,5",2\n', "v.csv", "with decimal points"),
+        ("PK\x03\x04", "v.xlsx", 'v.xlsx is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".'),
+        ('tea,milk,why\n1,2,"good\nday"\n', "v.csv", "export the file again without line breaks"),
+    ],
+)
+def test_messages_name_the_remedy(content, name, message, refused):
+    assert re.search(message, refused(content, "--ratings", name=name))
+
+
+DRINKS = ["tea", "milk", "wine"]
+PAGE = {  # the files of the guide's table of layouts, and their first two items
+    "ratings.csv": (text([DRINKS] + [[3, 2, 1]] * 9), DRINKS[:2]),
+    "positions.csv": (text([DRINKS] + [[1, 2, 3]] * 9), DRINKS[:2]),
+    "orders.csv": ("tea,milk\n" * 9, DRINKS[:2]),
+    "likert.csv": (text([DRINKS] + [["Agree", "neutral", "disagree"]] * 9), DRINKS[:2]),
+    "qualtrics.csv": (qualtrics([[4, 3, 2, 1]] * 9, others=OTHERS), ITEMS[:2]),
+    "forms.csv": (google([[4, 3, 2, 1]] * 9), ITEMS[:2]),
+    "votes.soi": ("# NUMBER ALTERNATIVES: 3\n# DATA TYPE: soi\n9: 1,2\n", ["1", "2"]),
+}
+COMMANDS = re.findall(
+    r"``dprank (rank \S+\.(?:csv|soi)\b[^`]*)``", GUIDE.read_text("utf-8").split("The table ``X``")[0]
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_guide_run(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rank, file, *options = shlex.split(command)
+    (tmp_path / file).write_text(PAGE[file][0])
+    assert main([rank, file, *options, "--epsilon", "99", "--format", "json"]) == 0
+    consensus = json.loads(capsys.readouterr().out)["consensus"]
+    assert consensus[:2] == PAGE[file][1]
+
+
+def test_the_guide_has_a_command_for_each_file():
+    assert sorted(shlex.split(command)[1] for command in COMMANDS) == sorted(PAGE)
