@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_dprank import DPBorda, DPKwikSort, DPPrudentOrder, Kemeny
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import GridSearchCV, recommend, smallest_within
-from sklearn_dprank.plotting import PrivacyUtilityDisplay, results_frame
+from sklearn_dprank.model_selection import GridSearchCV, recommend, results_frame, smallest_within
+from sklearn_dprank.plotting import PrivacyUtilityDisplay
 
 votes = make_mallows(n_voters=1000, n_items=8, phi=0.8, random_state=0)
 grid = [

@@ -10,8 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 from .ballots.profile import Ballots, as_profile
 from .ballots.rankings import check_ballot, compact_positions
 from .orders.kemeny import minimum_order, warn_of_gap
-from .orders.permutations import FEW, as_positions, disagreements, opposite_pairs, order_to_positions
+from .orders.permutations import FEW, as_positions, check_order, disagreements, opposite_pairs, order_to_positions
+from .privacy.estimator_guarantees import GuaranteedEstimator, last_step
 from .queries import n_pairs
+
+__all__ = [
+    "average_kendall_tau",
+    "excess_kendall_tau",
+    "kemeny_positions",
+    "kendall_tau_distance",
+    "kendall_tau_scorer",
+    "margin_error_rate",
+    "pairwise_error_rate",
+    "ranking_changed",
+]
+
+
+def __dir__():
+    return [*__all__, "__all__"]
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
@@ -286,8 +302,8 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     Parameters
     ----------
     estimator : fitted aggregator, or a Pipeline that ends in one
-        Estimator to score. It may also be an estimator of your own that has no `score`, if its `fit` sets ``ranks_``
-        (positions, 0 is best).
+        Estimator to score. It may also be an estimator of your own, if its `fit` sets ``ranks_`` (positions, 0 is best)
+        or ``consensus_`` (items by index or name, best first). Of any other estimator, `score` is called.
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots, before the transformers of a pipeline.
     y : None
@@ -301,7 +317,7 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     Raises
     ------
     ValueError
-        If the estimator has neither `score` nor ``ranks_``.
+        If the estimator has neither ``ranks_``, ``consensus_`` nor `score`, or its ``consensus_`` is not an order.
 
     Examples
     --------
@@ -312,11 +328,26 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     >>> search.fit([[0, 1, 2]] * 50).best_params_
     {'epsilon': 10.0}
     """
-    if hasattr(estimator, "score"):
-        return estimator.score(X)
-    if not hasattr(estimator, "ranks_"):
+    last = last_step(estimator)
+    ranked = hasattr(last, "ranks_") or hasattr(last, "consensus_")
+    if isinstance(last, GuaranteedEstimator) or not ranked:  # an aggregator checks the items of X
+        if hasattr(estimator, "score"):
+            return estimator.score(X)
         raise ValueError(
-            f"{type(estimator).__name__} has neither score nor ranks_; let fit set ranks_ (positions, 0 is best), or "
-            "pass scoring=, a function of (estimator, X)."
+            f"{type(last).__name__} has neither ranks_, consensus_ nor score; let fit set consensus_ (items by index "
+            "or name, best first) or ranks_ (positions, 0 is best), or pass scoring=, a function of (estimator, X)."
         )
-    return -average_kendall_tau(estimator.ranks_, X)
+    while last is not estimator:  # transform the ballots, as Pipeline.score does
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        estimator = estimator[-1]
+    profile = as_profile(X)
+    return -average_kendall_tau(last.ranks_ if hasattr(last, "ranks_") else _ranks_of(last, profile), profile)
+
+
+def _ranks_of(fitted, profile):
+    """Return the positions of the items of ``consensus_``, given by name or by index."""
+    order, names = fitted.consensus_, profile.item_names
+    if names is not None and np.ndim(order) == 1 and set(order) <= set(names):
+        order = [list(names).index(item) for item in order]
+    order = check_order(order, profile.n_items, f"consensus_ of {type(fitted).__name__}")
+    return order_to_positions(order, profile.n_items)

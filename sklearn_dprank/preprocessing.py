@@ -20,7 +20,13 @@ from .ballots.sorting import smaller_values
 from .ballots.tables import check_is_table
 from .privacy.estimator_guarantees import row_wise
 
+__all__ = ["RatingsToRankings", "orders_to_positions", "unranked_last"]
+
 _BLOCK = 1 << 16  # entries ranked at a time; temporaries stay in cache
+
+
+def __dir__():
+    return [*__all__, "__all__"]
 
 
 @overload

@@ -1,5 +1,6 @@
 """Shared fixtures and settings: Hypothesis profile, example modules, SIGINT handling and pictures."""
 
+import builtins
 import importlib.util
 import os
 import re
@@ -7,7 +8,9 @@ import runpy
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
@@ -86,3 +89,33 @@ def verdicts(example, monkeypatch, capsys):
         }
 
     return run
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Return a function that makes a package impossible to import."""
+    real = builtins.__import__
+
+    def forget(package):
+        def missing(name, *args, **kwargs):
+            if name.split(".")[0] == package:
+                raise ImportError(f"No module named {name!r}")
+            return real(name, *args, **kwargs)
+
+        monkeypatch.setattr(builtins, "__import__", missing)
+
+    return forget
+
+
+@pytest.fixture
+def searched():
+    """Return a maker of searches: what a fitted GridSearchCV has of which displays read, with given trials."""
+
+    def make(params, estimator=None, scorers=None, **trials):
+        trials = {name: [np.asarray(scores, dtype=float) for scores in each] for name, each in trials.items()}
+        shapes = [scores.shape for scores in next(iter(trials.values()))]
+        seeds = [np.arange(np.prod(shape)).reshape(shape) + 100 * c for c, shape in enumerate(shapes)]
+        results = {"params": params, "seed": seeds, **{f"trial_test_{name}": each for name, each in trials.items()}}
+        return SimpleNamespace(cv_results_=results, estimator=estimator, scorer_=scorers or dict.fromkeys(trials))
+
+    return make

@@ -35,6 +35,7 @@ from .partial_fit import PartialFitMixin
 from .rank_intervals import RankIntervalsMixin
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
+_NOT_REPEATED = ("fit", "score", "read_ballots", "plan_for", "_release")  # a sweep does these steps once, or itself
 
 
 class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, GuaranteedEstimator, BaseEstimator):
@@ -150,14 +151,15 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
 
     @classmethod
     def follows_plan(cls) -> bool:
-        """Return whether `fit` and `score` are not overridden, so that a sweep can plan once and repeat the rest.
+        """Return whether the steps of `fit` and `score` are not overridden, so that a sweep can plan once.
 
         Returns
         -------
         bool
-            False for a subclass that overrides `fit` or `score`.
+            False for a subclass that overrides `fit`, `score`, or a step that a sweep does not repeat. A sweep then
+            calls its `fit` in each trial.
         """
-        return cls.fit is RankAggregator.fit and cls.score is RankAggregator.score
+        return all(getattr(cls, name) is getattr(RankAggregator, name) for name in _NOT_REPEATED)
 
     def _release(self, voters, names, rule, plan):
         """Set the fitted attributes from one session on these voters."""

@@ -44,7 +44,8 @@ class DPBorda(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray, shape (n_items,)
-        Noisy net wins. K-norm noise releases the order only, so this attribute and ``noise_`` are missing.
+        Noisy net wins: wins minus losses against all other items, summed over all voters. K-norm noise releases the
+        order only, so this attribute and ``noise_`` are missing.
     noise_ : PublishedNoise
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     max_weight_ : float

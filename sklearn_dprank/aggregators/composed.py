@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_made, safe_repr
 from .._utils.types import RandomState, RuleName
-from ..channels import Channel, Exact
+from ..channels import Channel, Exact, Groups, Rounds, Slots
 from ..channels.streaming import Stream
 from ..rules import RULE, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
@@ -19,6 +19,9 @@ from .base import RankAggregator
 def _check_channel(channel, name):
     """Raise ValueError unless `channel` is None or an object with a ``plan`` method."""
     check_made(channel, name, "channel")
+    if isinstance(channel, (Groups, Rounds, Slots)):
+        kind = type(channel).__name__
+        raise ValueError(f"{name} must be a channel, and {kind} is a schedule; pass Interactive(schedule={kind}()).")
     if channel is not None and not callable(getattr(channel, "plan", None)):
         raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {safe_repr(channel)}.")
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .._utils.lazy import lazily
 
 if TYPE_CHECKING:
+    from . import client, curator, server  # noqa: F401
     from .client import Allowance, Device
     from .curator import ReportCounts
     from .server import AggregationServer, ServerFileError, Shuffler, agreed
@@ -15,4 +16,4 @@ __all__ = ["AggregationServer", "Allowance", "Device", "ReportCounts", "ServerFi
 if not TYPE_CHECKING:
     _CLIENT, _SERVER = ("Allowance", "Device"), ("AggregationServer", "ServerFileError", "Shuffler", "agreed")
     _HOMES = {**dict.fromkeys(_CLIENT, "client"), **dict.fromkeys(_SERVER, "server"), "ReportCounts": "curator"}
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+    __getattr__, __dir__ = lazily(__name__, _HOMES, ("client", "curator", "server"))

@@ -3,7 +3,7 @@
 from .advice import Alternative, Recommendation, recommend
 from .private import PrivateKendallTau, PrivateSelection
 from .seeds import with_seed
-from .sweep import GridSearchCV, cross_validate, smallest_within
+from .sweep import GridSearchCV, cross_validate, results_frame, smallest_within
 
 __all__ = [
     "Alternative",
@@ -13,6 +13,7 @@ __all__ = [
     "Recommendation",
     "cross_validate",
     "recommend",
+    "results_frame",
     "smallest_within",
     "with_seed",
 ]

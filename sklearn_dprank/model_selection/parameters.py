@@ -6,8 +6,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 
 from .._utils.checks import safe_repr
+from .functions import as_estimator
 
 #: Score of a fitted estimator on ballots; larger is better.
 Metric: TypeAlias = Callable[..., Any]
@@ -37,8 +39,11 @@ def grid_of(param_grid):
 
 
 def configured(estimator, row):
-    """Return a clone of an estimator with the parameters of one row of the grid."""
-    return clone(estimator).set_params(**clone(row, safe=False))
+    """Return a clone of an estimator or function, as an estimator, with the parameters of one row of the grid."""
+    estimator, row = clone(as_estimator(estimator)), clone(row, safe=False)
+    if isinstance(estimator, Pipeline) and (last := estimator.steps[-1][0]) in row:
+        row[last] = as_estimator(row[last])  # before its parameters are set
+    return estimator.set_params(**row)
 
 
 def parameters_of(part):

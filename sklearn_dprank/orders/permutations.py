@@ -221,6 +221,26 @@ def order_to_positions(order, n_items=None):
     return positions
 
 
+def check_order(order, n_items, name):
+    """Return an order of distinct items as an array; raise ValueError, which names the order, if it is not one.
+
+    Examples
+    --------
+    >>> check_order([2, 0], 3, "the order")
+    array([2, 0])
+    """
+    order = np.asarray(order)
+    if order.ndim != 1 or not order.size or order.dtype.kind not in "iu":
+        got = f"it has shape {order.shape} and type {order.dtype}"
+    elif len(items := set(order.tolist())) < len(order):
+        got = "an item stands twice"
+    elif min(items) < 0 or max(items) >= n_items:
+        got = "an item is not there"
+    else:
+        return order
+    raise ValueError(f"{name} must hold distinct items, from 0 to {n_items - 1}, best first; {got}.")
+
+
 def as_positions(positions, n_items, name="positions"):
     """Return positions as an array, one for each item.
 

@@ -4,7 +4,6 @@ from ._consensus import ConsensusDisplay
 from ._intervals import RankIntervalDisplay
 from ._margins import PairwiseMarginDisplay
 from ._queries import QueryCountDisplay
-from ._search import results_frame
 from ._segments import SegmentsDisplay
 from ._utility import PrivacyUtilityDisplay
 
@@ -15,5 +14,4 @@ __all__ = [
     "QueryCountDisplay",
     "RankIntervalDisplay",
     "SegmentsDisplay",
-    "results_frame",
 ]

@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from numbers import Real
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from .._utils.checks import safe_repr
 from ..ballots.profile import as_profile
-from ..metrics import average_kendall_tau
+from ..metrics import average_kendall_tau, kendall_tau_scorer
 from ..model_selection import cross_validate
+from ..model_selection.functions import is_function, parameters_of_function
 from ..model_selection.parameters import is_aggregator
 from ..model_selection.seeds import child_seeds
 from ..orders.kemeny import minimum_order, warn_of_gap
@@ -49,7 +52,10 @@ class ErrorDisplay:
 
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, floor, **settings):
-        """Measure every estimator at every value of the parameter, each with independent noise."""
+        """Measure every estimator at every value of the parameter, each with independent noise.
+
+        Estimators and functions without the parameter are measured once, for a level line.
+        """
         if not isinstance(estimators, Mapping) or not estimators:
             raise ValueError(
                 "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
@@ -58,25 +64,21 @@ class ErrorDisplay:
         values = _swept(values, cls._argument, cls._whole)
         profile = as_profile(X)
         _check_floor(floor)
+        candidates = {name: _candidates(name, each, cls._parameter, values) for name, each in estimators.items()}
+        own = {name: values if depends else [math.nan] for name, (depends, _) in candidates.items()}
+        if values not in own.values():
+            raise ValueError(f"no mechanism depends on {cls._parameter}, so there is no line to draw.")
         seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
-        for (name, estimator), own in zip(estimators.items(), seeds.tolist(), strict=True):
-            if not is_aggregator(estimator):
-                raise ValueError(
-                    f"estimators[{name!r}] must be an aggregator, got {type(estimator).__name__}; use GridSearchCV and "
-                    "from_search for a pipeline or an estimator of your own."
-                )
-            parameter = find_parameter(estimator.get_params(), cls._parameter)
-            if parameter is None:
-                raise ValueError(f"estimators[{name!r}] has no parameter {cls._parameter}; leave it out.")
-            candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
+        for (name, (_, several)), seeds_of_line in zip(candidates.items(), seeds.tolist(), strict=True):
             trials = [
-                cross_validate(candidate, profile, random_state=seed, **settings)
-                for candidate, seed in zip(candidates, own, strict=True)
+                _trials(candidate, X, profile, random_state=seed, **settings)
+                for candidate, seed in zip(several, seeds_of_line, strict=False)
             ]
             errors[name] = np.array([-trial["test_score"] for trial in trials])
         floor, name = _floor(profile, floor)
-        return cls(values, errors, floor, _ceiling(profile), floor_name=name)
+        level = [math.nan] in own.values()
+        return cls(own if level else values, errors, floor, _ceiling(profile), floor_name=name)
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
@@ -168,6 +170,31 @@ class ErrorDisplay:
     def _scale_x(self, ax, values):
         ax.set_xscale("log")
         number_ticks(ax.xaxis, values.min(), values.max())
+
+
+def _candidates(name, estimator, parameter, values):
+    """Return whether an estimator or function has the parameter, and one copy for each value, or else itself only."""
+    if is_function(estimator):
+        depends = parameter in parameters_of_function(estimator)
+        return depends, [partial(estimator, **{parameter: value}) for value in values] if depends else [estimator]
+    if isinstance(estimator, Pipeline) or not hasattr(estimator, "set_params") or isinstance(estimator, type):
+        raise ValueError(
+            f"estimators[{name!r}] must be an aggregator, another estimator that sets consensus_, or a function of the "
+            f"ballots that returns an order, got {type(estimator).__name__}; for a pipeline, use GridSearchCV and "
+            "from_search."
+        )
+    full = find_parameter(estimator.get_params(), parameter)
+    if full is None:
+        return False, [estimator]
+    return True, [clone(estimator).set_params(**{full: value}) for value in values]
+
+
+def _trials(candidate, X, profile, **settings):
+    """Fit a candidate repeatedly; an estimator of another package gets the ballots as they were passed."""
+    if is_aggregator(candidate):
+        return cross_validate(candidate, profile, **settings)
+    ballots = profile if is_function(candidate) else X
+    return cross_validate(candidate, ballots, scoring=kendall_tau_scorer, **settings)
 
 
 def _explain(ax, handles, notes, own):

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots
 from ..model_selection import GridSearchCV
+from ..model_selection.functions import EstimatorOrFunction
 from ._errors import Band, ErrorDisplay, Floor
 from ._style import number_ticks, shortened
 
@@ -105,7 +105,7 @@ class QueryCountDisplay(ErrorDisplay):
     @classmethod
     def from_estimators(
         cls,
-        estimators: Mapping[str, BaseEstimator],
+        estimators: Mapping[str, EstimatorOrFunction],
         X: Ballots,
         *,
         n_queries: ArrayLike,
@@ -118,8 +118,10 @@ class QueryCountDisplay(ErrorDisplay):
 
         Parameters
         ----------
-        estimators : dict of {str: aggregator}
-            Local mechanisms by name. Each has exactly one parameter named ``n_queries``, its own or that of a part.
+        estimators : dict of {str: estimator or callable}
+            Mechanisms by name: aggregators, other estimators whose `fit` sets ``consensus_`` or ``ranks_``, and
+            functions of the ballots that return the items by index, best first. At least one has a parameter named
+            ``n_queries``, its own or that of a part. The line of an estimator or function without it is level.
         X : array-like of shape (n_voters, n_items) or Profile
             Ballots.
         n_queries : array-like of int, shape (n_counts,)
@@ -139,7 +141,7 @@ class QueryCountDisplay(ErrorDisplay):
         Raises
         ------
         ValueError
-            If `estimators` is not a dict of aggregators with the parameter, or a value to try is not a positive whole
+            If `estimators` is not such a dict, none has the parameter, or a value to try is not a positive whole
             number.
         """
         return cls._sweep(estimators, X, n_queries, random_state, floor, n_trials=n_trials, n_jobs=n_jobs)

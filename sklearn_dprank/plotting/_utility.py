@@ -7,10 +7,10 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots
 from ..model_selection import GridSearchCV
+from ..model_selection.functions import EstimatorOrFunction
 from ._errors import Band, ErrorDisplay, Floor
 from ._search import may_mix
 
@@ -85,7 +85,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     @classmethod
     def from_estimators(
         cls,
-        estimators: Mapping[str, BaseEstimator],
+        estimators: Mapping[str, EstimatorOrFunction],
         X: Ballots,
         *,
         epsilons: ArrayLike,
@@ -98,8 +98,10 @@ class PrivacyUtilityDisplay(ErrorDisplay):
 
         Parameters
         ----------
-        estimators : dict of {str: aggregator}
-            Mechanisms by name. Each has exactly one parameter named ``epsilon``, its own or that of a part.
+        estimators : dict of {str: estimator or callable}
+            Mechanisms by name: aggregators, other estimators whose `fit` sets ``consensus_`` or ``ranks_``, and
+            functions of the ballots that return the items by index, best first. At least one has a parameter named
+            ``epsilon``, its own or that of a part. The line of an estimator or function without it is level.
         X : array-like of shape (n_voters, n_items) or Profile
             Ballots.
         epsilons : array-like of shape (n_epsilons,)
@@ -119,7 +121,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         Raises
         ------
         ValueError
-            If `estimators` is not a dict of aggregators with the parameter, or a value to try is not a positive number.
+            If `estimators` is not such a dict, none has the parameter, or a value to try is not a positive number.
         """
         return cls._sweep(estimators, X, epsilons, random_state, floor, n_trials=n_trials, n_jobs=n_jobs)
 

@@ -1,6 +1,6 @@
 """Short texts for the candidates of a search, for legends."""
 
-from inspect import signature
+from inspect import isfunction, signature
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,7 +10,12 @@ from sklearn.pipeline import Pipeline
 def texts_of(params, name=None):
     """Return the parameters of a candidate as texts, sorted, without the parameter `name`."""
     # A value that a nested parameter overrides is left out of the text of the whole.
-    return {key: text_of(params[key], _inside(key, params)) for key in sorted(params) if key != name}
+    return {key: _text(params[key], _inside(key, params)) for key in sorted(params) if key != name}
+
+
+def _text(value, without):
+    """Return the text of a parameter of the grid; a function is shown by its name."""
+    return _Object(value.__name__) if isfunction(value) else text_of(value, without)
 
 
 def distinct(groups, wholes):
@@ -28,12 +33,12 @@ def distinct(groups, wholes):
 
 
 def _part(name, text):
-    """Return one part of a label; an estimator, a rule or a channel needs no parameter name."""
+    """Return one part of a label; an estimator, rule, channel or function needs no parameter name."""
     return text if isinstance(text, _Object) else f"{name}={text}"
 
 
 class _Object(str):
-    """Text of an estimator, rule or channel."""
+    """Text of an estimator, rule, channel or function."""
 
 
 def text_of(value, without=()):

@@ -182,12 +182,10 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
     last = last_step(estimator)
     if not _states_guarantee(last):
         return _UNSTATED
-    kind, own = type(last), _replaced(last)
-    own += [name for name in _CARRYING if _overridden(kind, name)]
-    if own:
+    if own := own_methods(last):
         raise ValueError(
-            f"{kind.__name__} has a {own[0]} of its own, so its guarantee is not known before the fit; charge() an "
-            "upper bound, then fit it."
+            f"{type(last).__name__} has a {own[0]} of its own, so its guarantee is not known before the fit; charge() "
+            "an upper bound, then fit it."
         )
     return last.guarantee_before(X, voter_epsilon, **segments)
 
@@ -195,6 +193,11 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
 def _states_guarantee(estimator):
     """Return whether the guarantee of this estimator counts. Wrappers that forward attributes do not qualify."""
     return issubclass(type(estimator), GuaranteedEstimator)
+
+
+def own_methods(estimator: Any) -> list[str]:
+    """Return the methods between ballots and release that the class or the object overrides; its forecast may fail."""
+    return [*_replaced(estimator), *(name for name in _CARRYING if _overridden(type(estimator), name))]
 
 
 def _overridden(kind, name):

@@ -140,14 +140,15 @@ class PrivacyGuarantee:
             Releases computed from the same voters, with the same neighbouring relation and unit.
         delta : float or None, default=None
             Delta of the joint guarantee. None is the sum of their deltas. Then epsilon is at most the sum of their
-            epsilons.
+            epsilons. A larger delta gives a smaller epsilon. For pure releases, None is delta 0, so that epsilon is the
+            sum; pass a delta such as 1e-6 for less than the sum.
 
         Returns
         -------
         PrivacyGuarantee
-            Rounded up. Gaussian releases compose exactly, by the sum of their squared mu. Pure releases have the
-            smaller of the sum of their epsilons and the optimal bound, which needs a delta. A mixture of both also
-            composes exactly. For other releases, the deltas add up, and the epsilons compose like those of pure
+            Rounded up. Gaussian releases compose exactly, by the sum of their squared mu. Pure releases have the sum of
+            their epsilons or, if a positive `delta` is passed, the optimal bound where it is smaller. A mixture of both
+            also composes exactly. For other releases, the deltas add up, and the epsilons compose like those of pure
             releases. The result trusts all parties of the releases, and has their weakest arithmetic and certificate.
 
         Raises
@@ -165,6 +166,9 @@ class PrivacyGuarantee:
         >>> one = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian").fit([[0, 1, 2]] * 100).privacy_
         >>> round(PrivacyGuarantee.compose([one] * 10).epsilon, 3)
         0.298
+        >>> pure = DPBorda(epsilon=0.1).fit([[0, 1, 2]] * 100).privacy_
+        >>> [round(PrivacyGuarantee.compose([pure] * 100, delta=delta).epsilon, 2) for delta in (None, 1e-6)]
+        [10.0, 4.77]
         """
         guarantees = list(guarantees)
         if not guarantees:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
+from ..orders.permutations import check_order
 from ..queries import Ask
 
 
@@ -111,18 +112,7 @@ def checked_order(consensus: Any, n_items: int) -> np.ndarray:
     if not isinstance(consensus, Consensus):
         got = type(consensus).__name__
         raise ValueError(f"the rule's aggregate(session) must return a Consensus, got {got}; return Consensus(order).")
-    order = np.asarray(consensus.order)
-    if order.ndim != 1 or not order.size or order.dtype.kind not in "iu":
-        got = f"it has shape {order.shape} and type {order.dtype}"
-    elif len(items := set(order.tolist())) < len(order):
-        got = "an item stands twice"
-    elif min(items) < 0 or max(items) >= n_items:
-        got = "an item is not there"
-    else:
-        return order
-    raise ValueError(
-        f"the order of a rule's Consensus must hold distinct items, from 0 to {n_items - 1}, best first; {got}."
-    )
+    return check_order(consensus.order, n_items, "the order of a rule's Consensus")
 
 
 def descending(scores: Any, session: Any) -> Any:

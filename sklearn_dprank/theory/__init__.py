@@ -7,3 +7,16 @@ used, and the theorems call it there. Functions take public numbers (items, vote
 ``variant="as_printed"`` is the formula as printed. ``variant="corrected"`` is a formula that holds. The Notes of each
 function give the differences and the reasons.
 """
+
+from typing import TYPE_CHECKING
+
+from .._utils.lazy import lazily
+
+if TYPE_CHECKING:
+    from . import alabi, cheu, hay, peeling, shang, song, yan
+
+__all__ = ["alabi", "cheu", "hay", "peeling", "shang", "song", "yan"]
+
+# Loaded on first use: one paper does not need the others.
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__, {}, __all__)

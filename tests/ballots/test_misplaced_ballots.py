@@ -15,13 +15,12 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
-from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend, results_frame
 from sklearn_dprank.plotting import (
     ConsensusDisplay,
     PrivacyUtilityDisplay,
     RankIntervalDisplay,
     SegmentsDisplay,
-    results_frame,
 )
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of

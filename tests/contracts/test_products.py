@@ -20,6 +20,7 @@ from sklearn_dprank.channels import (
     Rounds,
     SecureAggregation,
     Shuffle,
+    Slots,
     Streaming,
 )
 from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
@@ -210,6 +211,15 @@ def test_a_refusal_names_the_rules_that_fit(channel):
 def test_a_refusal_of_an_estimator_without_the_parameter_names_no_rules():
     with pytest.raises(ValueError, match=r"noise='knorm' is for NetWins \(the Borda rule\); use noise='laplace'\.$"):
         DPKwikSort(noise="knorm").fit(X)
+
+
+@pytest.mark.parametrize("schedule", [Groups, Rounds, Slots])
+def test_a_schedule_in_place_of_a_channel_names_the_channel(schedule):
+    kind = schedule.__name__
+    with pytest.raises(ValueError, match=rf"{kind} is a schedule; pass Interactive\(schedule={kind}\(\)\)\.$"):
+        Aggregator(schedule()).fit(X)
+    with pytest.raises(ValueError, match=r"channel must be None or an object of sklearn_dprank\.channels, got 'local'"):
+        Aggregator("local").fit(X)
 
 
 @pytest.mark.filterwarnings("error")

@@ -267,3 +267,22 @@ def test_a_search_and_a_sweep_measure_the_same():
     other = -cross_validate(DPBorda(epsilon=0.2), X, n_trials=200, random_state=2)["test_score"]
     error = np.hypot(errors.std(), other.std()) / np.sqrt(200)
     assert abs(errors.mean() - other.mean()) < 4 * error
+
+
+def test_functions_are_shown_by_name():
+    """Two functions of one name are two lines."""
+
+    def reversing(sign):
+        def by_mean(ballots):
+            return np.argsort(sign * ballots.mean(axis=0))
+
+        return by_mean
+
+    grid = [
+        {"aggregator": [DPBorda(), DPKwikSort()], "aggregator__epsilon": [0.1, 1.0]},
+        {"aggregator": [reversing(1), reversing(-1)]},
+    ]
+    search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, n_trials=1, random_state=0, refit=False).fit(X)
+    display = PrivacyUtilityDisplay.from_search(search)
+    assert list(display.errors) == ["DPBorda", "DPKwikSort", "by_mean", "by_mean (3)"]
+    assert display.errors["by_mean"] == pytest.approx(1 - display.errors["by_mean (3)"])

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
@@ -227,8 +227,63 @@ def test_epsilon_of_a_part(plt):
     seed = int(child_seeds(0, (2, 2))[1, 0])
     trials = cross_validate(clone(composed).set_params(channel__epsilon=0.1), X, n_trials=2, random_state=seed)
     np.testing.assert_array_equal(display.errors["composed"][0], -trials["test_score"])
-    with pytest.raises(ValueError, match=r"estimators\['Borda'\] has no parameter epsilon; leave it out"):
+    with pytest.raises(ValueError, match="no mechanism depends on epsilon, so there is no line to draw"):
         PrivacyUtilityDisplay.from_estimators({"Borda": Borda()}, X, epsilons=[1.0], n_trials=1)
+
+
+class OfUser(BaseEstimator):
+    """Estimator of a user with an epsilon of its own, and a `score` that is not a distance."""
+
+    def __init__(self, epsilon=1.0):
+        self.epsilon = epsilon
+
+    def fit(self, X, y=None):
+        order = np.argsort(X.mean(axis=0))
+        self.consensus_ = order if self.epsilon > 0.5 else order[::-1]
+        return self
+
+    def score(self, X, y=None):
+        return 17.0
+
+
+def by_mean(ballots):
+    return np.argsort(ballots.mean(axis=0))
+
+
+def by_mean_or_reversed(ballots, epsilon):
+    return by_mean(ballots) if epsilon > 0.5 else by_mean(ballots)[::-1]
+
+
+def test_functions_and_estimators_of_users_are_lines(plt):
+    """A line is level without the parameter. Errors of a user's estimator are distances, also if it has a score."""
+    best = -Borda().fit(X).score(X)
+    mechanisms = {
+        "private": DPBorda(),
+        "Borda": Borda(),
+        "level": by_mean,
+        "own": OfUser(),
+        "function": by_mean_or_reversed,
+    }
+    display = PrivacyUtilityDisplay.from_estimators(mechanisms, X, epsilons=[0.1, 1.0], n_trials=2, random_state=0)
+    for name in ("Borda", "level"):
+        assert np.isnan(display.epsilons[name]).tolist() == [True]
+        assert display.errors[name].tolist() == [[best, best]]
+    for name in ("own", "function"):
+        assert list(display.epsilons[name]) == [0.1, 1.0]
+        assert display.errors[name] == pytest.approx(np.array([[1 - best] * 2, [best] * 2]))
+    alone = PrivacyUtilityDisplay.from_estimators(
+        {"private": DPBorda()}, X, epsilons=[0.1, 1.0], n_trials=2, random_state=0
+    )
+    assert list(alone.epsilons) == [0.1, 1.0]
+    np.testing.assert_array_equal(alone.errors["private"], display.errors["private"])
+    drawn = {line.get_label(): line for line in display.plot().ax_.get_lines()}
+    assert drawn["level"].get_xdata().tolist() == [0.1, 1.0]
+
+
+@pytest.mark.parametrize("wrong", [DPBorda, [DPBorda()], "DPBorda"], ids=["class", "list", "name"])
+def test_what_is_no_mechanism_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"estimators\['wrong'\] must be an aggregator, another estimator that sets"):
+        PrivacyUtilityDisplay.from_estimators({"wrong": wrong}, X, epsilons=[1.0])
 
 
 @pytest.mark.parametrize(
@@ -279,7 +334,7 @@ def test_long_names_are_shortened_and_nothing_is_cut(plt, inside):
 
 def test_pipelines_are_searched_instead():
     pipeline = make_pipeline(RatingsToRankings(), DPBorda())
-    with pytest.raises(ValueError, match="must be an aggregator, got Pipeline; use GridSearchCV and from_search"):
+    with pytest.raises(ValueError, match="got Pipeline; for a pipeline, use GridSearchCV and from_search"):
         PrivacyUtilityDisplay.from_estimators({"pipeline": pipeline}, X, epsilons=[1.0])
 
 

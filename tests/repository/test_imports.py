@@ -99,6 +99,23 @@ def test_public_modules_are_attributes():
     assert python(code) == [f"sklearn_dprank.{name}" for name in sorted(MODULES)]
 
 
+@pytest.mark.parametrize("package", ["collection", "theory"])
+def test_modules_of_a_public_package_are_attributes(package):
+    folder = ROOT / "sklearn_dprank" / package
+    modules = sorted({path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()})
+    modules = [name for name in modules if not name.startswith("_")]
+    code = f"import sklearn_dprank\nfor name in {modules}: print(getattr(sklearn_dprank.{package}, name).__name__)"
+    assert python(code) == [f"sklearn_dprank.{package}.{name}" for name in modules]
+    assert set(modules) <= set(python(f"import sklearn_dprank; print(*dir(sklearn_dprank.{package}))"))
+
+
+@pytest.mark.parametrize("module", ["metrics", "preprocessing"])
+def test_tab_completion_lists_public_names_only(module):
+    module = import_module(f"sklearn_dprank.{module}")
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    assert set(dir(module)) == {"__all__", *(name for name in own if not name.startswith("_"))}
+
+
 def test_an_attribute_imports_its_module_only():
     code = "import sys, sklearn_dprank; print(sklearn_dprank.collection.Device.__name__)\n"
     device, *loaded = python(code + "print(*(name for name in ('scipy', 'sklearn', 'pandas') if name in sys.modules))")

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from ..._utils.checks import safe_repr
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
-from ...privacy.estimator_guarantees import last_step, mixing_step
+from ...privacy.estimator_guarantees import last_step, mixing_step, own_methods
 from ...rules.segments import SegmentRule
 from ..parameters import configured, grid_of, in_words, is_aggregator
 from .scorer import public_bound
@@ -41,6 +41,11 @@ def pure_guarantee(estimator, shape):
             f"the candidate {in_words(estimator)} has a step {type(mixing[1]).__name__}, which may mix ballots with "
             "each other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot "
             "by itself beforehand."
+        )
+    if own := own_methods(aggregator):
+        raise ValueError(
+            f"the candidate {in_words(estimator)} has a {own[0]} of its own, so its guarantee is not known before the "
+            "fit; define _compose instead, or leave it out."
         )
     if shape.bound is not None and isinstance(estimator, Pipeline) and any(map(_transforms, estimator.steps[:-1])):
         raise ValueError(

@@ -17,8 +17,9 @@ from sklearn.pipeline import Pipeline
 
 from ...ballots.profile import Profile
 from ...metrics import average_kendall_tau, kendall_tau_scorer
-from ...privacy.estimator_guarantees import fitted_by, guarantee_after
+from ...privacy.estimator_guarantees import fitted_by, guarantee_after, last_step
 from ...sampling.streams import Bits
+from ..functions import is_function
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
 
@@ -53,11 +54,13 @@ class FromScratch:
     def refits(self, seeds):
         """Yield the candidate fitted with each seed; it may be the same object every time."""
         for seed in seeds:
-            yield with_seed(clone(self.estimator), seed).fit(self.train)
+            fitted = with_seed(clone(self.estimator), seed).fit(self.train)
+            _check_own_fit(last_step(fitted))
+            yield fitted
 
     def score(self, fitted, scorer):
         """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
-        return (kendall_tau_scorer if scorer is None else scorer)(fitted, self.test)
+        return (own_score if scorer is None else scorer)(fitted, self.test)
 
     def guarantee(self, fitted):
         """Return the guarantee of publishing the fit."""
@@ -99,14 +102,24 @@ class Counted:
         return fitted if self.name is None else fitted_by(Pipeline([*self.before, (self.name, fitted)]))
 
 
+def own_score(fitted, X):
+    """Return the estimator's own score, or that of `kendall_tau_scorer` if it has none."""
+    return fitted.score(X) if hasattr(fitted, "score") else kendall_tau_scorer(fitted, X)
+
+
+def _check_own_fit(fitted):
+    """Raise ValueError if the `fit` of an aggregator's subclass did not set what a sweep reads."""
+    missing = [name for name in ("ranks_", "n_features_in_", "privacy_") if not hasattr(fitted, name)]
+    if is_aggregator(fitted) and missing:
+        raise ValueError(
+            f"fit of {type(fitted).__name__} did not set {' and '.join(missing)}; call super().fit(X) in it, define "
+            "_compose instead of fit, or derive the class from sklearn.base.BaseEstimator, which needs only consensus_."
+        )
+
+
 def check_one_estimator(estimator):
-    """Raise ValueError if `estimator` is not an estimator, for example a list of estimators or a function."""
-    if not hasattr(estimator, "set_params"):
-        if callable(estimator) and not isinstance(estimator, type):
-            raise ValueError(
-                f"estimator must be an estimator, got a {type(estimator).__name__}; to compare a function of your own, "
-                "call it in `fit` of a subclass of sklearn.base.BaseEstimator, and set ranks_ (positions, 0 is best)."
-            )
+    """Raise ValueError if `estimator` is neither an estimator nor a function, for example a list of estimators."""
+    if not hasattr(estimator, "set_params") and not is_function(estimator):
         raise ValueError(
             f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
             'over the steps of a Pipeline: GridSearchCV(Pipeline([("aggregator", DPBorda())]), {"aggregator": [...]}).'

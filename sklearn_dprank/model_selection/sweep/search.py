@@ -21,6 +21,7 @@ from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import GuaranteedEstimator, guarantee_after, record_pipeline
 from ...sampling.streams import seed_sequence
+from ..functions import EstimatorOrFunction
 from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds, is_seed
 from .accounting import (
@@ -32,7 +33,7 @@ from .accounting import (
     scoring_of,
     warn_reader,
 )
-from .candidates_on_splits import check_one_estimator, prepare
+from .candidates_on_splits import check_one_estimator, own_score, prepare
 from .refit import best_row, check_refit, deciding
 from .splits import Splits
 from .trials import run
@@ -52,13 +53,16 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator
-        An aggregator, or a Pipeline that ends in one. An estimator of your own works too, if its `fit` sets ``ranks_``
-        (positions, 0 is best) or it has a `score`.
+    estimator : estimator or callable
+        An aggregator, or a Pipeline that ends in one. An estimator of your own works too, if its `fit` sets
+        ``consensus_`` (items by index or name, best first) or ``ranks_`` (positions, 0 is best), or if it has a
+        `score`. So does a function of the ballots that returns the items by index, best first. It gets an array of
+        floats of shape (n_voters, n_items), where NaN is a missing opinion.
     param_grid : dict or list of dict
         Values to try for each parameter. Values may be estimators, to compare mechanisms in one search: with
         ``Pipeline([("aggregator", DPBorda())])``,
-        ``{"aggregator": [DPBorda(), DPKwikSort()], "aggregator__epsilon": [0.1, 1.0]}``.
+        ``{"aggregator": [DPBorda(), DPKwikSort()], "aggregator__epsilon": [0.1, 1.0]}``. Functions are values, too:
+        ``{"aggregator": [my_function]}`` in a list of dicts.
     n_trials : int, default=10
         Fits with fresh noise for each candidate on each split.
     cv : "all", None, int, splitter or iterable, default="all"
@@ -179,7 +183,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: BaseEstimator,
+        estimator: EstimatorOrFunction,
         param_grid: Grid,
         *,
         n_trials: int = 10,
@@ -268,7 +272,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         if name is None:
             raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
         scorer = self.scorer_[name]
-        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
+        return own_score(self.best_estimator_, X) if scorer is None else scorer(self.best_estimator_, X)
 
     @property
     def n_features_in_(self) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._utils.checks import check_jobs, check_whole
-from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ...sampling.streams import seed_sequence
+from ..functions import EstimatorOrFunction, as_estimator
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import metrics_of
@@ -21,7 +21,7 @@ from .trials import run
 
 
 def cross_validate(
-    estimator: BaseEstimator,
+    estimator: EstimatorOrFunction,
     X: Ballots,
     *,
     n_trials: int = 10,
@@ -35,9 +35,11 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator or callable
         An aggregator, or a Pipeline that ends in one. It is cloned and not changed. An estimator of your own works too,
-        if its `fit` sets ``ranks_`` (positions, 0 is best) or it has a `score`.
+        if its `fit` sets ``consensus_`` (items by index or name, best first) or ``ranks_`` (positions, 0 is best), or
+        if it has a `score`. So does a function of the ballots that returns the items by index, best first. It gets an
+        array of floats of shape (n_voters, n_items), where NaN is a missing opinion.
     X : array-like of shape (n_voters, n_items) or Profile
         Ballots. For an aggregator, they are counted once for all trials.
     n_trials : int, default=10
@@ -68,8 +70,8 @@ def cross_validate(
     Raises
     ------
     ValueError
-        If `n_trials` is not a positive integer, or `scoring` is not a metric. Also if `cv` puts a voter twice into one
-        part, or would split a Profile.
+        If `n_trials` is not a positive integer, `scoring` is not a metric, or a function does not return an order. Also
+        if `cv` puts a voter twice into one part, or would split a Profile.
 
     Notes
     -----
@@ -91,7 +93,7 @@ def cross_validate(
     sequence = seed_sequence(random_state)
     splits = Splits(X, cv, sequence)
     seeds = child_seeds(sequence, (1, len(splits), n_trials))
-    prepared = prepare([estimator], splits)
+    prepared = prepare([as_estimator(estimator)], splits)
     rows = dict(run(seeds, prepared, metrics, n_jobs, progress))
     ordered = [rows[place] for place in np.ndindex(seeds.shape)]
     scores = np.array([row.scores for row in ordered])

@@ -406,6 +406,21 @@ def test_candidates_must_be_aggregators():
     check_refused("must be an aggregator", make_pipeline(RatingsToRankings(), DPBorda()), {"dpborda": [Ridge()]})
 
 
+class Keeps(DPBorda):
+    """Subclass whose `fit` keeps the ballots, which the guarantee of its plan does not cover."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        self.ballots_ = X
+        return self
+
+
+def test_candidates_must_not_override_a_step_of_the_fit():
+    message = "has a fit of its own, so its guarantee is not known before the fit; define _compose instead"
+    check_refused(message, [DPBorda(), Keeps()])
+    check_refused(message, make_pipeline(RatingsToRankings(), Keeps()), {"keeps__epsilon": [0.5, 1.0]})
+
+
 def test_steps_of_pipelines_must_not_mix_ballots():
     for step in (StandardScaler(), FunctionTransformer()):
         message = f"has a step {type(step).__name__}, which may mix ballots"

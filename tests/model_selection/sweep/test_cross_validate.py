@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -14,8 +14,8 @@ from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise, Kemeny, KwikS
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_scorer, pairwise_error_rate
-from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, with_seed
+from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate
+from sklearn_dprank.model_selection import PrivateSelection, cross_validate, with_seed
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 X = make_mallows(60, 5, 0.8, random_state=0)
@@ -172,39 +172,6 @@ def test_multiprocessing_sends_what_cannot_be_pickled(estimator):
     one = cross_validate(estimator, X, **settings)
     with parallel_config(backend="multiprocessing"):
         assert cross_validate(estimator, X, n_jobs=2, **settings)["test_score"].tolist() == one["test_score"].tolist()
-
-
-class MeanOrder(BaseEstimator):
-    """Estimator of a user: by mean position, without privacy and without `score`."""
-
-    def __init__(self, reverse=False):
-        self.reverse = reverse
-
-    def fit(self, X, y=None):
-        means = np.mean(X, axis=0)
-        self.ranks_ = np.argsort(np.argsort(-means if self.reverse else means))
-        return self
-
-
-def test_an_estimator_of_one_s_own_needs_only_ranks():
-    """On complete ballots, mean positions give the Borda order; no guarantee is known for this estimator."""
-    fitted = Borda().fit(X)
-    best, worst = fitted.score(X), -average_kendall_tau(fitted.ranks_.max() - fitted.ranks_, X)
-    assert best == pytest.approx(-1 - worst) and best > worst
-    for scoring in (None, kendall_tau_scorer):
-        trials = cross_validate(MeanOrder(), X, n_trials=2, scoring=scoring, random_state=0)
-        assert trials["test_score"].tolist() == [best, best]
-    search = GridSearchCV(MeanOrder(), {"reverse": [True, False]}, n_trials=2, random_state=0).fit(X)
-    assert search.cv_results_["mean_test_score"].tolist() == pytest.approx([worst, best])
-    assert search.best_params_ == {"reverse": False} and search.fits_cost_.epsilon == np.inf
-    with pytest.raises(ValueError, match=r"^MeanOrder has neither score nor ranks_; let fit set ranks_ \(positions"):
-        kendall_tau_scorer(MeanOrder(), X)
-
-
-def test_a_function_is_refused_with_the_way_to_compare_it():
-    for compare in (cross_validate, lambda estimator, X: GridSearchCV(estimator, {}).fit(X)):
-        with pytest.raises(ValueError, match=r"got a function; .* and set ranks_ \(positions, 0"):
-            compare(lambda X: [0, 1, 2, 3, 4], X)
 
 
 def test_bad_ballots_and_parameters():

@@ -5,8 +5,7 @@ import pytest
 
 from sklearn_dprank import DPBorda, DPKwikSort, PositionalRule
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import GridSearchCV
-from sklearn_dprank.plotting import results_frame
+from sklearn_dprank.model_selection import GridSearchCV, results_frame
 
 NAN = float("nan")
 X = make_mallows(60, 4, 0.7, random_state=0)
