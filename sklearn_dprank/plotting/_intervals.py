@@ -161,7 +161,7 @@ class RankIntervalDisplay:
         dress(ax, "x")
         items = np.argsort(self.ranks, kind="stable")
         best, worst = 1 + self.intervals[items].T
-        places, thick = np.arange(n_items), 6.0 if n_items <= 30 else 3.0
+        places, thick = np.arange(n_items), 9.0 if n_items <= 12 else 6.0 if n_items <= 30 else 3.0
         bars = ax.hlines(places, best, worst, color=SKY, lw=thick, label=f"{100 * self.level:.6g} %: all at once")
         ax.plot(best, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
         ax.plot(worst, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
