@@ -51,7 +51,12 @@ _MECHANISMS = [
         (r"\bLDPAdaptivePairs\b", SKY, 11),
         (r"\bLDPGroupKwikSort\b", VERMILION, 7),
         (r"\bLDPQuickSort\b|\bLDP-Quicksort\b", BLACK, 10),
-        (r"^(Kemeny|Borda|KwikSort|BradleyTerry|HierarchicalAggregation|PositionalRule)\b", BLACK, 3),
+        (r"^Kemeny\b", BLACK, 3),
+        (r"^KwikSort\b", BLACK, 4),
+        (r"^Borda\b", SKY, 5),
+        (r"^BradleyTerry\b", GREEN, 6),
+        (r"^HierarchicalAggregation\b", ORANGE, 1),
+        (r"^PositionalRule\b", PURPLE, 2),
     )
 ]
 
