@@ -30,12 +30,12 @@ WIDTH = 6.4  # of a figure, in inches
 _MECHANISMS = [
     (re.compile(pattern), (colour, style))
     for pattern, colour, style in (
-        (r"\bDPBorda\b.*(knorm|K-norm)", BLUE, 8),
-        (r"\bDPBorda\b.*[Gg]aussian|\bGaussian Borda\b", BLUE, 9),
+        (r"\bDPBorda\b.*(knorm|K-norm)", SKY, 8),
+        (r"\bDPBorda\b.*[Gg]aussian|\bGaussian Borda\b", SKY, 3),
         (r"\bDPBorda\b|\bP-BORDA\b(?!-)", BLUE, 0),
         (r"\bDPPrudentOrder\b", ORANGE, 1),
         (r"\bDPPairwise\b", PURPLE, 2),
-        (r"\bDPSwissBorda\b|\bSwiss Borda\b", PURPLE, 7),
+        (r"\bDPSwissBorda\b|\bSwiss Borda\b", BLACK, 7),
         (r"\bDPKwikSort\b|\bDP-KwikSort\b|\bP-SORT\b", VERMILION, 4),
         (r"\bDPTopK\b", VERMILION, 11),
         (r"\bDPKemenySampler\b|\bP-SAMPLE\b", GREEN, 10),
@@ -43,7 +43,7 @@ _MECHANISMS = [
         (r"\bDPStreamingBorda\b", PURPLE, 11),
         (r"\bSecAggBorda\b", VERMILION, 3),
         (r"\bSecAggSwissBorda\b", VERMILION, 10),
-        (r"\bShufflePairwise\b", SKY, 5),
+        (r"\bShufflePairwise\b", PURPLE, 5),
         (r"\bShuffleHierarchical\b|\bDDP-Helnaksort\b", ORANGE, 10),
         (r"\bLDPPairwise\b", GREEN, 6),
         (r"\bLDPBorda\b", ORANGE, 9),
