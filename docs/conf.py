@@ -142,6 +142,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "default_thumb_file": str(Path(__file__).parent / "images" / "no_thumbnail.svg"),  # which .ci/site.py looks for
+    "image_srcset": ["2x"],  # for screens of high density
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,

@@ -19,6 +19,7 @@ from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
+from sklearn_dprank.plotting._style import look, looks
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 # Votes. Real votes are used if the environment variable SKLEARN_DPRANK_DATA names a folder with the files (PrefLib's,
@@ -168,16 +169,7 @@ def not_above(lower, upper):
     return lower.mean(axis=-1) <= upper.mean(axis=-1) + 2 * noise
 
 
-# Drawing: colours by Okabe and Ito, with different markers and dashes, so that lines are distinct for colour-blind
-# readers and in grey print.
-_LOOKS = [
-    {"color": "#000000", "marker": "", "linestyle": "-"},
-    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-    {"color": "#D55E00", "marker": "s", "linestyle": "--"},
-    {"color": "#009E73", "marker": "^", "linestyle": "-."},
-    {"color": "#CC79A7", "marker": "D", "linestyle": ":"},
-    {"color": "#E69F00", "marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
-]
+# Drawing: lines look as in the displays of the package, so a mechanism looks the same in all pictures.
 
 
 def panels(n_rows, n_columns, height=2.6):
@@ -192,24 +184,26 @@ def panels(n_rows, n_columns, height=2.6):
     return figure, axes
 
 
-def line(ax, x, scores, look, label):
-    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors.
+def line(ax, x, scores, style, label):
+    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors, in a style of `looks`.
 
     If no score is negative, bars end at 0.
     """
     scores = np.asarray(scores, dtype=float).reshape(len(x), -1)
     mean, error = scores.mean(axis=1), 2 * standard_error(scores.T)
     bars = [np.minimum(error, mean) if (scores >= 0).all() else error, error]
-    ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **_LOOKS[look])
+    ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **look(style, ax))
 
 
-def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
-    """Draw a line for each of {name: scores of shape (len(x), n_trials)}, in styles from `first` on.
+def curves(ax, x, result, title="", xlabel="", *, ticks=False, texts=()):
+    """Draw a line for each of {name: scores of shape (len(x), n_trials)}.
 
-    With `ticks`, x is labelled at the measured values.
+    With `ticks`, x is labelled at the measured values. `texts` are the names of the estimators, by name of the line, if
+    the names of the lines do not contain them.
     """
-    for look, (name, scores) in enumerate(result.items(), start=first):
-        line(ax, x, scores, look, name)
+    styles = looks(result, texts)
+    for name, scores in result.items():
+        line(ax, x, scores, styles[name], name)
     if ticks:
         ax.set_xticks(x, [f"{tick / 1000:g}k" if tick >= 10000 else f"{tick:g}" for tick in x])
         ax.minorticks_off()
@@ -217,14 +211,14 @@ def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
     ax.set_xlabel(xlabel)
 
 
-def both_scores(results, xs, votes, xlabel, **look):
+def both_scores(results, xs, votes, xlabel, **options):
     """Draw error rates above distances, one column per {name: scores of shape (len(x), n_trials, 2)} and its x."""
     figure, axes = panels(2, len(results))
     for row, metric in zip(axes, (ERROR_RATE, DISTANCE), strict=True):
         for ax, result, x, each in zip(row, results, xs, votes, strict=True):
             one = {name: scores[..., metric] for name, scores in result.items()}
             words = (each.title, "") if metric == ERROR_RATE else ("", xlabel)
-            curves(ax, x, one, *words, **look)
+            curves(ax, x, one, *words, **options)
     axes[0, 0].set_ylabel("error rate")
     axes[1, 0].set_ylabel("average Kendall tau")
     return figure, axes
@@ -245,7 +239,7 @@ def finish(figure, title, name, folder=None):
     figure.suptitle(title, fontsize=11)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(folder / f"{name}.png", dpi=110)
+        figure.savefig(folder / f"{name}.png", dpi=200)
 
 
 def _short(number):

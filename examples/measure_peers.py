@@ -356,7 +356,7 @@ def _write(found):
     _table("benchmarks_calls.csv", [("Task", "Peer", "Here", "There"), *calls])
     (PAGE / "benchmarks.inc").write_text(made(day) + "\n", encoding="utf-8")
     (PAGE / "benchmarks_lost.inc").write_text(lost(found) + "\n", encoding="utf-8")
-    draw({key: each.ratio for key, each in found.items() if each}).savefig(DOCS / "images" / "benchmarks.png", dpi=110)
+    draw({key: each.ratio for key, each in found.items() if each}).savefig(DOCS / "images" / "benchmarks.png", dpi=200)
 
 
 def _in_order(call):

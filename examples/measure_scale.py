@@ -33,12 +33,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import scipy
 import sklearn
-from _shared import _LOOKS
 
 import sklearn_dprank
 from sklearn_dprank import DPPrudentOrder, DPTopK, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.collection import Device, ReportCounts
+from sklearn_dprank.plotting._style import look, looks
 
 DOCS = Path(__file__).parents[1] / "docs"
 ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)
@@ -274,11 +274,11 @@ def draw(measured):
     """Return the figure of {name: Curves}."""
     figure, axes = plt.subplots(len(GROUPS), 4, figsize=(13, 2.6 * len(GROUPS)), layout="constrained", sharex="col")
     for ax_row, (group, names) in zip(axes, GROUPS.items(), strict=True):
-        for look, name in zip(_LOOKS, names, strict=False):
+        for name, style in looks(names).items():
             found = measured[name]
             for ax, each in zip(ax_row, (found.items, found.voters, found.epsilons), strict=False):
-                _line(ax, {size: fit.seconds for size, fit in each.items()}, look, name)
-            _line(ax_row[3], {size: max(fit.megabytes, 0.1) for size, fit in found.items.items()}, look, name)
+                _line(ax, {size: fit.seconds for size, fit in each.items()}, style, name)
+            _line(ax_row[3], {size: max(fit.megabytes, 0.1) for size, fit in found.items.items()}, style, name)
         for ax in ax_row[:3]:
             ax.axhline(LIMIT, color="0.6", lw=0.8)
             ax.set_ylim(5e-5, 3 * LIMIT)
@@ -294,10 +294,10 @@ def draw(measured):
     return figure
 
 
-def _line(ax, found, look, name):
+def _line(ax, found, style, name):
     sizes = [size for size, value in found.items() if not math.isnan(value)]
     if sizes:
-        ax.loglog(sizes, [found[size] for size in sizes], label=name, lw=1.3, ms=4, **look)
+        ax.loglog(sizes, [found[size] for size in sizes], label=name, lw=1.3, ms=4, **look(style, ax))
         ax.grid(lw=0.3, color="0.8")
 
 
@@ -366,7 +366,7 @@ def _write(measured):
     with (DOCS / "user_guide" / "scale.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([HEADER, *(row(*each) for each in measured.items())])
     (DOCS / "user_guide" / "scale.inc").write_text(made() + "\n", encoding="utf-8")
-    draw(measured).savefig(DOCS / "images" / "scale.png", dpi=90)
+    draw(measured).savefig(DOCS / "images" / "scale.png", dpi=150)
 
 
 def main(arguments=None):

@@ -27,6 +27,7 @@ from _shared import (
     excess,
     finish,
     line,
+    looks,
     not_above,
     panels,
     real,
@@ -65,6 +66,7 @@ ROWS = {
     "Corollary 6": DPKwikSort(EPSILON, **REPLACE),
     "Corollary 7": DPKwikSort(EPSILON, DELTA, "gaussian", **REPLACE),
 }
+CLASSES = {row: type(estimator).__name__ for row, estimator in ROWS.items()}
 WHOLE, SORTING = list(ROWS)[:3], list(ROWS)[3:]
 GUARANTEE = {row.source: row for row in GUARANTEES if row.trust == "central"}
 
@@ -132,8 +134,9 @@ def voters_needed(items):
 
 def over_items(ax, lines, title):
     """Draw {row: (items, y)} in the styles of the rows."""
-    for look, (row, (sizes, y)) in enumerate(lines.items(), start=1):
-        line(ax, sizes, y, look, row)
+    styles = looks(lines, CLASSES)
+    for row, (sizes, y) in lines.items():
+        line(ax, sizes, y, styles[row], row)
     every = sorted({m for sizes, _ in lines.values() for m in sizes})
     ax.set_xticks(every, every)
     ax.minorticks_off()
@@ -146,9 +149,9 @@ def draw(by_voters, by_items, votes, counts, on_votes, folder=None):
     """Draw the excess against voters, items and on real votes, and the number of voters for an error of 0.01 m^2."""
     figure, axes = panels(2, 2, height=3.0)
     ((camps, growth), (rankings, needed)) = axes
-    curves(camps, VOTERS, by_voters, f"two camps, m = {SIZE}", "voters", ticks=True)
+    curves(camps, VOTERS, by_voters, f"two camps, m = {SIZE}", "voters", ticks=True, texts=CLASSES)
     over_items(growth, by_items, f"two camps, n = {CROWD:,}")
-    curves(rankings, counts, on_votes, votes.title, "voters", ticks=True)
+    curves(rankings, counts, on_votes, votes.title, "voters", ticks=True, texts=CLASSES)
     sizes = over_items(needed, voters_needed(by_items), "voters for an error of .01 m²")
     floor = [packing_voters(m, EPSILON) for m in sizes]
     needed.plot(sizes, floor, color="0.55", lw=2, label="Theorem 13 (pure)")

@@ -68,13 +68,14 @@ def excesses(mechanisms, votes, epsilons, repeats=TRIALS):
     return sweep(measure, epsilons)
 
 
-def draw(results, votes, epsilons, title, name, folder=None):
+def draw(mechanisms, results, votes, epsilons, title, name, folder=None):
     """Draw the excess against epsilon, with one panel per data set."""
     figure, axes = panels(1, len(votes), height=3.4)
+    classes = {which: type(each).__name__ for which, each in mechanisms(1.0, 4).items()}
     for ax, each, result in zip(axes[0], votes, results, strict=True):
         ax.set_yscale("symlog", linthresh=0.1)
         percent = {which: 100 * errors for which, errors in result.items()}
-        curves(ax, epsilons, percent, f"{each.title}, n = {len(each.ballots):,}", "epsilon", ticks=True)
+        curves(ax, epsilons, percent, f"{each.title}, n = {len(each.ballots):,}", "epsilon", ticks=True, texts=classes)
         ax.set_ylim(bottom=0)
     axes[0, 0].set_ylabel("excess distance, % of pairs")
     finish(figure, title, name, folder)
@@ -113,7 +114,7 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 if __name__ == "__main__":
     LOCALLY = [excesses(local, each, EPSILONS, REPEATS) for each in VOTES]
-    draw(LOCALLY, VOTES, EPSILONS, "Local mechanisms", "beyond_local", ARGUMENTS.pictures)
+    draw(local, LOCALLY, VOTES, EPSILONS, "Local mechanisms", "beyond_local", ARGUMENTS.pictures)
     factors = report(LOCALLY, VOTES, EPSILONS)
     for name in list(factors)[1:]:
         claim(f"{name} needs less epsilon than LDP-KwikSort at equal error", np.array(factors[name]) > 1)
@@ -147,7 +148,9 @@ CENTRAL = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 if __name__ == "__main__":
     MIXED = [excesses(shuffled, each, CENTRAL, REPEATS) for each in VOTES]
-    draw(MIXED, VOTES, CENTRAL, f"Shuffled mechanisms, delta = {DELTA:g}", "beyond_shuffle", ARGUMENTS.pictures)
+    draw(
+        shuffled, MIXED, VOTES, CENTRAL, f"Shuffled mechanisms, delta = {DELTA:g}", "beyond_shuffle", ARGUMENTS.pictures
+    )
     factors = report(MIXED, VOTES, CENTRAL)
     hidden, assigned, alone = (
         [result[f"{name}, Bradley-Terry"] for result in MIXED]

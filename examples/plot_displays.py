@@ -32,7 +32,7 @@ profile = Profile.from_rankings(votes)
 # Pairwise margins
 # ----------------
 # The margin of a pair is the share of voters who prefer one item minus the share who prefer the other. The items are in
-# the order of the Kemeny optimum. Light cells above the diagonal support that order. These are exact counts, so the
+# the order of the Kemeny optimum. Blue cells above the diagonal support that order. These are exact counts, so the
 # picture is not private.
 
 margins = PairwiseMarginDisplay.from_profile(profile).plot()

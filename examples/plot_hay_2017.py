@@ -29,7 +29,6 @@ from _shared import (
     curves,
     excess,
     finish,
-    line,
     mallows,
     not_above,
     panels,
@@ -219,7 +218,7 @@ def draw_voters(results, numbers=NUMBERS, folder=None):
     """Draw Figure 3 from {(phi, m): distances}."""
     figure, axes = panels(len(PHIS), len(SIZES))
     for ax, ((phi, n_items), found) in zip(axes.flat, results.items(), strict=True):
-        curves(ax, numbers, found, f"phi = {phi:g}, m = {n_items}", first=0, ticks=len(numbers) < 5)
+        curves(ax, numbers, found, f"phi = {phi:g}, m = {n_items}", ticks=len(numbers) < 5)
         for bars, scores in zip(ax.containers, found.values(), strict=True):
             color = bars.lines[0].get_color()
             ax.fill_between(numbers, scores.min(axis=1), scores.max(axis=1), color=color, alpha=0.12, lw=0)
@@ -307,7 +306,7 @@ def draw_theorems(ties, votes, errors, sure, folder=None):
     failures = np.linspace(0.005, 0.995, 200)
     bound = {"color": "0.3", "lw": 1.4, "ls": (0, (1, 1)), "label": "the theorem's bound; P-SORT's floor"}
     left.plot([max(epsilon_lower_bound(5, failure), TIGHT[0]) for failure in failures], failures, **bound)
-    line(centre, WIDE, errors, 3, "P-SAMPLE")
+    curves(centre, WIDE, {"P-SAMPLE": errors})
     centre.plot(WIDE, np.quantile(errors, 0.95, axis=1), "^", mfc="none", color="#009E73", label="95 % are below")
     centre.plot(WIDE, [promised(votes, epsilon) for epsilon in WIDE], **bound)
     centre.set_yscale("log")

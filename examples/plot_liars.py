@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shared import begin, claim, finish, line, mallows, panels, real, summary, table
+from _shared import begin, claim, curves, finish, mallows, panels, real, summary, table
 
 from sklearn_dprank import Borda
 from sklearn_dprank.ballots import Profile
@@ -162,12 +162,9 @@ def draw(results, title, folder=None):
     """Draw a panel for each of {title: {name: shares of polls won}}."""
     figure, axes = panels(1, len(results), height=3.2)
     for ax, (name, result) in zip(axes[0], results.items(), strict=True):
-        for look, (way, won) in enumerate(result.items(), start=1):
-            line(ax, SHARES, 100 * np.asarray(won), look, way)
+        curves(ax, SHARES, {way: 100 * np.asarray(won) for way, won in result.items()}, name, "voters who lie, %")
         ax.set_xticks(SHARES[::2], [f"{100 * share:g}" for share in SHARES[::2]])
         ax.minorticks_off()
-        ax.set_title(name, fontsize=9)
-        ax.set_xlabel("voters who lie, %")
     axes[0, 0].set_ylabel("polls won by the liars, %")
     finish(figure, title, "liars", folder)
 

@@ -3,7 +3,7 @@ Comparison of mechanisms over epsilon
 =====================================
 
 Error against epsilon on simulated votes: 1,000 rankings of 10 items from a Mallows model (phi = 0.75) with a random
-centre. The README contains this picture::
+centre. The documentation contains this picture::
 
     python examples/plot_mechanisms.py docs/images/mechanisms.png
 """
@@ -18,15 +18,13 @@ import sys
 
 import numpy as np
 
-from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank import DPBorda, DPPrudentOrder, LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.plotting import PrivacyUtilityDisplay
 
 mechanisms = {
-    "DPBorda, K-norm noise": DPBorda(noise="knorm"),
-    "DPPrudentOrder": DPPrudentOrder(),
-    "DPBorda (P-BORDA)": DPBorda(),
-    "DPPairwise (Reduction I)": DPPairwise(),
+    "DPBorda (trusts a curator)": DPBorda(),
+    "DPPrudentOrder (trusts a curator)": DPPrudentOrder(),
     "SecAggBorda (trusts one of two servers)": SecAggBorda(),
     "ShufflePairwise (trusts a shuffler)": ShufflePairwise(),
     "LDPPairwise (trusts nobody)": LDPPairwise(),
@@ -42,7 +40,7 @@ display = PrivacyUtilityDisplay.from_estimators(
 ).plot()
 display.ax_.set_title("1,000 voters, 10 items, Mallows phi = 0.75", fontsize=10)
 if len(sys.argv) > 1:
-    display.figure_.savefig(sys.argv[1], dpi=150)
+    display.figure_.savefig(sys.argv[1], dpi=200)
 
 # %%
 # The same numbers as a table, in percent of all pairs above the Kemeny optimum.

@@ -73,7 +73,7 @@ def picture(display, name, folder):
     figure = display.plot().figure_
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(folder / f"{name}.png", dpi=110)
+        figure.savefig(folder / f"{name}.png", dpi=200)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def draw_noise(given, folder=None):
     """Draw the true epsilon against the requested one."""
     figure, axes = panels(1, 1, height=3.4)
     axes[0, 0].set_yscale("log")
-    curves(axes[0, 0], ASKED, {"asked for": ASKED, **given}, "delta = 5e-5", "epsilon asked for", first=0)
+    curves(axes[0, 0], ASKED, {"asked for": ASKED, **given}, "delta = 5e-5", "epsilon asked for")
     axes[0, 0].set_ylabel("epsilon that the noise gives")
     finish(figure, "Theorem 1: what its noise gives", "shang_theorem_1", folder)
 
@@ -138,7 +138,7 @@ def draw_rates(x, lines, title, xlabel, name, folder=None):
     """Draw error rates and their bounds, with both axes logarithmic."""
     figure, axes = panels(1, 1, height=3.8)
     axes[0, 0].set_yscale("log")
-    curves(axes[0, 0], x, lines, "", xlabel, first=0, ticks=True)
+    curves(axes[0, 0], x, lines, "", xlabel, ticks=True)
     axes[0, 0].set_ylabel("error rate")
     finish(figure, title, name, folder)
 

@@ -33,6 +33,7 @@ from _shared import (
     curves,
     finish,
     line,
+    looks,
     mallows,
     not_above,
     panels,
@@ -122,10 +123,8 @@ def draw_accounting(folder=None):
     figure, axes = panels(1, 2, height=3.2)
     for ax, n_items in zip(axes[0], (4, 15), strict=True):
         rows = accounting(n_items)
-        line(ax, CLAIMED, CLAIMED, 0, "as claimed after shuffling")
-        line(ax, CLAIMED, rows[:, 1], 1, "as claimed of the device")
-        line(ax, CLAIMED, rows[:, 2], 2, "true, of the device")
-        line(ax, CLAIMED, rows[:, 3], 3, "true, after shuffling")
+        claimed = {"as claimed after shuffling": CLAIMED, "as claimed of the device": rows[:, 1]}
+        curves(ax, CLAIMED, {**claimed, "true, of the device": rows[:, 2], "true, after shuffling": rows[:, 3]})
         ax.set_yscale("log")
         ax.set_title(f"m = {n_items}: a voter hides among {max(1, balanced_group_size(N_VOTERS, n_items))}", fontsize=9)
         ax.set_xlabel("epsilon claimed")
@@ -208,8 +207,8 @@ def draw_same_noise(results, votes, folder=None):
     titles = {"published": "the paper's noise for epsilon = 1", "exact": "noise that spends epsilon = 1"}
     for ax, (noise, scores) in zip(axes[0], results.items(), strict=True):
         ax.set_xscale("linear")
-        for look, (name, rows) in enumerate(scores.items(), start=1):
-            line(ax, np.arange(3) + 0.06 * (look - 2), rows, look, name)
+        for side, (name, style) in zip((-1, 0, 1), looks(scores).items(), strict=True):
+            line(ax, np.arange(3) + 0.06 * side, scores[name], style, name)
         ax.set_xticks(range(3), ["1", "m", "max"])
         ax.set_xlabel("K, answers of each voter")
         ax.set_title(titles[noise], fontsize=9)

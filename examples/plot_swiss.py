@@ -66,7 +66,7 @@ def draw_rounds(found, folder=None):
     figure.suptitle("Figure 1: who meets whom, and the noise on net wins (epsilon = 0.1)", fontsize=11)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(folder / "swiss_figure_1.png", dpi=110)
+        figure.savefig(folder / "swiss_figure_1.png", dpi=200)
 
 
 if __name__ == "__main__":
@@ -158,7 +158,7 @@ def draw_shares(said, counted, folder=None):
     ax.set_ylabel("share that the strengths say")
     ax.set_title("Figure 3: every pair of 45 items, epsilon = 0.1", fontsize=10)
     if folder is not None:
-        figure.savefig(folder / "swiss_figure_3.png", dpi=110)
+        figure.savefig(folder / "swiss_figure_3.png", dpi=200)
 
 
 if __name__ == "__main__":

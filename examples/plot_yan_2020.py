@@ -172,7 +172,7 @@ def sweep_epsilon(votes, epsilons=EPSILONS, repeats=TRIALS):
 
 if __name__ == "__main__":
     BY_EPSILON = [sweep_epsilon(each, repeats=effort(each)) for each in VOTES]
-    figure, _ = both_scores(BY_EPSILON, [EPSILONS] * len(VOTES), VOTES, "epsilon", first=0)
+    figure, _ = both_scores(BY_EPSILON, [EPSILONS] * len(VOTES), VOTES, "epsilon")
     finish(figure, "Figure 5: the privacy budget", "yan_figure_5", ARGUMENTS.pictures)
     mean = {name: np.array([result[name].mean(axis=1) for result in BY_EPSILON]) for name in NAMES}
     exact, central, rr, lap = (mean[name][..., DISTANCE] for name in NAMES)
@@ -236,7 +236,7 @@ def draw_voters(results, votes, folder=None):
     figure, axes = panels(-(-len(votes) // n_columns), n_columns)
     for ax, each, result in zip(axes.flat, votes, results, strict=True):
         distances = {name: scores[..., DISTANCE] for name, scores in result.items()}
-        curves(ax, voter_numbers(each), distances, each.title, first=0)
+        curves(ax, voter_numbers(each), distances, each.title)
     for ax in axes[-1]:
         ax.set_xlabel("voters")
     for ax in axes[:, 0]:

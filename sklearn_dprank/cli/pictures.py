@@ -30,5 +30,5 @@ def save(figure: Any, path: Path) -> None:
     """Write a picture and close the figure, because the caller may be a program that goes on."""
     from matplotlib import pyplot as plt
 
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=200)
     plt.close(figure)

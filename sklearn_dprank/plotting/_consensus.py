@@ -22,14 +22,16 @@ from ._style import (
     names_of_items,
     read_positions,
     shortened,
+    tone,
 )
 
-# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction.
+# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction. A number
+# is a tone between the background (0) and the text (1) of the axes.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
     "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
     "down": ({"color": VERMILION, "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
-    "level": ({"color": "black", "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
-    "still": ({"color": "0.6", "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
+    "level": ({"color": 1.0, "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
+    "still": ({"color": 0.4, "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
 }
 
 
@@ -213,7 +215,7 @@ class ConsensusDisplay:
         kinds = [_kind(*line) for line in zip(*places, _opposite(self.left, self.right).any(axis=1), strict=True)]
         thin = 1.0 if n_items <= 20 else 0.7
         for kind, start, end in zip(kinds, *places, strict=True):
-            style = _STYLES[kind][0]
+            style = _style(kind, ax)
             ax.plot([0, 1], [start, end], ms=4, clip_on=False, **style | {"lw": style["lw"] * thin})
         self._label_sides(ax, places)
         _explain(ax, kinds)
@@ -267,11 +269,17 @@ def _kind(start, end, crosses):
     return "up" if end < start else "down" if end > start else "level"
 
 
+def _style(kind, ax):
+    """Return the style of a kind of lines on these axes."""
+    style = _STYLES[kind][0]
+    return style if isinstance(style["color"], str) else style | {"color": tone(ax, style["color"])}
+
+
 def _explain(ax, kinds):
     """Put a legend of the drawn kinds of lines below the axes."""
     from matplotlib.lines import Line2D
 
-    drawn = [(style, text) for kind, (style, text) in _STYLES.items() if kind in kinds]
+    drawn = [(_style(kind, ax), text) for kind, (_, text) in _STYLES.items() if kind in kinds]
     legend_below(ax, [Line2D([], [], ms=4, label=text, **style) for style, text in drawn], pad=0.5)
 
 

@@ -21,7 +21,8 @@ from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
-from ._style import LABEL, WIDTH, axes, dress, number_ticks, place_legend, scale_errors, shortened
+from ._style import LABEL, WIDTH, axes, dress, number_ticks, place_legend, scale_errors, shortened, tone
+from ._words import text_of
 
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
@@ -49,6 +50,7 @@ class ErrorDisplay:
         self.floor_name = floor_name
         self.ceiling = ceiling
         self.measure = measure
+        self._texts = {}  # of the estimators, by name, for their colours
 
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, floor, **settings):
@@ -78,7 +80,9 @@ class ErrorDisplay:
             errors[name] = np.array([-trial["test_score"] for trial in trials])
         floor, name = _floor(profile, floor)
         level = [math.nan] in own.values()
-        return cls(own if level else values, errors, floor, _ceiling(profile), floor_name=name)
+        display = cls(own if level else values, errors, floor, _ceiling(profile), floor_name=name)
+        display._texts = {name: text_of(estimator) for name, estimator in estimators.items()}
+        return display
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
@@ -125,7 +129,7 @@ class ErrorDisplay:
         own, ax = ax is None, axes(ax, (WIDTH, 4.2))
         dress(ax)
         lines = {name: _drawn(values, _above(errors, base), quantiles) for name, values, errors in found}
-        drawn = draw_lines(ax, lines, self._labels(), quantiles is not None)
+        drawn = draw_lines(ax, lines, self._labels(), quantiles is not None, self._texts)
         edges = np.concatenate([np.ravel((line.means, line.low, line.high)) for line in lines.values()])
         bounds = self._draw_bounds(ax, base, excess and edges.min() > 0)
         self._scale_x(ax, np.concatenate([line.values for line in lines.values()]))
@@ -152,9 +156,9 @@ class ErrorDisplay:
         bounds = []
         if self.floor is not None and not unreached:
             name = f"{self.floor_name} (not private)"
-            bounds.append(ax.axhline(self.floor - base, color="0.2", lw=1, zorder=1.5, label=name))
+            bounds.append(ax.axhline(self.floor - base, color=tone(ax, 0.8), lw=1, zorder=1.5, label=name))
         if self.ceiling is not None:
-            look = {"color": "0.4", "lw": 1, "ls": (0, (1, 2))}
+            look = {"color": tone(ax, 0.6), "lw": 1, "ls": (0, (1, 2))}
             bounds.append(ax.axhline(self.ceiling - base, zorder=1.5, label="random ranking", **look))
         return bounds
 
@@ -164,7 +168,7 @@ class ErrorDisplay:
         gap = " " if own else "\n"  # axes of the caller may be small
         what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
         what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
-        ax.set_ylabel(what, fontsize=LABEL)
+        ax.set_ylabel(what, fontsize=LABEL, parse_math=False)
         ax.set_xlabel(self._xlabel, fontsize=LABEL)
 
     def _scale_x(self, ax, values):

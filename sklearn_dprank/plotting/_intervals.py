@@ -13,13 +13,13 @@ from .._utils.scikit_learn import BaseEstimator
 from ..privacy.estimator_guarantees import last_step
 from ._ranked import OF_WHOM, SAYS, mark_of, ranked
 from ._style import (
-    BLACK,
     BLUE,
     LABEL,
     SKY,
     dress,
     fitting,
     head,
+    ink,
     item_axes,
     name_rows,
     names_of_items,
@@ -161,12 +161,12 @@ class RankIntervalDisplay:
         dress(ax, "x")
         items = np.argsort(self.ranks, kind="stable")
         best, worst = 1 + self.intervals[items].T
-        places, thick = np.arange(n_items), 6.0 if n_items <= 30 else 3.0
+        places, thick = np.arange(n_items), 9.0 if n_items <= 12 else 6.0 if n_items <= 30 else 3.0
         bars = ax.hlines(places, best, worst, color=SKY, lw=thick, label=f"{100 * self.level:.6g} %: all at once")
         ax.plot(best, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
         ax.plot(worst, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
         (dots,) = ax.plot(
-            1 + self.ranks[items], places, "o", color=BLACK, ms=thick / 2 + 1, label="consensus", zorder=3
+            1 + self.ranks[items], places, "o", color=ink(ax), ms=thick / 2 + 1, label="consensus", zorder=3
         )
         self._label(ax, items)
         place_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
@@ -180,5 +180,5 @@ class RankIntervalDisplay:
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{self.says}, {OF_WHOM}", fontsize=LABEL)
+        ax.set_xlabel(f"{self.says}, {OF_WHOM}", fontsize=LABEL, parse_math=False)
         head(ax, self.name, self.mark)

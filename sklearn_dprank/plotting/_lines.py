@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.checks import check_number
-from ._style import BLACK, look
+from ._style import ink, look, looks
 
-_FEW = 5  # largest number of lines with bands
+_FEW = 3  # largest number of lines with bands
 _QUANTILES = (0.1, 0.9)
 _SAME = 1.5  # markers up to this distance, in points, look like one
 _STEP = 5.5  # points between markers side by side
@@ -49,19 +49,23 @@ def words_of(quantiles):
     return f"lines: means; bands: {ends}"
 
 
-def draw_lines(ax, lines, labels, shaded):
-    """Draw lines and, if `shaded`, bands whose edges have the dashes of their line; return the lines."""
+def draw_lines(ax, lines, labels, shaded, texts=()):
+    """Draw lines and, if `shaded`, bands whose edges have the dashes of their line; return the lines.
+
+    `texts` are the texts of the estimators, by name of the line.
+    """
     from matplotlib.colors import to_rgba
 
-    drawn = []
+    drawn, found = [], looks(lines, texts)
     for k, (name, line) in enumerate(lines.items()):
-        style = look(k)
+        style = look(found[name], ax)
         colour = style["color"]
         if shaded:
             edge = {"edgecolor": to_rgba(colour, 0.75), "lw": 0.7, "linestyle": style["linestyle"]}
-            inside = to_rgba(colour, 0.07 if colour == BLACK else 0.14)
+            inside = to_rgba(colour, 0.07 if colour == ink(ax) else 0.14)
             ax.fill_between(line.values, line.low, line.high, facecolor=inside, **edge)
-        drawn += ax.plot(line.values, line.means, label=labels[name], ms=5.5, mew=1.3, **style)
+        width = max(2.3 - 0.15 * k, 1.4)  # earlier lines are wider, and show on both sides of later ones
+        drawn += ax.plot(line.values, line.means, label=labels[name], ms=5.5, mew=1.3, lw=width, **style)
     return drawn
 
 

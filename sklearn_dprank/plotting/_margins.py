@@ -13,7 +13,7 @@ from ..ballots.profile import Ballots, as_profile
 from ..privacy.estimator_guarantees import last_step
 from ._errors import best_known
 from ._ranked import ranked
-from ._style import LABEL, SMALL, TITLE, axes, fitting, names_of_items, read_positions, shortened
+from ._style import LABEL, SMALL, TITLE, axes, fitting, names_of_items, read_positions, shortened, tone
 
 _NUMBERS = 12  # largest number of items with a number in each cell
 _LONGEST = 24  # characters of a name
@@ -32,7 +32,7 @@ class PairwiseMarginDisplay:
     ----------
     margins : array-like of shape (n_items, n_items)
         ``margins[i, j]`` is the share of voters who prefer item i to j, minus the share who prefer j to i. It is in
-        [-1, 1], or beyond if noise was added. ``margins[j, i] == -margins[i, j]``; NaN is unknown and stays white.
+        [-1, 1], or beyond if noise was added. ``margins[j, i] == -margins[i, j]``; NaN is unknown and is grey.
     positions : array-like of shape (n_items,) or None, default=None
         Position of each item in the order; smaller is better. Tied items are drawn in the order of their columns, and
         their pairs are never framed. None is the order of the columns.
@@ -188,9 +188,9 @@ class PairwiseMarginDisplay:
 
         Notes
         -----
-        Colours go from dark (voters prefer the column) to light (voters prefer the row), so that they are readable in
-        grey print. The scale ends at the largest margin. For up to 12 items, cells have numbers. Long names are
-        shortened in the middle. If two of them would be equal, the column number is added.
+        Blue cells are positive (voters prefer the row), red cells are negative, and white is a margin of 0. The colours
+        are safe for colour-blind readers. The scale ends at the largest margin on both sides. For up to 12 items, cells
+        have numbers. Long names are shortened in the middle. If two of them would be equal, the column number is added.
         """
         n_items = len(self.margins)
         names = fitting(self.item_names, _LONGEST)
@@ -201,18 +201,19 @@ class PairwiseMarginDisplay:
         drawn[np.diag_indices(n_items)] = np.nan
         known = np.abs(drawn[np.isfinite(drawn)])
         limit = known.max() if known.size and known.max() > 0 else 1.0
-        image = ax.imshow(np.ma.masked_invalid(drawn), cmap="cividis", vmin=-limit, vmax=limit)
+        image = ax.imshow(np.ma.masked_invalid(drawn), cmap="RdBu", vmin=-limit, vmax=limit)
+        image.set_cmap(image.cmap.with_extremes(bad=tone(ax, 0.2)))
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=SMALL)
         bar.set_label("share preferring the row\n− share preferring the column", fontsize=LABEL)
         self._name_items(ax, names)
         if n_items <= _NUMBERS:
-            _write_numbers(ax, drawn, limit)
+            _write_numbers(image, drawn)
         self._frame_opposed(ax)
-        ax.spines[:].set_color("0.8")
+        ax.spines[:].set_color(tone(ax, 0.2))
         ax.tick_params(length=0)
-        ax.set_title(self._title(), fontsize=TITLE)
+        ax.set_title(self._title(), fontsize=TITLE, parse_math=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -235,11 +236,12 @@ class PairwiseMarginDisplay:
     def _frame_opposed(self, ax):
         """Frame the cells above the diagonal with a majority against the order."""
         from matplotlib.patches import Rectangle
+        from matplotlib.patheffects import withStroke
 
-        place = np.argsort(self.order)
+        around, place = [withStroke(linewidth=3.2, foreground="white")], np.argsort(self.order)
         for i, j in place[self.opposed]:
-            # These cells are at most as light as the middle of the scale, so white is visible, in print too.
-            ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="white", lw=1.5))
+            # Black around white is visible on white and on dark cells.
+            ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="black", lw=1.2, path_effects=around))
 
 
 def _read_margins(margins):
@@ -253,11 +255,11 @@ def _read_margins(margins):
     return margins
 
 
-def _write_numbers(ax, drawn, limit):
+def _write_numbers(image, drawn):
     """Write each known margin into its cell, dark on light or light on dark."""
     for (i, j), margin in np.ndenumerate(drawn):
         if np.isfinite(margin):
             text = f"{margin:+.2f}".replace("-", "−")
-            ax.text(
-                j, i, text, ha="center", va="center", fontsize=7.5, color="white" if margin < 0.1 * limit else "black"
-            )
+            red, green, blue, _ = image.cmap(image.norm(margin))
+            colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
+            image.axes.text(j, i, text, ha="center", va="center", fontsize=7.5, color=colour)

@@ -13,7 +13,7 @@ from ..ballots.profile import Ballots
 from ..model_selection import GridSearchCV
 from ..model_selection.functions import EstimatorOrFunction
 from ._errors import Band, ErrorDisplay, Floor
-from ._style import number_ticks, shortened
+from ._style import ink, number_ticks, shortened
 
 _GAP = 0.035  # minimum distance of two labels, as a share of the axis
 
@@ -213,7 +213,7 @@ class QueryCountDisplay(ErrorDisplay):
         least ten times the smallest.
         """
         ax, base = self._draw(ax, excess, band)
-        ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": "black", "mew": 1.2, "linestyle": "none"}
+        ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": ink(ax), "mew": 1.2, "linestyle": "none"}
         for _, counts, errors in self._dependent():
             best = _least(errors)
             ax.plot(counts[best], np.nanmean(errors[best] - base), label="_ring", **ring)

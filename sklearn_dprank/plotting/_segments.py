@@ -14,7 +14,6 @@ from .._utils.scikit_learn import BaseEstimator
 from ..privacy.estimator_guarantees import last_step
 from ._ranked import OF_WHOM, SAYS, mark_of, ranked
 from ._style import (
-    BLACK,
     LABEL,
     SKY,
     SMALL,
@@ -22,15 +21,17 @@ from ._style import (
     dress,
     fitting,
     head,
+    ink,
     item_axes,
     legend_below,
     name_rows,
     names_of_items,
+    paper,
     read_positions,
+    tone,
 )
 from ._words import text_of
 
-_LOOKS = {False: (SKY, BLACK, BLACK), True: ("0.82", "0.5", "white")}  # bars, edges of dots and dots, faint or not
 _DIAGONAL = "order of the rows: mean rank over the segments"
 _CORNERS = [-0.36, -0.36, 0.36, 0.36]  # of a bar, from the middle of its row
 _WIDEST = 14  # of a figure, in inches
@@ -214,9 +215,9 @@ class SegmentsDisplay:
         ax.spines[:].set_visible(False)
         places = np.arange(n_items)
         for start in starts:
-            ax.axvspan(start + 0.5, start + n_items + 0.5, color="0.955", lw=0, zorder=0)
-            (line,) = ax.plot(start + 1 + places, places, color="0.45", lw=0.8, zorder=2.5, label=_DIAGONAL)
-        ax.hlines(places[1:] - 0.5, 0, starts[-1] + n_items + 1, color="white", lw=0.8, zorder=1)
+            ax.axvspan(start + 0.5, start + n_items + 0.5, color=tone(ax, 0.045), lw=0, zorder=0)
+            (line,) = ax.plot(start + 1 + places, places, color=tone(ax, 0.55), lw=0.8, zorder=2.5, label=_DIAGONAL)
+        ax.hlines(places[1:] - 0.5, 0, starts[-1] + n_items + 1, color=paper(ax), lw=0.8, zorder=1)
         ax.set_xlim(0.4, starts[-1] + n_items + 0.6)
         return line
 
@@ -225,7 +226,8 @@ class SegmentsDisplay:
         from matplotlib.collections import PolyCollection
 
         drawn = np.flatnonzero(self.faint == faint)
-        cells, (bar, edge, fill) = np.ix_(drawn, self.order), _LOOKS[faint]
+        cells = np.ix_(drawn, self.order)
+        bar, edge, fill = (tone(ax, 0.18), tone(ax, 0.5), paper(ax)) if faint else (SKY, ink(ax), ink(ax))
         across, down = np.broadcast_arrays(starts[drawn, np.newaxis] + 1, np.arange(len(self.order)))
         size = 4.0 if self.ranks.size <= 300 else 3.0
         dots = {"ms": size, "mew": 1.0, "mfc": fill, "mec": edge, "zorder": 3, "label": self._says(faint)}
@@ -263,7 +265,7 @@ class SegmentsDisplay:
         top.set_xticks(starts + (n_items + 1) / 2, labels, fontsize=LABEL if n_segments <= 30 else 7, parse_math=False)
         texts = top.get_xticklabels()
         for text, faint in zip(texts, self.faint, strict=True):
-            text.set_color("0.5" if faint else "black")
+            text.set_color(tone(ax, 0.5 if faint else 1))
         ax.figure.canvas.figure.draw_without_rendering()
         boxes = [text.get_window_extent() for text in texts]
         if any(one.x1 + 4 > other.x0 for one, other in pairwise(boxes)):

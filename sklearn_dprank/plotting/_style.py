@@ -1,6 +1,8 @@
 """Shared parts of the displays: lazy import of matplotlib, markers and colours, legends, logarithmic axes."""
 
+import itertools
 import math
+import re
 
 import numpy as np
 
@@ -15,23 +17,107 @@ _DASHES = [
     (0, (3, 1.3, 1, 1.3, 1, 1.3)),
     (0, (2.5, 1.3)),
 ]
-# Okabe and Ito's palette, which is safe for colour-blind readers. In this order, neighbours also differ in grey.
+# Okabe and Ito's palette, which is safe for colour-blind readers. In this order, neighbours also differ in grey. Black
+# stands for the colour of the text of the axes, which is white in a dark style.
 COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9", "#009E73"]
 BLUE, ORANGE, PURPLE, BLACK, VERMILION, SKY, GREEN = COLOURS
 TITLE, LABEL, SMALL = 10, 9, 8  # font sizes of all displays, in points
 WIDTH = 6.4  # of a figure, in inches
 
 
-def look(k):
-    """Return colour, marker, dashes and width of the k-th line; every other marker is hollow."""
-    colour = COLOURS[k % len(COLOURS)]
+# Colour, and number of marker and dashes, of each mechanism; the first pattern that is found decides. Mechanisms with
+# one colour have different markers, and are rarely in one picture.
+_MECHANISMS = [
+    (re.compile(pattern), (colour, style))
+    for pattern, colour, style in (
+        (r"\bDPBorda\b.*(knorm|K-norm)", SKY, 8),
+        (r"\bDPBorda\b.*[Gg]aussian|\bGaussian Borda\b", SKY, 3),
+        (r"\bDPBorda\b|\bP-BORDA\b(?!-)", BLUE, 0),
+        (r"\bDPPrudentOrder\b", ORANGE, 1),
+        (r"\bDPPairwise\b", PURPLE, 2),
+        (r"\bDPSwissBorda\b|\bSwiss Borda\b", BLACK, 7),
+        (r"\bDPKwikSort\b|\bDP-KwikSort\b|\bP-SORT\b", VERMILION, 4),
+        (r"\bDPTopK\b", VERMILION, 11),
+        (r"\bDPKemenySampler\b|\bP-SAMPLE\b", GREEN, 10),
+        (r"\bDPHistogram\b|\bP-BORDA-HIST\b", SKY, 7),
+        (r"\bDPStreamingBorda\b", PURPLE, 11),
+        (r"\bSecAggBorda\b", VERMILION, 3),
+        (r"\bSecAggSwissBorda\b", VERMILION, 10),
+        (r"\bShufflePairwise\b", PURPLE, 5),
+        (r"\bShuffleHierarchical\b|\bDDP-Helnaksort\b", ORANGE, 10),
+        (r"\bLDPPairwise\b", GREEN, 6),
+        (r"\bLDPBorda\b", ORANGE, 9),
+        (r"\b(LDPKwikSort|LDP-KwikSort)\b.*[Ll]ap", SKY, 9),
+        (r"\bLDPKwikSort\b|\bLDP-KwikSort\b", PURPLE, 8),
+        (r"\bLDPAdaptivePairs\b", SKY, 11),
+        (r"\bLDPGroupKwikSort\b", VERMILION, 7),
+        (r"\bLDPQuickSort\b|\bLDP-Quicksort\b", BLACK, 10),
+        (r"^Kemeny\b", BLACK, 3),
+        (r"^KwikSort\b(?! on)", BLACK, 10),
+        (r"^Borda\b", SKY, 5),
+        (r"^BradleyTerry\b", GREEN, 6),
+        (r"^HierarchicalAggregation\b", ORANGE, 1),
+        (r"^PositionalRule\b", PURPLE, 2),
+    )
+]
+
+
+def looks(names, texts=()):
+    """Return {name: (colour, style)}, the same for one mechanism in all pictures; pass each to `look`.
+
+    `texts` are the texts of the estimators, by name. They decide first, then the names. Other lines get the remaining
+    colours, in order.
+    """
+    texts = dict(texts)
+    known = {name: _mechanism(texts.get(name, "")) or _mechanism(str(name)) for name in names}
+    used = {mechanism[0] for mechanism in known.values() if mechanism}
+    others = (k for k in itertools.count() if k >= len(COLOURS) or COLOURS[k] not in used)
+    found: dict = {}
+    for name in sorted(names, key=lambda name: known[name] is None):  # the mechanisms that are known first
+        k = 0 if known[name] else next(others)
+        colour, style = known[name] or (COLOURS[k % len(COLOURS)], k)
+        taken = {style % len(_MARKERS) for _, style in found.values()}
+        free = (k for k in range(style, style + len(_MARKERS)) if k % len(_MARKERS) not in taken)
+        found[name] = colour, next(free, style)  # each marker is used once, before one is repeated
+    return {name: found[name] for name in names}
+
+
+def _mechanism(text):
+    return next((mechanism for pattern, mechanism in _MECHANISMS if pattern.search(text)), None)
+
+
+def look(pair, ax):
+    """Return colour, marker and dashes of a line for one pair of `looks`; every other marker is hollow."""
+    colour, style = pair
+    colour = ink(ax) if colour == BLACK else colour
     return {
         "color": colour,
-        "marker": _MARKERS[k % len(_MARKERS)],
-        "markerfacecolor": "white" if k % 2 else colour,
-        "linestyle": _DASHES[k % len(_DASHES)],
-        "lw": max(2.3 - 0.15 * k, 1.4),  # earlier lines are wider, and show on both sides of later ones
+        "marker": _MARKERS[style % len(_MARKERS)],
+        "markerfacecolor": paper(ax) if style % 2 else colour,
+        "linestyle": _DASHES[style % len(_DASHES)],
     }
+
+
+def ink(ax):
+    """Return the colour of the text of the axes, which is white in a dark style."""
+    return ax.xaxis.label.get_color()
+
+
+def paper(ax):
+    """Return the background colour of the axes, without transparency."""
+    from matplotlib.colors import to_hex, to_rgb, to_rgba
+
+    if to_rgba(ax.get_facecolor())[3] > 0:
+        return to_hex(ax.get_facecolor())
+    return "#ffffff" if sum(to_rgb(ink(ax))) < 1.5 else "#000000"
+
+
+def tone(ax, strength):
+    """Return a colour between background (strength 0) and text (1) of the axes."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    low, high = np.array(to_rgb(paper(ax))), np.array(to_rgb(ink(ax)))
+    return to_hex(low + strength * (high - low))
 
 
 def axes(ax, size):
@@ -66,7 +152,7 @@ def dress(ax, numbers="both"):
     numbered = {"x": ["bottom"], "y": ["left"], "both": ["left", "bottom"]}[numbers]
     ax.spines[[side for side in ax.spines if side not in numbered]].set_visible(False)
     ax.tick_params(labelsize=LABEL)
-    ax.grid(axis=numbers, color="0.92", lw=0.8)
+    ax.grid(axis=numbers, color=tone(ax, 0.08), lw=0.8)
     ax.set_axisbelow(True)
     if numbers != "both":
         ax.tick_params(axis="y" if numbers == "x" else "x", length=0)
@@ -122,7 +208,7 @@ _LOOK = {"fontsize": SMALL, "title_fontsize": SMALL, "alignment": "left", "handl
 def legend_below(ax, handles, notes="", *, ncols=2, pad=4.0):
     """Draw a legend below the axes, `pad` font sizes lower, so that it is below their labels."""
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
-    ax.legend(handles=handles, title=notes or None, ncols=ncols, frameon=False, **below, **_LOOK)
+    _legend(ax, handles, notes, ncols=ncols, frameon=False, **below)
 
 
 def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
@@ -141,19 +227,26 @@ def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
     pad : float, default=4.0
         Distance below the axes in font sizes, so that the legend is below their labels.
     """
-    notes = notes or None
-    inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": "0.8", "fancybox": False}
-    legend = ax.legend(handles=handles, title=notes, loc="lower left", bbox_to_anchor=(0, 0), **inside, **_LOOK)
+    inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": tone(ax, 0.2), "fancybox": False}
+    legend = _legend(ax, handles, notes, loc="lower left", bbox_to_anchor=(0, 0), **inside)
     legend.set_in_layout(False)  # it is only measured here
     ax.figure.canvas.figure.draw_without_rendering()  # draws the whole figure, even if the axes are in a subfigure
     spot = _free(ax, legend.get_window_extent())
     if spot is not None:
         legend.set_bbox_to_anchor(spot, ax.transAxes)
     elif ax.figure.get_layout_engine() is None:  # a legend below the axes would be cut off
-        ax.legend(handles=handles, title=notes, loc="best", framealpha=0.7, **_LOOK)
+        _legend(ax, handles, notes, loc="best", framealpha=0.7)
     else:
         legend_below(ax, handles, notes, ncols=ncols, pad=pad)
     return spot is not None
+
+
+def _legend(ax, handles, notes, **where):
+    """Draw a legend whose texts may hold dollar signs."""
+    legend = ax.legend(handles=handles, title=notes or None, **where, **_LOOK)
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set_parse_math(False)
+    return legend
 
 
 def _free(ax, size):
@@ -241,7 +334,7 @@ def _reach_0(ax, shown, unit):
     ax.yaxis.set_major_formatter(_plain(*unit))
     ax.yaxis.set_minor_locator(NullLocator())
     low = -linear if shown.min() < 0 else -linear / 3
-    return ax.axhspan(low, linear, color="0.94", lw=0, zorder=0, label="linear down to 0")
+    return ax.axhspan(low, linear, color=tone(ax, 0.06), lw=0, zorder=0, label="linear down to 0")
 
 
 def _plain(unit, sign):

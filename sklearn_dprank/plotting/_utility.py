@@ -185,7 +185,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             floor and no error is below it.
         band : (float, float), "auto" or None, default="auto"
             Quantiles of the trials at the edges of each line's band: ``(0, 1)`` is from the best trial to the worst.
-            "auto" is ``(0.1, 0.9)`` for up to five lines. For six or more, it draws no bands, because they would hide
+            "auto" is ``(0.1, 0.9)`` for up to three lines. For four or more, it draws no bands, because they would hide
             other lines. None draws no bands.
 
         Returns

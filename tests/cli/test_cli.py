@@ -423,6 +423,9 @@ def test_comparison_on_the_example(tmp_path, run, printed):
     pytest.importorskip("matplotlib")
     common = ["compare", "--trials", "3", "--epsilons", "0.02", "2", "--picture", tmp_path / "c.png"]
     made = printed(*common)
+    assert set(made["excess_points"]) == {
+        "DPBorda, K-norm noise", "DPBorda, Laplace noise", "DPPrudentOrder", "ShufflePairwise", "LDPPairwise"
+    }  # fmt: skip
     assert made["not_private"] and made["simulated"] and (tmp_path / "c.png").stat().st_size > 10_000
     worst = {name: points[0] for name, points in made["excess_points"].items()}
     assert worst["DPBorda, K-norm noise"] < worst["LDPPairwise"]
@@ -452,7 +455,10 @@ def test_comparison_of_a_file(tmp_path, printed):
     path = write(tmp_path / "votes.csv", votes, [f"i{i}" for i in range(17)])
     common = ["compare", path, "--public", "--positions", "--trials", "2", "--epsilons", "1"]
     common += ["--picture", tmp_path / "c.png"]
-    assert "DPPrudentOrder" not in printed(*common)["excess_points"]
+    by_default = printed(*common)["excess_points"]
+    assert len(by_default) == 5 and "DPSwissBorda" in by_default and "DPPrudentOrder" not in by_default
+    some = printed(*common, "--estimators", "DPKwikSort,DPSwissBorda")["excess_points"]
+    assert set(some) == {"DPKwikSort", "DPSwissBorda"}
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_local_mechanisms_are_better_than_the_published_one(beyond, votes, tmp_p
         assert (averages[name] < averages["LDP-KwikSort:RR (published)"]).all(), name
     factors = beyond.report([local], [votes], (0.5, 2.0))
     assert factors["one pair, Bradley-Terry"][0] > 1 and "Bradley-Terry" in capsys.readouterr().out
-    beyond.draw([local], [votes], (0.5, 2.0), "", "local", tmp_path)
+    beyond.draw(beyond.local, [local], [votes], (0.5, 2.0), "", "local", tmp_path)
     assert is_picture(tmp_path / "local.png")
 
 

@@ -200,7 +200,7 @@ def test_error_bars_of_errors_end_at_0_and_those_of_differences_do_not(shared):
     errors, differences = [[0.0, 0.0, 0.9], [0.4, 0.5, 0.6]], [[-0.1, 0.0, 0.9], [0.4, 0.5, 0.6]]
     for scores, first in ((errors, 0.0), (differences, 4 / 15 - 2 * np.std(differences[0], ddof=1) / np.sqrt(3))):
         figure, ax = plt.subplots()
-        shared.line(ax, [1, 2], scores, 0, "a")
+        shared.line(ax, [1, 2], scores, shared.looks("a")["a"], "a")
         lower, upper = np.array(ax.containers[0].lines[2][0].get_segments())[..., 1].T
         mean, noise = np.mean(scores, axis=1), 2 * np.std(scores, axis=1, ddof=1) / np.sqrt(3)
         np.testing.assert_allclose(upper, mean + noise)

@@ -1,11 +1,24 @@
 """Lines are told apart by the colour-blind and in grey: computed, as such eyes and printers see them."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
-from sklearn_dprank.plotting._style import COLOURS, look
+import sklearn_dprank
+from sklearn_dprank import DPBorda, DPKwikSort
+from sklearn_dprank.plotting import (
+    ConsensusDisplay,
+    PairwiseMarginDisplay,
+    PrivacyUtilityDisplay,
+    QueryCountDisplay,
+    RankIntervalDisplay,
+    SegmentsDisplay,
+)
+from sklearn_dprank.plotting._style import _MECHANISMS, BLUE, COLOURS, look, looks
+
+colors = pytest.importorskip("matplotlib.colors")
 
 # Linear RGB as seen without one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1), and by all.
 EYES = {
@@ -50,8 +63,128 @@ def test_neighbours_have_other_greys():
     assert max(grey) < 75  # and stand out from white
 
 
-def test_any_two_lines_differ_in_marker_and_the_first_seven_in_dashes():
-    for one, other in itertools.combinations(range(11), 2):
-        assert look(one)["marker"] != look(other)["marker"]
-    for one, other in itertools.combinations(range(7), 2):
-        assert look(one)["linestyle"] != look(other)["linestyle"]
+def test_any_two_lines_differ_in_marker_and_the_first_seven_in_dashes(plt):
+    _, ax = plt.subplots()
+    styles = [look(each, ax) for each in looks([f"line {k}" for k in range(12)]).values()]
+    for one, other in itertools.combinations(styles, 2):
+        assert one["marker"] != other["marker"]
+    for one, other in itertools.combinations(styles[:7], 2):
+        assert one["linestyle"] != other["linestyle"]
+        assert one["color"] != other["color"]
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_signs_of_margins_have_other_colours(plt, eyes):
+    cmap = PairwiseMarginDisplay([[0, 1], [-1, 0]]).plot().ax_.images[0].cmap
+    for share in (0.2, 0.5, 1.0):  # of the largest margin
+        colours = [colors.to_hex(cmap(0.5 + sign * share / 2)) for sign in (-1, 1)]
+        less, more = (seen(colour, EYES[eyes]) for colour in colours)
+        assert less[2] > more[2] + 15  # the yellow or blue side, which both kinds of eyes see
+
+
+def test_a_mechanism_looks_the_same_in_all_pictures():
+    alone = {name: looks([name])[name] for name in sklearn_dprank.__all__}
+    for name, expected in alone.items():
+        if _first(name):
+            assert looks(["a", "b", name, "c"])[name] == expected
+        if re.match("DP|LDP|SecAgg|Shuffle", name):
+            assert looks([f"my {name}, twice", "a"])[f"my {name}, twice"][0] == expected[0]
+    assert looks(["Laplace", "K-norm"], {"Laplace": "DPBorda", "K-norm": "DPBorda(noise=knorm)"}) == {
+        "Laplace": alone["DPBorda"],
+        "K-norm": looks(["DPBorda, K-norm noise"])["DPBorda, K-norm noise"],
+    }
+    assert looks(["P-BORDA", "P-SORT"]) == {"P-BORDA": alone["DPBorda"], "P-SORT": alone["DPKwikSort"]}
+    assert looks(["MyDPBorda"])["MyDPBorda"] == looks(["a"])["a"]
+    assert looks(["DPBorda", "MyDPBorda"])["MyDPBorda"][0] != BLUE  # the remaining looks
+
+
+def test_every_mechanism_has_a_look_of_its_own():
+    """Except non-private baselines; `Aggregator` and `SegmentedAggregator` are not one mechanism."""
+    private = [name for name in sklearn_dprank.__all__ if re.match("DP|LDP|SecAgg|Shuffle", name)]
+    private += ["DPBorda, K-norm noise", "DPBorda, Gaussian noise"]
+    found = [_first(name) for name in private]
+    assert None not in found
+    assert len(set(map(tuple, found))) == len(private)
+
+
+def _first(name):
+    return next((mechanism for pattern, mechanism in _MECHANISMS if pattern.search(name)), None)
+
+
+def test_two_lines_of_one_mechanism_differ_in_marker_and_dashes(plt):
+    _, ax = plt.subplots()
+    one, other = (look(each, ax) for each in looks(["LDPPairwise, hidden", "LDPPairwise, assigned"]).values())
+    assert one["color"] == other["color"]
+    assert one["marker"] != other["marker"] and one["linestyle"] != other["linestyle"]
+
+
+def test_lines_of_estimators_have_the_colours_of_their_classes(plt):
+    named = {"second": DPKwikSort(), "first": DPBorda()}
+    for order in (named, dict(reversed(named.items()))):
+        display = PrivacyUtilityDisplay.from_estimators(order, [[0, 1, 2]] * 9, epsilons=[1.0], n_trials=1).plot()
+        colours = {line.get_label(): line.get_color() for line in display.ax_.get_lines()}
+        assert colours["first"] == BLUE and colours["second"] == looks(["DPKwikSort"])["DPKwikSort"][0]
+
+
+DOLLARS = ["$5 off", "a_$b", "\\frac", "$\\frac$", "$x_$y$"]
+ERRORS = {name: [[0.1 + k / 20, 0.2], [0.1, 0.15 + k / 30]] for k, name in enumerate(DOLLARS)}
+
+
+def drawings():
+    """Return one of each display, with dollar signs in all texts that a caller gives."""
+    n = len(DOLLARS)
+    margins = np.subtract.outer(np.arange(n), np.arange(n)) / n
+    ranges = [[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]]
+    said = {"name": DOLLARS[3], "mark": DOLLARS[3]}
+    two = tuple(DOLLARS[3:5])
+    return [
+        ConsensusDisplay(range(n), [1, 0, 2, 4, 3], DOLLARS, names=two, marks=two),
+        PairwiseMarginDisplay(margins, range(n), DOLLARS, ordered_by=DOLLARS[3]),
+        PrivacyUtilityDisplay([0.1, 1.0], ERRORS, 0.1, floor_name=DOLLARS[3]),
+        QueryCountDisplay([1, 2], ERRORS, 0.1, measure=DOLLARS[3]),
+        RankIntervalDisplay(ranges, range(n), DOLLARS, says=DOLLARS[3], **said),
+        SegmentsDisplay([range(n)] * 2, [ranges] * 2, two, DOLLARS, own_weights=[0.3, 0.7], **said),
+    ]
+
+
+@pytest.mark.parametrize("display", drawings(), ids=lambda display: type(display).__name__)
+def test_dollar_signs_are_not_formulas(plt, display):
+    texts = display.plot().figure_.findobj(plt.Text)
+    display.figure_.canvas.draw()
+    shown = [text for text in texts if "$" in text.get_text()]
+    assert len(shown) >= 4
+    assert not any(text.get_parse_math() for text in shown)
+    if isinstance(display, PrivacyUtilityDisplay | QueryCountDisplay):
+        display.plot(excess=False).figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+@pytest.mark.parametrize("display", drawings(), ids=lambda display: type(display).__name__)
+def test_everything_is_visible_in_light_and_dark_styles(plt, display, style):
+    """Contrast of lines, edges of markers and texts with the background, as in WCAG 2; 1 is invisible."""
+    with plt.style.context(style):
+        ax = display.plot().ax_
+        display.figure_.canvas.draw()
+    behind = ax.get_facecolor()
+    lines = [line for line in ax.get_lines() if line.get_linestyle() != "None"]
+    assert all(contrast(line.get_color(), behind) > 1.9 for line in lines)
+    dots = [line for line in ax.get_lines() if line.get_marker() not in ("None", "", None)]
+    assert all(contrast(line.get_markeredgecolor(), behind) > 1.9 for line in dots)
+    cells = set(ax.texts)  # numbers in coloured cells
+    for text in set(display.figure_.findobj(plt.Text)) - cells:
+        if text.get_text().strip() and text.get_visible():
+            outside = text.axes is None or text not in ax.findobj(plt.Text) or behind[3] == 0
+            ground = display.figure_.get_facecolor() if outside else behind
+            assert contrast(text.get_color(), ground) > 1.9, text
+    grid = [line for line in ax.get_xgridlines() if line.get_visible()]
+    assert all(contrast(line.get_color(), behind) < 1.7 for line in grid)
+
+
+def contrast(one, other):
+    low, high = sorted(luminance(colors.to_rgb(colour)) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour):
+    colour = np.asarray(colour)
+    return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4) @ XYZ[1]

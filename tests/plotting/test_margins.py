@@ -1,4 +1,4 @@
-"""`PairwiseMarginDisplay`: exact margins in the given order, legible without colours and marked if not private."""
+"""`PairwiseMarginDisplay`: exact margins in the given order, readable numbers and marked if not private."""
 
 from functools import partial
 
@@ -93,11 +93,20 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-def test_colours_survive_grey(plt):
-    """Larger margins are lighter, all along the scale: the sign is seen without colours."""
-    display = PairwiseMarginDisplay.from_profile(X).plot()
-    scale = display.ax_.images[0].cmap(np.linspace(0, 1, 101))[:, :3]
-    assert (np.diff([luminance(colour) for colour in scale]) > 0).all()
+def test_0_is_the_lightest_and_larger_margins_are_darker(plt):
+    (image,) = PairwiseMarginDisplay.from_profile(X).plot().ax_.images
+    least, most = image.get_clim()
+    assert least == -most < 0
+    light = luminance(image.cmap(np.linspace(0, 1, 101))[:, :3])
+    assert light.argmax() == 50 and light[50] > 0.9
+    assert (np.diff(light[:51]) > -1e-3).all() and (np.diff(light[50:]) < 1e-3).all()
+
+
+def test_unknown_margins_are_grey(plt):
+    """Grey is not on the scale, where 0 is white."""
+    image = PairwiseMarginDisplay([[0, np.nan], [np.nan, 0]]).plot().ax_.images[0]
+    red, green, blue, _ = image.to_rgba(np.ma.masked_invalid([np.nan]))[0]
+    assert red == green == blue == pytest.approx(0.8, abs=0.01)
 
 
 def test_frames_are_the_pairs_that_a_majority_would_swap(plt):

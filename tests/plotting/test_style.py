@@ -15,7 +15,7 @@ from sklearn_dprank.plotting import (
     QueryCountDisplay,
     SegmentsDisplay,
 )
-from sklearn_dprank.plotting._style import fitting, look, shortened
+from sklearn_dprank.plotting._style import fitting, shortened
 
 DISPLAYS = [
     PrivacyUtilityDisplay([0.1], {"a": [[0.2]]}),
@@ -46,12 +46,11 @@ def test_what_is_exported():
         assert getattr(plotting, name).__module__.startswith("sklearn_dprank.plotting._")
 
 
-def test_looks_differ_without_colours():
-    styles = [look(k) for k in range(12)]
-    assert len({style["marker"] for style in styles}) == 12
-    assert len({str(style["linestyle"]) for style in styles[:7]}) == len({style["color"] for style in styles}) == 7
-    widths = [style["lw"] for style in styles[:7]]
-    assert widths == sorted(set(widths), reverse=True)  # what lies below shows on both sides
+def test_earlier_lines_are_wider(plt):
+    """Lines below show on both sides of lines above them."""
+    lines = PrivacyUtilityDisplay([0.1, 1.0], {str(k): [[0.2], [0.1]] for k in range(7)}).plot().ax_.get_lines()[:7]
+    widths = [line.get_linewidth() for line in lines]
+    assert widths == sorted(set(widths), reverse=True)
 
 
 @pytest.mark.slow
