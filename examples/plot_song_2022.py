@@ -51,6 +51,7 @@ from sklearn_dprank.theory.song import PrintedGaussian
 DELTA, N_VOTERS = 1e-4, 100
 CROWDS, TRIALS = 10, 6  # random groups of 100 voters, and fits on each; 20 and 15 with --full, as in the paper
 MANY = {"crowds": 100, "repeats": 15}  # for TurkDots in Figures 2 and 3, whose differences 300 fits do not show
+MOST = {"crowds": 500, "repeats": 20}  # the same with --full
 
 
 def measured(estimator, votes, crowds=CROWDS, repeats=TRIALS):
@@ -66,9 +67,10 @@ def measured(estimator, votes, crowds=CROWDS, repeats=TRIALS):
 if __name__ == "__main__":
     ARGUMENTS = begin()
     EFFORT = {"crowds": 20, "repeats": 15} if ARGUMENTS.full else {"crowds": CROWDS, "repeats": TRIALS}
+    MORE = MOST if ARGUMENTS.full else MANY
     VOTES = [real("TurkDots"), mallows(5000, 15, 0.25)]
     print(f"{EFFORT['crowds']} random groups of {N_VOTERS} voters, {EFFORT['repeats']} fits on each.")
-    print(f"Figures 2 and 3, TurkDots: {MANY['crowds']} groups, {MANY['repeats']} fits on each.")
+    print(f"Figures 2 and 3, TurkDots: {MORE['crowds']} groups, {MORE['repeats']} fits on each.")
 
 # %%
 # True values of a claimed epsilon
@@ -161,8 +163,8 @@ if __name__ == "__main__":
 # LDP-Quicksort asks only about pairs that quicksort meets, LDP-KwikSort asks about random pairs, and DDP-Helnaksort
 # asks about all pairs equally often. "max" is all pairs; for LDP-Quicksort, it is (m - 1) log2 m. On the left is the
 # paper's noise for a local epsilon of 1, which spends 0.18. On the right is randomized response, which spends 1.
-# LDP-Quicksort flips as often as the others. All methods read the same groups of voters, so their distances are compared
-# fit by fit.
+# LDP-Quicksort flips as often as the others. All methods read the same groups of voters, so distances are compared fit
+# by fit.
 
 RANDOMIZERS = {"published": PRINTED, "exact": "rr"}
 
@@ -223,7 +225,7 @@ def draw_same_noise(results, votes, folder=None):
 
 
 if __name__ == "__main__":
-    SAME = same_noise(VOTES[0], MANY)
+    SAME = same_noise(VOTES[0], MORE)
     draw_same_noise(SAME, VOTES[0], ARGUMENTS.pictures)
     for noise, scores in SAME.items():
         gains = nearer(scores)
@@ -285,7 +287,7 @@ def one_is_best(scores):
 
 
 if __name__ == "__main__":
-    BY_QUERIES = [sweep_queries(VOTES[0], MANY), sweep_queries(VOTES[1], EFFORT)]
+    BY_QUERIES = [sweep_queries(VOTES[0], MORE), sweep_queries(VOTES[1], EFFORT)]
     draw_queries(BY_QUERIES, VOTES, ARGUMENTS.pictures)
     for which in ("published", "true"):
         claim(

@@ -70,7 +70,8 @@ def test_distances_are_measured_for_every_crowd_and_repetition(song, shared):
 def test_differences_count_from_two_standard_errors(song, shared):
     rows = np.array([[0.4, 0.42], [0.3, 0.31], [0.2, 0.3]])
     noisy = rows + [[0.01, -0.02], [0.05, 0.06], [-0.1, -0.1]]
-    gains = song.nearer({"DDP-Helnaksort": rows, "LDP-Quicksort": rows + [[0.1], [0.001], [-0.1]], "LDP-Kwiksort": noisy})
+    even = rows + [[0.1], [0.001], [-0.1]]
+    gains = song.nearer({"DDP-Helnaksort": rows, "LDP-Quicksort": even, "LDP-Kwiksort": noisy})
     assert gains.shape == (2, 3, 2)
     np.testing.assert_array_equal(shared.sure(gains), [[1, 1, 0], [np.nan, 1, 0]])
     results = [{"a": np.full((2, 4), 0.5), "b": np.array([[0.3, 0.5, 0.4, 0.2], [0.5, 0.5, 0.4, 0.4]])}] * 2
