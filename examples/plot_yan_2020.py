@@ -88,8 +88,8 @@ if __name__ == "__main__":
 # --------------------------------------
 # More queries give more answers, each with more noise. The paper minimises g(K) = epsilon^2 K / (epsilon + 2 K)^2, a
 # bound, at K = epsilon / 2. The signal itself, K tanh^2(epsilon / 2K), is largest at epsilon / 2.177, and for Laplace
-# at epsilon / 2.513. Circles mark the integer of the paper. These figures always have the 30 trials of the paper, because
-# six trials leave too much noise.
+# at epsilon / 2.513. Circles mark the integer of the paper. These figures always have the 30 trials of the paper,
+# because six trials leave too much noise.
 
 BUDGETS = (1.0, 2.0, 4.0, 10.0)
 

@@ -93,8 +93,8 @@ def test_rows_that_a_peer_wins_are_listed_with_a_reason(peers, rows):
     lost = {key: row for key, row in rows.items() if row["Faster"] == key[2]}
     ties = sum(row["Faster"] == "tie" for row in rows.values())
     assert first == (
-        f"In {len(lost)} of {len(rows)} rows, another package is faster. {ties} rows are ties: their ratio is between 0.8 "
-        "and 1.25."
+        f"In {len(lost)} of {len(rows)} rows, another package is faster. "
+        f"{ties} rows are ties: their ratio is between 0.8 and 1.25."
     )
     told = {}
     for line in lines:
