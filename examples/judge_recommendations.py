@@ -6,8 +6,9 @@ Validating recommend on real votes
 recommendations on real votes that the curves were not made from. It reads the folder SKLEARN_DPRANK_DATA (PrefLib's
 files, and JESTER's ratings as a table). It prints how often the recommended estimator has hardly more error than the
 best candidate, and how often its error is in the stated range. Both are counted without an estimate of how much voters
-disagree, and with an estimate that is rounded to the nearest 0.05. All data sets take more than 15 minutes on one core.
-A progress bar appears if tqdm is installed (``pip install "sklearn-dprank[progress]"``). From a shell::
+disagree, and with an estimate that is rounded to the nearest 0.05. All data sets take a few minutes of processor
+time. On a busy machine, that took over 15 minutes. A progress bar appears if tqdm is installed
+(``pip install "sklearn-dprank[progress]"``). From a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py            # all data sets
     SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py --jobs 4   # on four cores
