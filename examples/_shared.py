@@ -169,6 +169,15 @@ def not_above(lower, upper):
     return lower.mean(axis=-1) <= upper.mean(axis=-1) + 2 * noise
 
 
+def sure(gains):
+    """Return 1 where the mean of paired gains is above two standard errors, 0 where it is below minus two, else NaN.
+
+    Trials are the last axis. Gains that are all 0 give 0.
+    """
+    mean, error = gains.mean(axis=-1), 2 * standard_error(np.moveaxis(gains, -1, 0))
+    return np.where(mean > error, 1.0, np.where(mean <= -error, 0.0, np.nan))
+
+
 # Drawing: lines look as in the displays of the package, so a mechanism looks the same in all pictures.
 
 
@@ -253,16 +262,23 @@ def table(title, *rows):
     print(title, *("  ".join(map(str.rjust, row, widths)) for row in words), sep="\n  ")
 
 
-# Claims are checked on the measured numbers, so the printed results hold for the votes that were used.
+# Claims are checked on the measured numbers, so the printed results hold for the votes that were used. The verdicts
+# are those of the page "Reproduction of five papers".
 
 _FOUND = []
 
 
 def claim(text, holds, evidence=""):
-    """Print a claim and the number of measured settings where it held, and store it for `summary`."""
-    holds = np.atleast_1d(holds).astype(bool)
-    words = "held" if holds.all() else "did not hold" if not holds.any() else "held in part"
-    settings = f", {np.count_nonzero(holds)} of {holds.size}" if holds.size > 1 else ""
+    """Print a claim and the number of measured settings where it held, and store it for `summary`.
+
+    NaN in `holds` is a setting that the noise leaves undecided.
+    """
+    holds = np.atleast_1d(holds).astype(float)
+    held, failed = np.count_nonzero(holds == 1), np.count_nonzero(holds == 0)
+    words = "held" if held == holds.size else "in part" if held else "failed" if failed else "not enough power"
+    settings = f", {held} of {holds.size}" if holds.size > 1 else ""
+    if held + failed and (undecided := holds.size - held - failed):
+        settings += f", {undecided} undecided"
     _FOUND.append((text, words + settings))
     print(f"* {text}\n  {words}{settings}{': ' + evidence if evidence else ''}")
 

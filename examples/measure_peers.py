@@ -41,6 +41,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "user_guide"
 ROUNDS = 5
 LEAST = 0.02  # minimum seconds of one reading of the clock; short calls are repeated
+TIE = 1.25  # ratios from 1 / TIE to TIE are ties, because they may be reversed on another machine
 LONG = 1.0  # calls that take longer, in seconds, are read three times only
 
 
@@ -201,9 +202,14 @@ def cells(row, found, day):
     """Return a row of the table."""
     if found is None:
         return (*row[:3], *["–"] * 4, MISSING, "–")
-    faster = "here" if found.ratio > 1 else row.peer
     numbers = map(short, (found.ours, found.theirs, found.ratio))
-    return (*row[:2], f"{row.peer} {installed(row.peer)}", *numbers, faster, found.answers, day)
+    name = f"{row.peer} {installed(row.peer)}"
+    return (*row[:2], name, *numbers, faster(row.peer, found.ratio), found.answers, day)
+
+
+def faster(peer, ratio):
+    """Return "here", the peer, or "tie" for ratios between 1 / TIE and TIE."""
+    return "here" if ratio > TIE else peer if ratio < 1 / TIE else "tie"
 
 
 def stored():
@@ -273,7 +279,7 @@ CALLS = {
 }
 
 # %%
-# Reasons why a peer is faster. They are printed only for rows where it is.
+# Reasons why a peer is faster. They are printed only for rows where it is, and that are not ties.
 
 REASONS = {
     (BORDA, "pref_voting"): "Its profile is read and checked beforehand; here that is a part of the fit.",
@@ -300,16 +306,19 @@ UNKNOWN = "Why is not known."
 
 
 def lost(found):
-    """Return a list of the tasks in which a peer is faster, with the reasons."""
-    count, wins = sum(each is not None for each in found.values()), {}
-    for (task, size, peer), each in found.items():
-        if each is not None and each.ratio <= 1:
-            wins.setdefault((task, peer), []).append(f"{short(1 / each.ratio)} times ({size})")
+    """Return the numbers of rows by who is faster, and a list of the tasks in which a peer is, with the reasons."""
+    ratios, wins = {key: each.ratio for key, each in found.items() if each is not None}, {}
+    ties = sum(faster(key[2], ratio) == "tie" for key, ratio in ratios.items())
+    for (task, size, peer), ratio in ratios.items():
+        if faster(peer, ratio) == peer:
+            wins.setdefault((task, peer), []).append(f"{short(1 / ratio)} times ({size})")
     lines = [
         f"- **{task}**: {peer} is faster, {'; '.join(sizes)}. {REASONS.get((task, peer), UNKNOWN)}"
         for (task, peer), sizes in wins.items()
     ]
-    return "\n".join([f"In {sum(map(len, wins.values()))} of {count} rows a peer is faster.\n", *lines])
+    lost = sum(map(len, wins.values()))
+    first = f"In {lost} of {len(ratios)} rows, another package is faster. {ties} rows are ties: their ratio is between "
+    return "\n".join([f"{first}{1 / TIE:.2g} and {TIE:.3g}.\n", *lines])
 
 
 # %%
@@ -325,7 +334,8 @@ def draw(ratios):
     for task, size, _ in ratios:
         places.setdefault((task, size), len(places) + len({each for each, _ in places} | {task}) * 0.6)
     figure, ax = plt.subplots(figsize=(9, 0.245 * max(places.values()) + 1.4), layout="constrained")
-    ax.axvspan(1e-9, 1, color="0.93", lw=0)
+    ax.axvspan(1e-9, 1 / TIE, color="0.93", lw=0)
+    ax.axvspan(1 / TIE, TIE, color="0.97", lw=0)
     ax.axvline(1, color="0.3", lw=1)
     for peer in PEERS:
         mine = {key: ratio for key, ratio in ratios.items() if key[2] == peer}
@@ -342,7 +352,7 @@ def draw(ratios):
     ax.grid(axis="x", lw=0.4, color="0.8")
     ax.grid(axis="y", lw=0.3, color="0.85")
     ax.set_axisbelow(True)
-    ax.set_xlabel("times faster here than there (in the grey area the peer is faster)")
+    ax.set_xlabel("times faster here (grey: the other package is faster; light grey: ties)")
     figure.legend(loc="outside upper center", ncols=len(PEERS), frameon=False, fontsize=9, handletextpad=0.1)
     return figure
 

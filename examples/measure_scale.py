@@ -7,14 +7,15 @@ beyond the sizes that take at most ten seconds. It makes the tables and the pict
 Linux or macOS::
 
     python examples/measure_scale.py           # three sizes per estimator, printed: half a minute
-    python examples/measure_scale.py --full    # writes the tables and the picture of the page: minutes
-    python examples/measure_scale.py --reports # writes the table of reports only: minutes
+    python examples/measure_scale.py --full    # writes the tables and the picture of the page: 20 minutes
+    python examples/measure_scale.py --reports # writes the table of reports only: 5 minutes
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/measure_scale.png"
 
 import argparse
 import csv
+import datetime
 import json
 import math
 import multiprocessing
@@ -131,6 +132,7 @@ def _measured(timed, before, pipe):
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", ".*little better than coin flips")  # about few answers, not about size
             seconds = timed()
     except (ValueError, MemoryError) as error:
         pipe.send((math.nan, math.nan, f"refuses: {error}"))
@@ -259,11 +261,12 @@ def row(name, measured):
 
 
 def made():
-    """Return a sentence about the machine and the versions of the measurement."""
+    """Return a sentence about the date, the machine and the versions of the measurement."""
     versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
     versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
     words = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return f"Measured on {os.cpu_count()} cores ({platform.machine()}), one fit at a time, with {words}."
+    day = datetime.date.today().isoformat()
+    return f"Measured on {day} on {os.cpu_count()} cores ({platform.machine()}), one fit at a time, with {words}."
 
 
 # %%

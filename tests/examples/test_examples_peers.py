@@ -62,11 +62,16 @@ def test_every_row_is_there_and_was_measured(peers, rows):
         assert row["Answers"]
 
 
-def test_ratios_are_of_the_times_and_say_who_is_faster(rows):
+def test_ratios_are_of_the_times_and_say_who_is_faster(peers, rows):
     for (*_, peer), row in rows.items():
         here, there, ratio = (number(row[column]) for column in ("Here, ms", "Peer, ms", "Ratio"))
         assert ratio == pytest.approx(there / here, rel=0.02)  # three digits each
-        assert row["Faster"] == ("here" if ratio > 1 else peer) or row["Ratio"] == "1.00"
+        assert row["Faster"] == peers.faster(peer, ratio)
+
+
+@pytest.mark.parametrize(("ratio", "who"), [(0.79, "choix"), (0.81, "tie"), (1, "tie"), (1.24, "tie"), (1.26, "here")])
+def test_ratios_near_1_are_ties(peers, ratio, who):
+    assert peers.faster("choix", ratio) == who
 
 
 def test_versions_are_those_that_nox_installs_and_days_are_of_one_run(peers, rows):
@@ -85,8 +90,12 @@ def test_versions_are_those_that_nox_installs_and_days_are_of_one_run(peers, row
 
 def test_rows_that_a_peer_wins_are_listed_with_a_reason(peers, rows):
     first, _, *lines = text(peers, "benchmarks_lost.inc").splitlines()
-    lost = {key: row for key, row in rows.items() if row["Faster"] != "here"}
-    assert first == f"In {len(lost)} of {len(rows)} rows a peer is faster."
+    lost = {key: row for key, row in rows.items() if row["Faster"] == key[2]}
+    ties = sum(row["Faster"] == "tie" for row in rows.values())
+    assert first == (
+        f"In {len(lost)} of {len(rows)} rows, another package is faster. "
+        f"{ties} rows are ties: their ratio is between 0.8 and 1.25."
+    )
     told = {}
     for line in lines:
         task, peer, sizes, why = re.fullmatch(r"- \*\*(.+)\*\*: (\S+) is faster, (.+?\))\. (.+)", line).groups()
@@ -161,10 +170,13 @@ def test_one_peer_that_is_missing_is_said_in_its_rows(peers, monkeypatch):
     monkeypatch.setattr(peers, "_clock", lambda: next(ticks))
     found = peers.results()
     assert peers.cells(made[0], found["a", "1", "choix"], "2030-01-02") == (
-        *("a", "1", "choix 1.2", "1,000", "1,000", "1.00", "choix", "equal", "2030-01-02"),
+        *("a", "1", "choix 1.2", "1,000", "1,000", "1.00", "tie", "equal", "2030-01-02"),
     )
     assert peers.cells(made[1], found["b", "2", "svvamp"], "2030-01-02")[7] == "not installed"
-    lines = "In 1 of 1 rows a peer is faster.", "", "- **a**: choix is faster, 1.00 times (1). Why is not known."
+    first = "In {} of 1 rows, another package is faster. {} rows are ties: their ratio is between 0.8 and 1.25."
+    assert peers.lost(found).splitlines() == [first.format(0, 1)]
+    found["a", "1", "choix"] = peers.Measured(1.0, 0.5, "equal")
+    lines = first.format(1, 0), "", "- **a**: choix is faster, 2.00 times (1). Why is not known."
     assert peers.lost(found).splitlines() == [*lines]
 
 

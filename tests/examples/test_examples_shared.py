@@ -168,21 +168,33 @@ def test_the_error_of_an_exponent_is_its_standard_error(shared):
 # Printed results
 
 
+def test_paired_gains_are_sure_from_two_standard_errors(shared):
+    """Gains of 0.1 with a standard error of 0.04 and 0.06, their opposites, and no difference at all."""
+    wide, wider = (np.array([0.1 - each, 0.1 + each]) for each in (0.04, 0.06))
+    gains = np.array([wide, wider, -wide, -wider, [0.0, 0.0]])
+    np.testing.assert_array_equal(shared.sure(gains), [1, np.nan, 0, np.nan, 0])
+
+
 def test_claims_are_counted_and_summed_up(shared, capsys):
     shared.claim("one", [True, True], "so")
     shared.claim("two: a long claim is wrapped", [True, False])
     shared.claim("three", False)
+    shared.claim("four", [np.nan, np.nan])
+    shared.claim("five", [1, 0, np.nan])
     assert capsys.readouterr().out == (
-        "* one\n  held, 2 of 2: so\n* two: a long claim is wrapped\n  held in part, 1 of 2\n* three\n  did not hold\n"
+        "* one\n  held, 2 of 2: so\n* two: a long claim is wrapped\n  in part, 1 of 2\n* three\n  failed\n"
+        "* four\n  not enough power, 0 of 2\n* five\n  in part, 1 of 3, 1 undecided\n"
     )
     shared.summary(width=16)
     assert capsys.readouterr().out.splitlines() == [
         "What is claimed   What was found",
         "-" * 16 + "  " + "-" * 24,
         "one               held, 2 of 2",
-        "two: a long       held in part, 1 of 2",
+        "two: a long       in part, 1 of 2",
         "claim is wrapped",
-        "three             did not hold",
+        "three             failed",
+        "four              not enough power, 0 of 2",
+        "five              in part, 1 of 3, 1 undecided",
     ]
     shared.summary()
     assert len(capsys.readouterr().out.splitlines()) == 2  # the next example starts without claims

@@ -20,6 +20,7 @@ from sklearn_dprank.collection.client.answers import distinct
 from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.collection.client.protocol import FLIP_GRID
 from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection.curator.response import counted_wins
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
@@ -209,3 +210,17 @@ def test_bad_number_of_queries(n_queries):
         RandomizedResponse(n_queries).protocol(1.0, 3)
     wanted = "an integer from 1 to 3" if n_queries == 4 else "None or a positive integer"  # whatever the items are
     assert str(error.value) == f"n_queries must be {wanted}, got {n_queries!r}."
+
+
+@pytest.mark.parametrize(("n_items", "n_answers"), [(3, 40), (30, 5), (30, 14), (30, 200)])
+def test_wins_are_counted_one_by_one(n_items, n_answers):
+    """A few answers about many pairs are counted in another way than many answers."""
+    rng = np.random.default_rng(n_answers)
+    first = rng.integers(n_items - 1, size=(n_answers, 1))
+    second, answers = first + 1, rng.integers(2, size=(n_answers, 1))
+    expected = np.zeros((n_items, n_items), dtype=np.int64)
+    for i, j, answer in zip(first[:, 0], second[:, 0], answers[:, 0], strict=True):
+        expected[(i, j) if answer else (j, i)] += 1
+    found = counted_wins(first, second, answers, n_items)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, expected)
