@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
     from .aggregators.streaming import DPStreamingBorda
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Aggregator",

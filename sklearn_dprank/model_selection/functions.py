@@ -32,7 +32,7 @@ class FunctionEstimator(BaseEstimator):
         """Set ``consensus_`` and ``ranks_`` from the order that the function returns."""
         profile = as_profile(X)
         self.n_features_in_ = profile.n_items
-        returned = self.function(_table(profile))
+        returned = self.function(_ballots_of(profile))
         order = check_order(returned, profile.n_items, f"the order that {self._name()} returns")
         names = profile.item_names
         self.consensus_ = order if names is None else np.asarray(names, dtype=object)[order]
@@ -53,7 +53,7 @@ class FunctionEstimator(BaseEstimator):
         return getattr(function, "__name__", type(function).__name__)
 
 
-def _table(profile):
+def _ballots_of(profile):
     """Return the ballots of a profile as floats, shape (n_voters, n_items), with NaN for missing opinions."""
     if profile.positions is None:
         raise ValueError("a function needs the ballots; build the Profile with keep='positions'.")
