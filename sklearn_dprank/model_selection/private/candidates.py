@@ -7,12 +7,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..._utils.checks import safe_repr
+from ...aggregators.base import RankAggregator
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
 from ...privacy.estimator_guarantees import last_step, mixing_step, own_methods
 from ...rules.segments import SegmentRule
 from ..parameters import configured, grid_of, in_words, is_aggregator
 from .scorer import public_bound
+
+#: Methods that state the guarantee of a fit. `own_methods` accepts a class that overrides its forecast.
+_FORECAST = ("plan_for", "guarantee_before")
 
 
 class Candidate(NamedTuple):
@@ -60,6 +64,11 @@ def pure_guarantee(estimator, shape):
         raise ValueError(
             f"the candidate {in_words(estimator)} has an order for each segment, and a score is of one order; leave "
             "out its classes."
+        )
+    if own := [name for name in _FORECAST if getattr(type(aggregator), name) is not getattr(RankAggregator, name)]:
+        raise ValueError(
+            f"the candidate {in_words(estimator)} has a {own[0]} of its own, which may not match its fit; define "
+            "_compose instead, or leave it out."
         )
     guarantee = plan.guarantee
     if math.isinf(guarantee.epsilon):

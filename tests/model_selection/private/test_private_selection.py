@@ -421,6 +421,30 @@ def test_candidates_must_not_override_a_step_of_the_fit():
     check_refused(message, make_pipeline(RatingsToRankings(), Keeps()), {"keeps__epsilon": [0.5, 1.0]})
 
 
+class StatesLess(DPBorda):
+    """Subclass whose `plan_for` states less than its fit spends."""
+
+    def plan_for(self, profile):
+        return DPBorda(epsilon=0.01).plan_for(profile)
+
+
+class SpendsMore(DPBorda):
+    """Subclass whose fit spends twice the epsilon of its plan, as its own forecast states."""
+
+    def guarantee_before(self, X, voter_epsilon=None):
+        return DPBorda(epsilon=2 * self.epsilon).guarantee_before(X)
+
+    def fit(self, X, y=None):
+        return DPBorda(epsilon=2 * self.epsilon).fit(X)
+
+
+def test_candidates_must_not_state_a_guarantee_of_their_own():
+    for candidate, name in ((StatesLess(), "plan_for"), (SpendsMore(), "guarantee_before")):
+        message = f"has a {name} of its own, which may not match its fit; define _compose instead"
+        check_refused(message, [DPBorda(), candidate])
+        check_refused(message, make_pipeline(RatingsToRankings(), candidate))
+
+
 def test_steps_of_pipelines_must_not_mix_ballots():
     for step in (StandardScaler(), FunctionTransformer()):
         message = f"has a step {type(step).__name__}, which may mix ballots"
