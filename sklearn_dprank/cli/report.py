@@ -121,7 +121,7 @@ def _interval(rank, ends, n_items):
 
 def _meaning(made, plainly):
     """Return paragraphs for lay readers."""
-    texts = ["Random noise protects the voters. It may have changed the order."]
+    texts = ["Random noise was added to protect the voters. It may have changed the order."]
     if "level" in made:
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "

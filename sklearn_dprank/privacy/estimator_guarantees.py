@@ -20,10 +20,12 @@ _MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each oth
 _UNKNOWN = PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit")
 _REFIT = "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again"
 _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear_fitted` deletes
-#: Methods of an aggregator that read ballots, draw noise and publish. An override may reveal more than the forecast.
+#: Methods of an aggregator or a search that read ballots, draw noise and publish. An override may reveal more than the
+#: forecast.
 _CARRYING = (
     *("fit", "read_ballots", "_check_items", "_set_items"),
     *("_planned", "_release", "publish", "_checked_order", "_segment_numbers"),
+    *("_total", "_publish", "_keep", "_choose", "_fit_best", "_account"),
 )
 
 
@@ -197,7 +199,7 @@ def _states_guarantee(estimator):
 
 def own_methods(estimator: Any) -> list[str]:
     """Return the methods between ballots and release that the class or the object overrides; its forecast may fail."""
-    return [*_replaced(estimator), *(name for name in _CARRYING if _overridden(type(estimator), name))]
+    return [*replaced_methods(estimator), *(name for name in _CARRYING if _overridden(type(estimator), name))]
 
 
 def _overridden(kind, name):
@@ -211,7 +213,7 @@ def _overridden(kind, name):
     return any(base not in known for base in defining[:last])
 
 
-def _replaced(estimator):
+def replaced_methods(estimator: Any) -> list[str]:
     """Return the names of methods that instance attributes of this object replace."""
     return [name for name in vars(estimator) if callable(getattr(type(estimator), name, None))]
 
@@ -319,12 +321,12 @@ def mixing_step(estimator: Any):
 
     name = "pipeline"
     for pipeline in _pipelines_of(estimator):
-        if type(pipeline) is not Pipeline or _replaced(pipeline):  # a subclass may resample ballots, for example
+        if type(pipeline) is not Pipeline or replaced_methods(pipeline):  # a subclass may resample ballots, for example
             return name, pipeline
         for name, step in pipeline.steps[:-1]:
             if step in (None, "passthrough"):
                 continue
-            if type(step) not in _ROW_WISE or _replaced(step):
+            if type(step) not in _ROW_WISE or replaced_methods(step):
                 return name, step
         name = pipeline.steps[-1][0]
     return None

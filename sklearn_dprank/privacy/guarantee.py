@@ -283,7 +283,7 @@ class PrivacyGuarantee:
         """Return the lines of `statement`, one for each topic."""
         plainly = f"In plain words: {_plainly(self)}."
         caveats = [f"Caveat: {caveat}." for caveat in self.caveats]
-        if math.isinf(self.epsilon):
+        if math.isinf(self.epsilon) or _is_declaration(self):
             return [plainly, f"Not private: {self.how}.", *caveats]
         return [
             plainly,
@@ -360,6 +360,8 @@ _GUESSED = {
     "person": {"add_remove": "a certain person voted", "replace": "a person voted in the one or the other of two ways"},
 }
 _MORE = " For a person with k of them, epsilon is k times as large, and delta grows too."
+#: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
+DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
 _SIMULATION = (
     "this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has this guarantee"
@@ -391,9 +393,14 @@ def _single(guarantee):
     return "person" if guarantee.unit == PERSON else "ballot"
 
 
+def _is_declaration(guarantee):
+    """Return whether a guarantee covers only ballots that are declared public."""
+    return DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
+
+
 def _plainly(guarantee):
     """Return the meaning of the guarantee for lay readers: how often a guess between two neighbours is right."""
-    if math.isinf(guarantee.epsilon):
+    if math.isinf(guarantee.epsilon) or _is_declaration(guarantee):
         return "this result does not protect the voters. It may show how somebody voted"
     if not guarantee.certified:
         return _SIMULATION
@@ -403,7 +410,7 @@ def _plainly(guarantee):
         return "this guarantee protects almost nothing. The result may show how somebody voted"
     return (
         f"suppose {_KNOWN[_single(guarantee)][guarantee.neighboring]}. With this result, their best guess is right at "
-        f"most {_percent(share)} of the time"
+        f"most {_percent(share)} of the time{'. Read the caveats, too' if guarantee.caveats else ''}"
     )
 
 

@@ -128,6 +128,12 @@ def test_lay_readers_learn_the_unit_and_the_neighbours(unit, neighboring, about)
     assert about in said and said.endswith("their best guess is right at most 73.2 % of the time.")  # e / (1 + e)
 
 
+def test_lay_readers_are_sent_to_the_caveats():
+    """A caveat may name what the bound does not cover, such as parameters chosen on exact scores."""
+    for estimator in (SecAggBorda(), ShufflePairwise(min_reports=90)):
+        assert answers(estimator.fit(VOTES).privacy_)["In plain words"].endswith(" of the time. Read the caveats, too.")
+
+
 @given(st.floats(0, 11), st.floats(0, 0.9))
 def test_no_guess_is_right_more_often_than_stated(epsilon, delta):
     """The worst release reveals the neighbour with probability delta, and is randomized response otherwise."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..._utils.checks import check_whole, safe_repr
-from ...privacy.estimator_guarantees import guarantee_before, last_step, mixing_step
-from ...privacy.guarantee import PrivacyGuarantee
+from ...privacy.estimator_guarantees import guarantee_before, last_step, mixing_step, replaced_methods
+from ...privacy.guarantee import DECLARED_PUBLIC, PrivacyGuarantee
 from ..parameters import configured, grid_of
 from ..private.scorer import PrivateKendallTau, refuse_mixing
 from ..seeds import MOST_TRIALS
@@ -15,7 +15,6 @@ from ..seeds import MOST_TRIALS
 _ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
 _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
 _MIXED = "a transformer before it may mix ballots with each other, which this does not cover"
-_DECLARED = "the ballots were declared public, which nothing checks"
 _TIMES = "times are outside the guarantee"
 _SPLITS = "splits must not depend on what the ballots say"
 
@@ -53,7 +52,7 @@ def costs_of(scored, unscored, scoring, split_voters):
 def declared_public():
     """Return the guarantee of a search on ballots that are declared public, before or after its fit."""
     how = "the ballots are declared public, so their voters have no guarantee"
-    return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(_DECLARED,))
+    return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(DECLARED_PUBLIC,))
 
 
 def forecast(search, X):
@@ -117,7 +116,7 @@ class Scoring(NamedTuple):
 
 def scoring_of(metrics, X):
     """Return the guarantees of scores of X by these metrics; only those of `PrivateKendallTau` itself are trusted."""
-    known = {name: scorer for name, scorer in metrics.items() if type(scorer) is PrivateKendallTau}
+    known = {name: scorer for name, scorer in metrics.items() if _is_known(scorer)}
     claims = tuple(
         f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
         for name, scorer in metrics.items()
@@ -125,6 +124,11 @@ def scoring_of(metrics, X):
     )
     guarantees = [scorer.guarantee_for(X) for scorer in known.values()]
     return Scoring(guarantees if len(known) == len(metrics) else None, claims)
+
+
+def _is_known(scorer):
+    """Return whether a scorer is a `PrivateKendallTau`, neither a subclass nor an object with replaced methods."""
+    return type(scorer) is PrivateKendallTau and not replaced_methods(scorer)
 
 
 def refuse_mixed(metrics, estimators):

@@ -472,6 +472,9 @@ def test_public_ballots():
     assert "declared public" in caveat_of(found)
     assert "read its caveats" in str(found.privacy_)
     assert found.best_estimator_.privacy_.caveats == ()
+    plainly, not_private, *_ = found.privacy_.statement(width=None).splitlines()
+    assert plainly == "In plain words: this result does not protect the voters. It may show how somebody voted."
+    assert not_private == "Not private: the ballots are declared public, so their voters have no guarantee."
 
 
 def test_cost_of_the_fits():
@@ -578,7 +581,14 @@ class Quiet(PrivateKendallTau):
         return estimator.score(X)
 
 
-@pytest.mark.parametrize("scorer", [Claiming(), Quiet(0.1)], ids=lambda scorer: type(scorer).__name__)
+def understating():
+    """Scorer with noise for epsilon = 5 that states epsilon = 0.1, by a replaced method."""
+    scorer = PrivateKendallTau(5.0)
+    scorer.guarantee_for = lambda X: PrivateKendallTau(0.1).guarantee
+    return scorer
+
+
+@pytest.mark.parametrize("scorer", [Claiming(), Quiet(0.1), understating()], ids=lambda scorer: type(scorer).__name__)
 def test_a_claim_is_no_guarantee(scorer):
     """Only `PrivateKendallTau` itself counts as private; a claim of another scorer becomes a caveat."""
     found = search(scoring=scorer).fit(X)

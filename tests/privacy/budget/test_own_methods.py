@@ -14,6 +14,7 @@ from budget_tools import pure
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import DPBorda, SegmentedAggregator
+from sklearn_dprank.model_selection import PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.privacy.guarantee import TRUST
@@ -70,6 +71,16 @@ def test_a_method_between_a_forecast_and_its_base_is_refused(name):
 
     with pytest.raises(ValueError, match=f"has a {name} of its own"):
         PrivacyBudget(10.0, 1e-5).fit(Both(["a", "b"]), X, segments=["a"] * 100)
+
+
+@pytest.mark.parametrize("name", ["fit", "_total", "_publish"])
+def test_a_selection_with_a_method_of_its_own_is_refused(name):
+    """A failure: the budget charges what a subclass of `PrivateSelection` states for draws that cost more."""
+    derived = type("Derived", (PrivateSelection,), {name: lambda self, *args, **kwargs: pytest.fail("it ran")})
+    budget = PrivacyBudget(10.0)
+    with pytest.raises(ValueError, match=f"has a {name} of its own"):
+        budget.fit(derived(DPBorda()), X)
+    assert budget.releases_ == ()
 
 
 def test_a_pipeline_with_a_fit_of_its_own_is_refused():
