@@ -174,7 +174,7 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
         header, cells = read_parquet(path)
     else:
         header, cells = read_csv(path, options.separator, unreadable)
-        _check_header(path, header.names, (options.person, options.weight, column))
+        _check_header(path, header.names, (options.person, options.weight, column), scale)
     segments, names, cells = _segments(header.names, cells, column)
     persons, weights, names, cells = _persons_and_weights(names, cells, options, header, unreadable)
     items, names, cells = _items(names, cells, options, header)
@@ -208,11 +208,13 @@ def _from_preflib(path, options):
         raise ValueError(f"{error} This message depends on the ballots; do not publish it.") from None
 
 
-def _check_header(path, names, others):
+def _check_header(path, names, others, scale):
     """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
-    if all(is_no_name(name) for name in names if name not in others):
+    cells = [name for name in names if name not in others]
+    if all(is_no_name(cell) or cell in GAPS or answer(cell) in (scale or {}) for cell in cells):
+        found = "numbers or gaps" if scale is None else "answers of --scale, numbers or gaps"
         raise ValueError(
-            f"the first row of {called(path)} must name the items, but it holds only numbers. If it is a ballot, put a "
+            f"the first row of {called(path)} must name the items, but it holds only {found}. If it is a ballot, put a "
             "row of names before it. If these are names, add a letter to one of them."
         )
 

@@ -156,6 +156,10 @@ def _check_outputs(options, estimator):
         pictures.check_picture(options.plot, "--plot")
     if options.report is not None:
         pictures.check_path(options.report, "--report", ["html", "htm"])
+    for option, path in (("--plot", options.plot), ("--report", options.report)):
+        kept = [other.resolve() for other in (options.file, options.budget) if other is not None]
+        if path is not None and path.resolve() in kept:
+            raise ValueError(f"{option}: {path} holds the ballots or the budget, and would be replaced; name another.")
 
 
 def _has_intervals(estimator):

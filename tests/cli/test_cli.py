@@ -204,6 +204,13 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         ([[1, 2, 3, "-inf"]], NAMES, ["--positions"], "column 'juice' must hold numbers"),
         (VOTES[1:], VOTES[0].tolist(), ["--positions"], "the first row of votes.csv must name the items, but it holds"),
         ([[9, "", 8]], ["7.5", "", "6"], ["--ratings"], "the first row of votes.csv must name the items"),
+        ([[9, "NA", 8]], ["7", "NA", "n/a"], ["--ratings"], "it holds only numbers or gaps. If it is a ballot, put"),
+        (
+            [["good", "bad", "NA"]],
+            ["Good ", "bad", "NA"],
+            ["--ratings", "--scale", "bad,good"],
+            "votes.csv must name the items, but it holds only answers of --scale, numbers or gaps.",
+        ),
         (
             [["p1", 3, 1]],
             ["p0", "2", "4"],

@@ -313,3 +313,13 @@ def test_advice_for_ballots_with_gaps(run):
     said = run(*common, "--opinion-share", "0.1", "0.2", "0.3", command="recommend")
     assert "--opinion-share must be a number, or the smallest and the largest share, got 3 numbers." in said
     assert "--opinion-share" in run(*common, "--opinion-share", "2", command="recommend")
+
+
+def test_no_output_replaces_the_budget_or_the_ballots(run, tmp_path):
+    budget = ["--budget", "new.html", "--budget-epsilon", "2"]
+    assert "new.html holds the ballots or the budget" in run(*FILE, "--epsilon", "1", *budget, "--report", "./new.html")
+    assert not Path("new.html").exists()
+    Path("v.csv").rename("v.svg")
+    refused = run("v.svg", "--positions", "--epsilon", "1", *NEW, "--plot", str(tmp_path / "v.svg"))
+    assert "--plot: " in refused and "would be replaced; name another." in refused
+    assert Path("v.svg").read_text().startswith("<b>tea</b>") and not Path("new.sqlite").exists()
