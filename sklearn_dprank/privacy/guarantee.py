@@ -288,7 +288,7 @@ class PrivacyGuarantee:
         return [
             plainly,
             f"Released: {self.how}.",
-            f"Unit: {self.unit}.{'' if self.unit == PERSON else _MORE}",
+            f"Unit: {self.unit}.{_more(self)}",
             f"Hidden: {_HIDDEN[self.neighboring]} ({_neighbours(self)}).",
             f"Trust: {_trust(self)}.",
             f"Epsilon = {self.epsilon:.6g}: {_odds(self)}.",
@@ -359,7 +359,6 @@ _GUESSED = {
     },
     "person": {"add_remove": "a certain person voted", "replace": "a person voted in the one or the other of two ways"},
 }
-_MORE = " For a person with k of them, epsilon is k times as large, and delta grows too."
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
@@ -377,6 +376,14 @@ _KNOWN = {
         "chance each",
     },
 }
+
+
+def _more(guarantee):
+    """Return the loss of a person with several units."""
+    if guarantee.unit == PERSON:
+        return ""
+    delta = ", and delta grows too" if guarantee.delta else ""
+    return f" For a person with k of them, epsilon is k times as large{delta}."
 
 
 def _neighbours(guarantee):
@@ -422,9 +429,9 @@ def _odds(guarantee):
             f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "
             "nothing"
         )
-    ratio = math.exp(guarantee.epsilon)
+    ratio, apart = math.exp(guarantee.epsilon), "apart from delta, " if guarantee.delta else ""
     return (
-        f"no single {single} changes the probability of any outcome by more than a factor of {_up(ratio)}. "
+        f"{apart}no single {single} changes the probability of any outcome by more than a factor of {_up(ratio)}. "
         f"Somebody who gives a 50 % chance that {_GUESSED[single][guarantee.neighboring]} gives at most "
         f"{_percent(ratio / (1 + ratio))} after the release"
     )

@@ -31,6 +31,15 @@ def test_every_question_in_order():
     assert said["Delta = 0"] == "the bound on probabilities always holds."
 
 
+def test_delta_limits_the_bound_and_grows_for_groups():
+    for guarantee, delta in ((DPBorda().fit(VOTES).privacy_, 0), (SecAggBorda().fit(VOTES).privacy_, 1e-6)):
+        said = answers(guarantee)
+        assert guarantee.delta == delta
+        assert said["Epsilon = 1"].startswith("apart from delta, no single ballot" if delta else "no single ballot")
+        more = "epsilon is k times as large, and delta grows too." if delta else "epsilon is k times as large."
+        assert said["Unit"] == f"one ballot. For a person with k of them, {more}"
+
+
 def test_a_seed_comes_first():
     first = DPBorda(random_state=0).fit(VOTES).privacy_.statement(width=None).splitlines()[0]
     assert first == (

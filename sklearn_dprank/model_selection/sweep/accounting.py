@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..._utils.checks import check_whole, safe_repr
+from ..._utils.checks import safe_repr
 from ...privacy.estimator_guarantees import guarantee_before, last_step, mixing_step, replaced_methods
 from ...privacy.guarantee import DECLARED_PUBLIC, PrivacyGuarantee
-from ..parameters import configured, grid_of
 from ..private.scorer import PrivateKendallTau, refuse_mixing
-from ..seeds import MOST_TRIALS
 
 _ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
 _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
@@ -55,17 +53,19 @@ def declared_public():
     return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(DECLARED_PUBLIC,))
 
 
-def forecast(search, X):
-    """Return an upper bound on the results' guarantee before the fit; raise ValueError if it depends on the splits."""
+def forecast(search, X, metrics, estimators):
+    """Return an upper bound on the results' guarantee before the fit; raise ValueError if it depends on the splits.
+
+    `estimators` are the configured candidates.
+    """
     if search.public_ballots:
         return declared_public()
-    scoring = scoring_of(metrics_of(search.scoring), X)
+    scoring = scoring_of(metrics, X)
     if scoring.guarantees is None:
         return costs_of([], [], scoring, split_voters=False)[1]
     if not (isinstance(search.cv, str) and search.cv == "all"):
         raise ValueError(f'the privacy cost of a search with cv={search.cv!r} depends on the splits; use cv="all".')
-    check_whole(search.n_trials, "n_trials", most=MOST_TRIALS)
-    fits = [guarantee_before(configured(search.estimator, row), X) for row in grid_of(search.param_grid)]
+    fits = [guarantee_before(estimator, X) for estimator in estimators]
     refit = [] if search.refit is False else [_worst_of(fits)]
     return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]
 

@@ -221,17 +221,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self : object
             The search.
         """
-        check_whole(self.n_trials, "n_trials", most=MOST_TRIALS)
-        check_jobs(self.n_jobs)
-        check_flag(self.public_ballots, "public_ballots")
-        metrics = metrics_of(self.scoring)
+        metrics, rows, estimators = self._checked()
         scoring = scoring_of(metrics, X)
-        check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
-        check_one_estimator(self.estimator)
-        rows = grid_of(self.param_grid)
-        _refuse_seeds(rows)
-        estimators = [configured(self.estimator, row) for row in rows]
-        refuse_mixed(metrics, estimators)
         sequence = seed_sequence(self.random_state)
         splits = Splits(X, self.cv, sequence)
         prepared = prepare(estimators, splits)
@@ -286,6 +277,20 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.feature_names_in_
 
+    def _checked(self):
+        """Return the metrics, the rows of the grid and the candidates; raise ValueError if a parameter is invalid."""
+        check_whole(self.n_trials, "n_trials", most=MOST_TRIALS)
+        check_jobs(self.n_jobs)
+        check_flag(self.public_ballots, "public_ballots")
+        metrics = metrics_of(self.scoring)
+        check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
+        check_one_estimator(self.estimator)
+        rows = grid_of(self.param_grid)
+        _refuse_seeds(rows)
+        estimators = [configured(self.estimator, row) for row in rows]
+        refuse_mixed(metrics, estimators)
+        return metrics, rows, estimators
+
     def _keep(self, results, scoring, splits):
         """Set ``cv_results_`` and the privacy attributes."""
         self.cv_results_ = results.as_dict()
@@ -315,7 +320,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
 
     def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
-        return forecast(self, X)
+        metrics, _, estimators = self._checked()
+        return forecast(self, X, metrics, estimators)
 
     def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
         return self.privacy_ if declared else self.results_cost_

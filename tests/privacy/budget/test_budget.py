@@ -144,6 +144,17 @@ def test_a_search_by_private_scores_is_charged_in_simulations_only(refit, second
         simulation.fit(clone(search).set_params(cv=3), X)
 
 
+def test_a_search_with_wrong_parameters_costs_nothing():
+    """Parameters are public, so a search that they make impossible is refused before it is charged."""
+    search = GridSearchCV(DPBorda(), {"epsilon": [0.25]}, n_trials=2, scoring=PrivateKendallTau(0.5), progress=False)
+    simulation = PrivacyBudget(100.0, simulation=True)
+    for wrong in ({"refit": "best"}, {"n_jobs": 0}, {"param_grid": {"random_state": [1]}}, {"n_trials": 0}):
+        with pytest.raises(ValueError) as refused:
+            simulation.fit(clone(search).set_params(**wrong), X)
+        assert not hasattr(refused.value, "__notes__")
+    assert simulation.releases_ == ()
+
+
 # --- when it is charged, and what is refused
 
 
