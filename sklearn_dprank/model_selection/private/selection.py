@@ -184,7 +184,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, a candidate is not private or not pure, or the candidates have different
-            neighbouring relations or units. Also if a candidate does not accept a Profile with persons or weights.
+            neighbouring relations or units. Also if a candidate does not accept a Profile with persons or weights,
+            overrides a step of the fit, or states a guarantee of its own.
         """
         return self._total(candidates_of(self.estimator, self.param_grid), Shape(n_items, n_voters, bound=bound))
 

@@ -213,8 +213,8 @@ class PrivacyBudget:
 
         After the fit, its guarantee is compared with the charge: epsilon, delta, certificate, unit, neighbouring
         relation and trusted parties. If the fit revealed more, the charge is raised to that, even beyond the budget,
-        and an error is raised. A subclass of an aggregator must not override the methods that `fit` calls between
-        ballots and release, such as ``read_ballots``.
+        and an error is raised. A subclass of an aggregator or a search must not override the methods that `fit` calls
+        between ballots and release, such as ``read_ballots``, or ``guarantee_after``.
 
         Parameters
         ----------

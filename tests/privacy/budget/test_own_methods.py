@@ -27,7 +27,11 @@ every_relation = pytest.mark.parametrize("neighboring", ["add_remove", "replace"
 
 
 @pytest.mark.parametrize(
-    "name", ["fit", "read_ballots", "_check_items", "_set_items", "_planned", "_release", "publish", "_checked_order"]
+    "name",
+    [
+        *("fit", "read_ballots", "_check_items", "_set_items", "_planned", "_release", "publish", "_checked_order"),
+        "guarantee_after",
+    ],
 )
 def test_a_method_of_its_own_is_refused(name):
     """A failure: the budget charges the guarantee of DPBorda for a fit that may reveal more."""
