@@ -20,7 +20,7 @@ _MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each oth
 _UNKNOWN = PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit")
 _REFIT = "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again"
 _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear_fitted` deletes
-#: Methods of an aggregator or a search that read ballots, draw noise, publish, and state what was spent. An override may
+#: Methods of an aggregator or a search that read ballots, draw noise, publish, or state what was spent. An override may
 #: reveal more than the forecast.
 _CARRYING = (
     *("fit", "read_ballots", "_check_items", "_set_items"),
