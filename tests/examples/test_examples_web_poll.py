@@ -31,7 +31,7 @@ SECOND_BALLOTS = """async () => {
   const { Allowance, Device, readProtocol } = await import("./device.js");
   const { poll, protocol } = await (await fetch("protocol")).json();
   const allowance = new Allowance("8", localStorage);
-  const device = new Device(readProtocol(protocol), { poll, allowance, store: localStorage });
+  const device = new Device(readProtocol(protocol), { poll, allowance });
   const reports = new Set();
   for (const a of [0, 1, 2, 3]) for (const b of [0, 1, 2, 3]) for (const c of [0, 1, 2, 3]) {
     const ballot = [a, b, c, 6 - a - b - c];
