@@ -470,7 +470,7 @@ def test_three_answers_settle_nothing(collector, tmp_path):
             ["nowhere.sqlite"],
             "nothing is published: nowhere.sqlite holds no poll. Start one with collector.py",
         ),
-        ("publish", ["empty.sqlite"], "nothing is published: no report could be used (there were none)"),
+        ("publish", ["empty.sqlite"], "nothing is published: no report was accepted (none arrived)"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(collector, tmp_path, monkeypatch, capsys, script, arguments, said):
