@@ -11,6 +11,7 @@ from typing import Any
 
 from .._utils.checks import check_number
 from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..model_selection.advice.recommendation import publishes_intervals
 from ..plotting import RankIntervalDisplay, SegmentsDisplay
 from ..privacy import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
@@ -144,7 +145,7 @@ def _check_source(options):
 
 def _check_outputs(options, estimator):
     """Raise if the picture or the report cannot be made; choose the picture of the example."""
-    intervals = options.segments is not None or _has_intervals(estimator)
+    intervals = options.segments is not None or publishes_intervals(estimator)
     if options.example and intervals and options.plot is None:
         options.plot = Path("ranking.png")
     if options.plot is not None:
@@ -156,11 +157,6 @@ def _check_outputs(options, estimator):
         pictures.check_picture(options.plot, "--plot")
     if options.report is not None:
         pictures.check_path(options.report, "--report", ["html", "htm"])
-
-
-def _has_intervals(estimator):
-    """Return whether the fits of an estimator publish rank intervals."""
-    return isinstance(estimator, DPBorda | DPPairwise) and estimator.noise != "knorm"
 
 
 def _estimator(options):

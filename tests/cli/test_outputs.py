@@ -169,7 +169,7 @@ def test_pictures_need_matplotlib_before_a_charge(run, monkeypatch):
     ids=repr,
 )
 def test_it_is_known_before_a_fit_whether_there_are_intervals(estimator):
-    assert ranking._has_intervals(estimator) == hasattr(estimator.fit(VOTES), "rank_intervals")
+    assert ranking.publishes_intervals(estimator) == hasattr(estimator.fit(VOTES), "rank_intervals")
 
 
 @pytest.mark.slow
