@@ -173,15 +173,17 @@ def as_numbers(
     header: Header,
     unreadable: Unreadable,
     scale: dict[str, float] | None = None,
+    must: str = "",
 ) -> NDArray[np.float64]:
     """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN.
 
-    `header` is that of the file. With a `scale`, cells hold its answers, as `answer` returns them.
+    `header` is that of the file. With a `scale`, cells hold its answers, as `answer` returns them. `must` says what the
+    columns hold if they are not items.
     """
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
         shown = header.names.index(name) + 1 if is_no_name(name) else safe_repr(name)
-        problem = f"column {shown} {_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}"
+        problem = f"column {shown} {must or f'{_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}'}"
         numbers[:, column] = _column(cells[:, column], problem, unreadable, scale)
     numbers[list(unreadable.rows)] = np.nan
     return numbers

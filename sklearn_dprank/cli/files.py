@@ -64,6 +64,7 @@ _NO_ITEMS = {
     *(f"{who}id" for who in _WHO),
 }
 _ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
+_WEIGHTS = "must hold weights of at least 0, and no empty cells. Decimals need a point, not a comma."
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 _LEFT_OUT = {
     "last": "count as worse than those that it lists (--unranked last)",
@@ -280,10 +281,10 @@ def _persons_and_weights(names, cells, options, header, unreadable):
         persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
     if options.weight is not None:
         own = _column(names, "--weight", options.weight)
-        weights = as_numbers([options.weight], cells[:, [own]], header, unreadable)[:, 0]
+        weights = as_numbers([options.weight], cells[:, [own]], header, unreadable, must=_WEIGHTS)[:, 0]
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
-            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, and no empty cells.")
+            unreadable.add(row, f"column {options.weight!r} {_WEIGHTS}")
     if persons is not None:
         weights = np.ones(len(persons)) if weights is None else weights
         weights[unnamed] = 0.0  # many such rows may be of one person

@@ -226,6 +226,15 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
         (VOTES, NAMES, ["--ratings", "--weight", "tea"], "--weight needs --max-weight, a public bound"),
         (VOTES, NAMES, ["--ratings", "--weight", "w", "--max-weight", "2"], "--weight 'w' is none of the columns"),
+        *(
+            (
+                [[1, 2, weight]],
+                ["x", "y", "w"],
+                ["--ratings", "--weight", "w", "--max-weight", "2"],
+                "votes.csv, line 2: column 'w' must hold weights of at least 0, and no empty cells.",
+            )
+            for weight in ("", "-1", "heavy")
+        ),
         (VOTES, NAMES, ["--ratings", "--max-weight", "2"], "--max-weight is for --person or --weight"),
         (
             [["a", 1, 2]],
