@@ -18,7 +18,7 @@ from ..privacy.estimator_guarantees import guarantee_before
 from . import files, pictures, report, segments
 from .example import simulated
 from .printing import as_json, width, wrapped
-from .words import own_words
+from .words import message, own_words
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
@@ -268,7 +268,7 @@ def _attempt(line: str, write: Callable[[], None]) -> list[str]:
     try:
         write()
     except Exception as error:
-        print(f"dprank rank: {line} could not be written ({error}). The ranking is complete.", file=sys.stderr)
+        print(f"dprank rank: {line} could not be written ({message(error)}). The ranking is complete.", file=sys.stderr)
         return []
     return [line]
 
