@@ -248,7 +248,7 @@ def _guarantee(guarantee):
 def _write(options, fitted, made):
     """Write the picture and the report; return a line about each."""
     display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
-    name = f"{_EXAMPLE}, epsilon = {options.epsilon:g}" if options.example else None
+    name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
 
     def draw():
         pictures.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)

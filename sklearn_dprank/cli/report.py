@@ -143,5 +143,5 @@ def _meaning(made, plainly):
     if made["unranked"] is not None:
         texts.append(f"{about_unranked(made['unranked']).partition(' (')[0]}.")
     if "max_weight" in made:
-        texts.append(f"A person has at most the weight {made['max_weight']:g}.")
+        texts.append(f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}.")
     return texts
