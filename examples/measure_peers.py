@@ -283,15 +283,15 @@ CALLS = {
 
 REASONS = {
     (BORDA, "pref_voting"): "Its profile is read and checked beforehand; here that is a part of the fit.",
-    (KEMENY, "svvamp"): "Majorities of few items fall into small parts, whose orders are quickly listed; here a fit of "
-    "so few is mostly what an estimator does besides: reading ballots, stating the guarantee.",
-    (SEARCH, "corankco"): "From each ballot it moves items until no move improves the order, in compiled code; few "
-    "voters are few starts. Here the search is NumPy's, and a part of the work goes into a proof of how far from the "
-    "best its order is (``optimal_gap_``).",
-    (OF_TWO, "pref_voting"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
-    "have ties and gaps.",
-    (OF_TWO, "prefsampling"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
-    "have ties and gaps.",
+    (KEMENY, "svvamp"): "Majorities of few items fall into small parts, and listing their orders is fast. Here most of "
+    "the time is spent on other work of an estimator: reading ballots and stating the guarantee.",
+    (SEARCH, "corankco"): "It starts from each ballot and moves items until no move improves the order, in compiled "
+    "code. Few voters mean few starts. Here the search uses NumPy, and a part of the time is spent on a bound on the "
+    "distance from the optimum (``optimal_gap_``).",
+    (OF_TWO, "pref_voting"): "It does not check its arguments, and loops over the few pairs. Here they are checked, "
+    "and may have ties and gaps.",
+    (OF_TWO, "prefsampling"): "It does not check its arguments, and loops over the few pairs. Here they are checked, "
+    "and may have ties and gaps.",
     (
         STRENGTHS,
         "choix",
@@ -302,7 +302,7 @@ REASONS = {
     (COMPOSED, "dp-accounting"): "It rounds losses up to a grid, which may cost a little epsilon; here all values of "
     "their sum are kept where there are few enough, and unequal epsilons have many.",
 }
-UNKNOWN = "Why is not known."
+UNKNOWN = "The reason is unknown."
 
 
 def lost(found):

@@ -3,7 +3,7 @@ Quickstart
 ==========
 
 A thousand simulated ballots over eight dishes, one row per voter: ``votes`` holds the position of each dish, 0 is best.
-For ballots in a file, use the command ``dprank``: see ``dprank compare --help``.
+For ballots in a file, use the command ``dprank rank``: see ``dprank rank --help``.
 """
 
 import numpy as np
@@ -22,25 +22,24 @@ votes = pd.DataFrame(make_mallows(1000, 8, phi=0.8, center=center, random_state=
 # with its guarantee. Two fits have two guarantees: their epsilons add up.
 
 best = Kemeny().fit(votes)
-private = DPBorda(epsilon=0.5, noise="knorm").fit(votes)
+private = DPBorda(epsilon=1.0).fit(votes)
 print("not private:", *best.consensus_)
 print("private:    ", *private.consensus_)
 print(private.privacy_.statement())
 
 # %%
-# Which part of the consensus is certain? Laplace noise needs slightly more epsilon for the same error, and also
-# publishes scores. The scores and the distribution of the noise give rank intervals for all dishes at once, with
-# probability 95 %.
+# Which part of the consensus is certain? Laplace noise, the default, also publishes scores. The scores and the
+# distribution of the noise give rank intervals for all dishes at once, with probability 95 %.
 
-scored = DPBorda(epsilon=0.5).fit(votes)
-for dish, (first, last) in zip(dishes, scored.rank_intervals() + 1, strict=True):
-    print(f"{dish:<10} {scored.scores_[dishes.index(dish)]:>6} net wins, rank {first} to {last}")
+for dish, (first, last) in zip(dishes, private.rank_intervals() + 1, strict=True):
+    print(f"{dish:<10} {private.scores_[dishes.index(dish)]:>6} net wins, rank {first} to {last}")
 
 # %%
-# How much epsilon is enough? The picture repeats fits with seeds. It is a simulation and not private.
+# How much epsilon is enough? K-norm noise needs less epsilon for the same error, and publishes no scores. The picture
+# repeats fits with seeds. It is a simulation and not private.
 
 PrivacyUtilityDisplay.from_estimators(
-    {"K-norm noise": DPBorda(noise="knorm"), "Laplace noise": DPBorda()},
+    {"Laplace noise": DPBorda(), "K-norm noise": DPBorda(noise="knorm")},
     votes,
     epsilons=np.geomspace(0.003, 1, 8),
     n_trials=30,

@@ -19,7 +19,10 @@ def noise_is_known(estimator):
         return True
     noise = getattr(estimator, "noise_", None)
     if noise is None or not noise.orders:
-        raise AttributeError("this fit published only an order, or numbers with an unknown noise distribution.")
+        raise AttributeError(
+            "this fit published only an order, or numbers with an unknown noise distribution; for rank intervals, use "
+            "DPBorda with noise='laplace' or 'gaussian', say."
+        )
     return True
 
 

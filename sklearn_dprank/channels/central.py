@@ -53,8 +53,14 @@ class Price(NamedTuple):
 def _check_noise(noise, name):
     """Raise ValueError unless `noise` is a mechanism or the name of one."""
     check_made(noise, name, "mechanism")
-    if noise not in MECHANISMS if isinstance(noise, str) else not hasattr(noise, "calibrated"):
-        raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {safe_repr(noise)}.")
+    if isinstance(noise, str) and noise in MECHANISMS:
+        return
+    lacks = [part for part in ("answers_with", "pure", "refusal", "calibrated") if not hasattr(noise, part)]
+    if lacks:
+        why = f", which lacks {', '.join(lacks)}" if hasattr(noise, "calibrated") else ""
+        raise ValueError(
+            f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {safe_repr(noise)}{why}."
+        )
 
 
 def check_release(release, name):

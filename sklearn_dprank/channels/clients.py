@@ -64,8 +64,8 @@ class RemoteClients:
     def close(self):
         """Raise ValueError if no answer was accepted."""
         self.inbox.require(
-            "ask must deliver each question to the devices in question['voters'] and return their answers, devices "
-            f"{FOLLOW}, and n_voters must not be so small that nobody is asked."
+            "The function ask must deliver each question to the devices in question['voters'], and return their "
+            f"answers. Devices {FOLLOW}. A larger n_voters may be needed, so that somebody is asked."
         )
 
     def _of_voters(self, reports, asked):

@@ -178,8 +178,8 @@ class _LocalPoll:
             self._inbox.accepted = voters.n_voters
         else:
             counts = reader(voters)
-            own = "" if personal else "; where voters have their own epsilon, give epsilons="
-            self._inbox = counts.inbox(f"devices {FOLLOW}{own}.")
+            own = "" if personal else " If voters have their own epsilon, give epsilons=."
+            self._inbox = counts.inbox(f"Devices {FOLLOW}.{own}")
             self._received = reader.received(counts)
 
     def __call__(self, bits):

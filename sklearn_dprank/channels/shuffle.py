@@ -322,7 +322,7 @@ class _ShufflePoll:
             self._inbox.accepted = voters.n_voters * protocol["n_queries"]
         else:
             counts = reader(voters)
-            self._inbox = counts.inbox(f"devices {FOLLOW}.")
+            self._inbox = counts.inbox(f"Devices {FOLLOW}.")
             received, self._wins = reader.total(counts)
             self._check_mixed(received, self._wins)
         self._more = published

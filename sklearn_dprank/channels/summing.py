@@ -166,7 +166,7 @@ def combined(protocol, of, messages, inbox, question=None):
     messages. `question` is the digest of the question, if the protocol asks questions.
     """
     sums = list(inbox.read(messages, partial(_read, protocol, of, question)))
-    inbox.require(f"servers {FOLLOW}.")
+    inbox.require(f"Servers {FOLLOW}.")
     numbers = sorted(one.server for one in sums)
     if numbers != list(range(protocol["servers"])):
         raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")

@@ -173,29 +173,31 @@ def as_numbers(
     header: Header,
     unreadable: Unreadable,
     scale: dict[str, float] | None = None,
+    must: str = "",
 ) -> NDArray[np.float64]:
     """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN.
 
-    `header` is that of the file. With a `scale`, cells hold its answers, as `answer` returns them.
+    `header` is that of the file. With a `scale`, cells hold its answers, as `answer` returns them. `must` says what the
+    columns hold if they are not items.
     """
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
         shown = header.names.index(name) + 1 if is_no_name(name) else safe_repr(name)
-        problem = f"column {shown} {_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}"
+        problem = f"column {shown} {must or f'{_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}'}"
         numbers[:, column] = _column(cells[:, column], problem, unreadable, scale)
     numbers[list(unreadable.rows)] = np.nan
     return numbers
 
 
 _NUMBERS = (
-    f"must hold numbers (up to {_LARGEST:g}) with decimal points, or empty cells, which mean no opinion. If it holds "
-    "answers in words, list them with --scale, the worst first."
+    f"must hold numbers (up to {_LARGEST:g}), or empty cells, which mean no opinion. Decimals need a point, not a "
+    "comma. If it holds answers in words, list them with --scale, the worst first."
 )
 _ANSWERS = "must hold answers of --scale, or empty cells, which mean no opinion."
 _NO_ITEM = (
-    "If the column is not an item, list the items with --items. If it identifies the voter, name it with --person. If "
-    "each line is one rating (voter, item, rating), pivot the table first: one line for each voter, one column for "
-    "each item."
+    'Empty the cells without an answer, such as "do not know". If the column is not an item, list the items with '
+    "--items. If it identifies the voter, name it with --person. If each line is one rating (voter, item, rating), "
+    "pivot the table first: one line for each voter, one column for each item."
 )
 
 

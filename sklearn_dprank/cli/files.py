@@ -16,7 +16,18 @@ from ..ballots.names import checked_names
 from ..ballots.profile import Profile
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from .cells import GAPS, Unreadable, answer, as_numbers, called, csv_rows, is_no_name, read_csv, read_parquet
+from .cells import (
+    GAPS,
+    STANDARD_INPUT,
+    Unreadable,
+    answer,
+    as_numbers,
+    called,
+    csv_rows,
+    is_no_name,
+    read_csv,
+    read_parquet,
+)
 from .headers import Header, joined
 from .several import File
 from .words import own_words
@@ -53,6 +64,7 @@ _NO_ITEMS = {
     *(f"{who}id" for who in _WHO),
 }
 _ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
+_WEIGHTS = "must hold weights of at least 0, and no empty cells. Decimals need a point, not a comma."
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 _LEFT_OUT = {
     "last": "count as worse than those that it lists (--unranked last)",
@@ -98,7 +110,8 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     added.add_argument(
         "--person",
         type=str.strip,
-        help="a column that says whose row it is; the guarantee then protects all rows of one person",
+        help="a column that says whose row it is; the guarantee then protects all rows of one person. Persons whose "
+        "cells differ, also in case, count as two",
     )
     added.add_argument("--weight", type=str.strip, help="a column with the weight of each row; needs --max-weight")
     added.add_argument(
@@ -157,6 +170,7 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if the column is None, or the layout has no columns.
     """
     path: Path = options.file
+    _check_file(path)
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in _PREFLIB:
         return _from_preflib(path, options), []
@@ -208,14 +222,27 @@ def _from_preflib(path, options):
         raise ValueError(f"{error} This message depends on the ballots; do not publish it.") from None
 
 
+def _check_file(path):
+    """Raise ValueError if there is no such file."""
+    if path == STANDARD_INPUT:
+        return
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder. Name a file in it.")
+    if not path.exists():
+        raise ValueError(f"there is no file {path}. Check its name, and the folder in which you run the command.")
+
+
 def _check_header(path, names, others, scale):
     """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
-    cells = [name for name in names if name not in others]
-    if all(is_no_name(cell) or cell in GAPS or answer(cell) in (scale or {}) for cell in cells):
-        found = "numbers or gaps" if scale is None else "answers of --scale, numbers or gaps"
+    if scale and any(answer(name) in scale for name in names):
         raise ValueError(
-            f"the first row of {called(path)} must name the items, but it holds only {found}. If it is a ballot, put a "
-            "row of names before it. If these are names, add a letter to one of them."
+            f"the first row of {called(path)} must name the items, but it holds answers of --scale. If it is a ballot, "
+            "put a row of names before it. If these are names, rename the columns."
+        )
+    if all(is_no_name(name) or name in GAPS for name in names if name not in others):
+        raise ValueError(
+            f"the first row of {called(path)} must name the items, but it holds only numbers or gaps. If it is a "
+            "ballot, put a row of names before it. If these are names, add a letter to one of them."
         )
 
 
@@ -254,10 +281,10 @@ def _persons_and_weights(names, cells, options, header, unreadable):
         persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
     if options.weight is not None:
         own = _column(names, "--weight", options.weight)
-        weights = as_numbers([options.weight], cells[:, [own]], header, unreadable)[:, 0]
+        weights = as_numbers([options.weight], cells[:, [own]], header, unreadable, must=_WEIGHTS)[:, 0]
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
-            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, and no empty cells.")
+            unreadable.add(row, f"column {options.weight!r} {_WEIGHTS}")
     if persons is not None:
         weights = np.ones(len(persons)) if weights is None else weights
         weights[unnamed] = 0.0  # many such rows may be of one person
@@ -269,8 +296,12 @@ def _column(names, option, name):
     """Return the index of the column that an option names."""
     if name not in names:
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
-        these = f"; these are {joined(names)[:200]}" if header else "; mend the spelling"
-        raise ValueError(f"{option} {name!r} is none of the columns{these}.")
+        these = (
+            f"; these are {joined(names)[:200]}."
+            if header
+            else ". Correct the spelling. If other rows stand above the names, delete them."
+        )
+        raise ValueError(f"{option} {name!r} is none of the columns{these}")
     if names.count(name) > 1:
         raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
     return names.index(name)
@@ -312,8 +343,8 @@ def _check_items(names, header):
         places = [place for place, other in enumerate(header, start=1) if other == name]
         if not name or _ROW_NUMBERS.fullmatch(name):
             raise ValueError(
-                f"column {places[0]} has no name; row numbers, which pandas writes without index=False, are not an "
-                "item: delete the column, or list the items with --items."
+                f"column {places[0]} has no name. If it holds row numbers, which pandas writes without index=False, "
+                "delete it, or list the items with --items. If a title stands above the names, delete its row."
             )
         if len(places) > 1:
             raise ValueError(
@@ -385,8 +416,8 @@ def _order(cells, index, row, unreadable):
         elif name not in GAPS:
             unreadable.add(
                 row,
-                f"cell {column} names something else than these {len(index)} items; add it to --items, or mend the "
-                "spelling.",
+                f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, or "
+                "delete a column that holds no items, such as a time.",
             )
     return list(order) if order and row not in unreadable.rows else [None]
 

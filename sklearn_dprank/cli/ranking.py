@@ -11,13 +11,14 @@ from typing import Any
 
 from .._utils.checks import check_number
 from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..model_selection.advice.recommendation import publishes_intervals
 from ..plotting import RankIntervalDisplay, SegmentsDisplay
 from ..privacy import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
 from . import files, pictures, report, segments
 from .example import simulated
 from .printing import as_json, width, wrapped
-from .words import own_words
+from .words import message, own_words
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
@@ -144,7 +145,7 @@ def _check_source(options):
 
 def _check_outputs(options, estimator):
     """Raise if the picture or the report cannot be made; choose the picture of the example."""
-    intervals = options.segments is not None or _has_intervals(estimator)
+    intervals = options.segments is not None or publishes_intervals(estimator)
     if options.example and intervals and options.plot is None:
         options.plot = Path("ranking.png")
     if options.plot is not None:
@@ -160,11 +161,6 @@ def _check_outputs(options, estimator):
         kept = [other.resolve() for other in (options.file, options.budget) if other is not None]
         if path is not None and path.resolve() in kept:
             raise ValueError(f"{option}: {path} holds the ballots or the budget, and would be replaced; name another.")
-
-
-def _has_intervals(estimator):
-    """Return whether the fits of an estimator publish rank intervals."""
-    return isinstance(estimator, DPBorda | DPPairwise) and estimator.noise != "knorm"
 
 
 def _estimator(options):
@@ -256,7 +252,7 @@ def _guarantee(guarantee):
 def _write(options, fitted, made):
     """Write the picture and the report; return a line about each."""
     display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
-    name = f"{_EXAMPLE}, epsilon = {options.epsilon:g}" if options.example else None
+    name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
 
     def draw():
         pictures.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
@@ -276,7 +272,7 @@ def _attempt(line: str, write: Callable[[], None]) -> list[str]:
     try:
         write()
     except Exception as error:
-        print(f"dprank rank: {line} could not be written ({error}). The ranking is complete.", file=sys.stderr)
+        print(f"dprank rank: {line} could not be written ({message(error)}). The ranking is complete.", file=sys.stderr)
         return []
     return [line]
 

@@ -64,6 +64,8 @@ $statement
 </html>
 """)
 
+_PERCENT = "\N{NO-BREAK SPACE}%"
+
 
 def page(made: dict[str, Any], *, best: bool = False) -> str:
     """Return the page of a release from the data that ``dprank rank --format json`` prints.
@@ -79,7 +81,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
         guarantee=escape(_budget(made["privacy"])),
         example=example if made["simulated"] else "",
         tables="\n".join(_ranking(each, title(each)) for each in several) if several else _ranking(made, ""),
-        meaning="\n".join(f"<p>{escape(text)}</p>" for text in _meaning(made, plainly)),
+        meaning="\n".join(f"<p>{escape(text).replace(' %', _PERCENT)}</p>" for text in _meaning(made, plainly)),
         statement="\n".join(f"<li>{escape(topic)}</li>" for topic in topics),
     )
 
@@ -141,5 +143,5 @@ def _meaning(made, plainly):
     if made["unranked"] is not None:
         texts.append(f"{about_unranked(made['unranked']).partition(' (')[0]}.")
     if "max_weight" in made:
-        texts.append(f"A person has at most the weight {made['max_weight']:g}.")
+        texts.append(f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}.")
     return texts

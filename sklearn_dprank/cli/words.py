@@ -7,6 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def message(error: Exception) -> str:
+    """Return the message of an error, without the number that Python gives an error of the system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
 @contextmanager
 def own_words(*same: str, **renamed: str) -> Iterator[None]:
     """Name options, not parameters, in the messages of ValueErrors: those of the same name, and `renamed` ones.

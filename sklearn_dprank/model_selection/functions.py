@@ -44,7 +44,7 @@ class FunctionEstimator(BaseEstimator):
         if wrong := sorted(params.keys() - {"function"}):
             raise ValueError(
                 f"the function {self._name()} has no parameter {wrong[0]!r} in a grid; list it in a dict without this "
-                "parameter, or write an estimator that has it."
+                "parameter (functools.partial sets a value), or write an estimator that has it."
             )
         return super().set_params(**params)
 

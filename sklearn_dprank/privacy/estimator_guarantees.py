@@ -86,7 +86,7 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     -------
     PrivacyGuarantee
         - Aggregators and searches of this package, and their subclasses: their ``privacy_``. If `declared` is False,
-          ``results_cost_`` of a search.
+          ``results_cost_`` of a search. If a subclass has its own ``fit``, a caveat states that nothing checks it.
         - Pipelines: the guarantee of the last step, if every transformer reads each ballot independently. Otherwise not
           private, with a caveat that names the step. Also not private if the steps differ from those of the last fit,
           with a caveat to fit it again.
@@ -143,7 +143,11 @@ def guarantee_after(fitted, declared):
     last = last_step(fitted)
     if _states_guarantee(last):
         changed = last is not fitted and getattr(last, _FITTED_IN, None) != _classes_of(_pipelines_of(fitted))
-        return replace(_UNKNOWN, caveats=(_REFIT,)) if changed else last.guarantee_after(declared)
+        stated = replace(_UNKNOWN, caveats=(_REFIT,)) if changed else last.guarantee_after(declared)
+        if own := own_methods(last):
+            caveat = f"{type(last).__name__} has a {own[0]} of its own: nothing checks that its guarantee covers it"
+            stated = replace(stated, caveats=(*stated.caveats, caveat))
+        return stated
     if hasattr(last, "privacy_"):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
         return replace(_UNSTATED, caveats=(caveat,))

@@ -219,7 +219,7 @@ def test_a_report_longer_than_the_public_norm_counts_no_more_than_one_at_it():
 
 def test_no_report_at_all():
     for nothing in ([], iter([]), ["{}", "[", {"protocol": "0" * 16}]):
-        with pytest.raises(ValueError, match="no report could be used"):
+        with pytest.raises(ValueError, match="no report was accepted"):
             LDPKwikSort(n_queries=1, random_state=0).fit_reports(nothing, items=4)
     for no_reports in ("reports.jsonl", b"{}", {"pairs": []}, Path("reports.jsonl"), 7):
         with pytest.raises(ValueError, match="reports must be an iterable of reports, got"):

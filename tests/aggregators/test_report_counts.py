@@ -263,9 +263,9 @@ def test_counts_belong_to_one_protocol(other):
 
 def test_without_an_accepted_report_there_is_no_fit():
     counts = counted("rr", ["{", "[]"]) + counted("rr", ["}"])
-    with pytest.raises(ValueError, match=r"no report could be used \(refused: 2 'not JSON', 1 'not a JSON object'\)"):
+    with pytest.raises(ValueError, match=r"no report was accepted \(refused: 2 'not JSON', 1 'not a JSON object'\)"):
         fitted("rr", counts)
-    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
+    with pytest.raises(ValueError, match=r"no report was accepted \(none arrived\)"):
         fitted("rr", counted("rr", []))
 
 
@@ -423,7 +423,7 @@ def test_bags(dask, name):
         assert fitted(name, bag.from_sequence(messages, npartitions=n_parts))[0] == whole
     assert fitted(name, [bag.from_sequence(part, npartitions=2) for part in split(messages, 3, 3) if part])[0] == whole
     nothing = bag.from_sequence(messages, npartitions=3).filter(lambda _: False)
-    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
+    with pytest.raises(ValueError, match=r"no report was accepted \(none arrived\)"):
         fitted(name, nothing)
 
 

@@ -240,7 +240,7 @@ def test_voters_who_do_not_answer():
 
 
 def test_no_answer_at_all_is_no_consensus():
-    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
+    with pytest.raises(ValueError, match=r"no report was accepted \(none arrived\)"):
         LDPQuickSort(random_state=0).fit_interactive(lambda asked: [], items=4, n_voters=10)
     other = LDPQuickSort(epsilon=9.0).protocol(4)
     field = Field(other, [[0, 1, 2, 3]] * 10, seed=0)

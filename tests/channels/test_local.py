@@ -185,7 +185,7 @@ def test_reports_are_read_as_a_stream():
     fitted = LDPPairwise(n_queries=2, random_state=0).fit_reports(reports(), items=["a", "b", "c", "d"])
     assert len(given) == 30
     assert sorted(fitted.consensus_.tolist()) == ["a", "b", "c", "d"]
-    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
+    with pytest.raises(ValueError, match=r"no report was accepted \(none arrived\)"):
         LDPPairwise(random_state=0).fit_reports([], items=M)
 
 

@@ -110,5 +110,5 @@ def test_a_poll_of_questions_needs_a_messenger_that_travels():
     rule = KwikSortRule(on_exhausted="coin")
     plan = Interactive().plan(rule.asks(M), M, 60)
     again = pickle.loads(pickle.dumps(plan.open(no_answers)))
-    with pytest.raises(ValueError, match="there were none"):
+    with pytest.raises(ValueError, match="none arrived"):
         heard(again, rule, 0)

@@ -233,7 +233,7 @@ def fit_sums(sums, items=3, **parameters):
 @pytest.mark.parametrize(
     ("sums", "message"),
     [
-        ([], "no report could be used"),
+        ([], "no report was accepted"),
         (SUMS[:1], r"sums must hold one of each of the 2 servers, got those of \[0\]"),
         (SUMS[:1] * 2, r"sums must hold one of each of the 2 servers, got those of \[0, 0\]"),
         ([*SUMS, SUMS[0]], r"got those of \[0, 0, 1\]"),

@@ -221,7 +221,7 @@ def test_sums_of_some_are_scaled_up_to_all():
 def test_a_round_of_too_few_says_nothing_and_the_others_decide(lost):
     ballots = make_mallows(40, 20, 0.3, random_state=1).tolist()
     estimator, field = swiss_field(ballots, 30, 60.0, away=lambda voter, number: number in lost and voter < 11)
-    with pytest.warns(UserWarning, match="has no answer: no report could be used") as warned:
+    with pytest.warns(UserWarning, match="has no answer: no report was accepted") as warned:
         fitted = field.fit(estimator)
     assert [str(each.message).split()[1] for each in warned] == list(map(str, sorted(lost)))
     assert len(field.questions) == 4
@@ -285,7 +285,7 @@ def changed(message, **changes):
         (lambda said: [changed(each, question=None) for each in said], "2 'another question'"),
         (lambda said: [changed(each, protocol="0" * 16) for each in said], "2 'another protocol'"),
         (lambda said: ["nonsense"], "1 'not JSON'"),
-        (lambda said: [], "there were none"),
+        (lambda said: [], "none arrived"),
     ],
 )
 def test_sums_that_do_not_add_up(spoil, reason):

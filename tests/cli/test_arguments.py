@@ -265,6 +265,7 @@ def test_names_in_files_are_not_translated(tmp_path, refused):
 
 @pytest.mark.parametrize("name", ["v.soc", "v.parquet"])
 def test_separators_are_for_csv(name, tmp_path, refused):
+    (tmp_path / name).touch()
     said = refused(
         "rank", str(tmp_path / name), "--separator", ";", *["--ratings"] * (name != "v.soc"), "--epsilon", "1"
     )

@@ -1,6 +1,7 @@
 """The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
 
 import builtins
+import errno
 import gzip
 import io
 import json
@@ -209,13 +210,13 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["good", "bad", "NA"]],
             ["Good ", "bad", "NA"],
             ["--ratings", "--scale", "bad,good"],
-            "votes.csv must name the items, but it holds only answers of --scale, numbers or gaps.",
+            "votes.csv must name the items, but it holds answers of --scale.",
         ),
         (
             [["p1", 3, 1]],
             ["p0", "2", "4"],
             ["--ratings", "--person", "who"],
-            "--person 'who' is none of the columns; mend the spelling.\n",
+            "--person 'who' is none of the columns. Correct the spelling. If other rows stand above",
         ),
         (
             [["a", 3, 1], [" ", 2, 1]],
@@ -232,6 +233,15 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
         (VOTES, NAMES, ["--ratings", "--weight", "tea"], "--weight needs --max-weight, a public bound"),
         (VOTES, NAMES, ["--ratings", "--weight", "w", "--max-weight", "2"], "--weight 'w' is none of the columns"),
+        *(
+            (
+                [[1, 2, weight]],
+                ["x", "y", "w"],
+                ["--ratings", "--weight", "w", "--max-weight", "2"],
+                "votes.csv, line 2: column 'w' must hold weights of at least 0, and no empty cells.",
+            )
+            for weight in ("", "-1", "heavy")
+        ),
         (VOTES, NAMES, ["--ratings", "--max-weight", "2"], "--max-weight is for --person or --weight"),
         (
             [["a", 1, 2]],
@@ -252,10 +262,20 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         (VOTES, NAMES, ["--ratings", "--items", "tea, juice,tea"], "--items must be distinct, and 'tea' stands twice"),
         (VOTES, ["", *NAMES[1:]], ["--ratings", "--items", "juice,"], "--items has an empty name; leave it out"),
         (orders(VOTES), None, ["--orders", "--items", "tea,,juice"], "--items has an empty name; leave it out"),
-        (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers"),
-        (VOTES, [" ", *NAMES[1:]], ["--positions"], "column 1 has no name; row numbers"),
-        (VOTES, ["Unnamed: 0", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers, which pandas writes"),
-        (VOTES, [*NAMES[:3], "Unnamed: 12"], ["--ratings"], "column 4 has no name; row numbers, which pandas writes"),
+        (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name. If it holds row numbers"),
+        (VOTES, [" ", *NAMES[1:]], ["--positions"], "column 1 has no name. If it holds row numbers"),
+        (
+            VOTES,
+            ["Unnamed: 0", *NAMES[1:]],
+            ["--ratings"],
+            "column 1 has no name. If it holds row numbers, which pandas writes",
+        ),
+        (
+            VOTES,
+            [*NAMES[:3], "Unnamed: 12"],
+            ["--ratings"],
+            "column 4 has no name. If it holds row numbers, which pandas writes",
+        ),
         (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' does not look like an item"),
         (VOTES, ["design_weight", *NAMES[1:]], ["--ratings"], "column 'design_weight' does not look like an item"),
         (VOTES, NAMES, ["--ratings", "--separator", ";"], "--separator ';' or --separator tab"),
@@ -267,8 +287,8 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             "one line for each voter, one column for each item",
         ),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
-        (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "these 2 items; add it to --items"),
-        ([["tea"], ["tea", "a"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 2 names something"),
+        (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "is not one of the 2 items in --items. Add it"),
+        ([["tea"], ["tea", "a"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 2 is not one of"),
         ([["tea"], ["b", "", "b"]], None, ["--orders", "--items", "tea,b"], "votes.csv, line 2: cell 3 repeats an"),
         (VOTES, NAMES, ["--positions", "--noise", "gaussian"], "delta"),
         (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
@@ -413,7 +433,21 @@ def test_it_is_said_where_there_are_no_intervals(tmp_path, run):
 
 
 def test_no_such_file(run, tmp_path):
-    assert "No such file" in run("rank", tmp_path / "none.csv", "--ratings", "--epsilon", "1")
+    for command in (["rank"], ["compare", "--public"]):
+        for name in ("none.csv", "none.parquet", "none.soc", "none/none.csv"):
+            layout = [] if name.endswith("soc") else ["--ratings"]
+            refusal = run(*command, tmp_path / name, *layout, "--epsilon", "1")
+            assert f"there is no file {tmp_path / name}. Check its name" in refusal
+    assert f"{tmp_path} is a folder" in run("rank", tmp_path, "--ratings", "--epsilon", "1")
+
+
+def test_an_error_of_the_system_is_in_words(run, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    votes = write(tmp_path / "votes.csv", VOTES)
+    assert run("rank", votes, "--ratings", "--epsilon", "1") == f"dprank rank: {votes}: Permission denied.\n"
 
 
 def test_an_account_is_charged_and_refuses(tmp_path, run, printed):

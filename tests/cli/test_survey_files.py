@@ -150,6 +150,15 @@ def test_an_answer_that_is_not_on_the_scale_is_unreadable(cell, read, refused):
     assert found.positions.table.T.tolist() == [[0, 1], [255, 255], [0, 0]]
 
 
+@pytest.mark.parametrize("first", ["Strongly agree,disagree", "ann@x.org, AGREE", '7,"Neither,  nor"'])
+@pytest.mark.parametrize("options", [[], ["--person", "who"], ["--items", "tea,milk"]])
+def test_a_ballot_of_answers_is_not_read_as_names(first, options, refused):
+    """Its cells would be published as the items, or printed as the names of the columns."""
+    message = refused(f"{first}\nagree,disagree\n", *LIKERT, *options)
+    assert message.startswith("the first row of votes.csv must name the items, but it holds answers of --scale.")
+    assert not re.search("agree|nor|ann@", message, re.IGNORECASE)
+
+
 def test_numbers_are_answers_only_if_they_are_listed(read, refused):
     assert read("a,b\n1,02\n,1\n", "--ratings", "--scale", "02,1").positions.table.T.tolist() == [[0, 1], [255, 0]]
     assert "line 2: column 'b'" in refused("a,b\n1,2\n", "--ratings", "--scale", "02,1")
@@ -357,7 +366,13 @@ def test_a_column_is_listed_once(refused):
         ("tea,milk\nnice,fine\n1,2\n", "v.csv", "line 2: .* If this row holds names and is not a ballot, delete it."),
         ("tea,milk\n1,2\nnice,fine\n", "v.csv", r"line 3: (?!.*this row holds names)"),
         ("tea;milk\n1,5;2\n", "v.csv", "--separator ';' or --separator tab"),
-        ('tea,milk\n"1,5",2\n', "v.csv", "with decimal points"),
+        ('tea,milk\n"1,5",2\n', "v.csv", "Decimals need a point, not a comma."),
+        (
+            "Drinks,,\ntea,milk,wine\n1,2,3\n",
+            "v.csv",
+            "column 2 .* If a title stands above the names, delete",
+        ),
+        ("tea,milk\n1,do not know\n", "v.csv", 'Empty the cells without an answer, such as "do not know".'),
         ("PK\x03\x04", "v.xlsx", 'v.xlsx is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".'),
         ('tea,milk,why\n1,2,"good\nday"\n', "v.csv", "export the file again without line breaks"),
     ],

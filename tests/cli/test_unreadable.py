@@ -149,7 +149,7 @@ def test_messages_state_the_line_of_the_file(ending, start, tmp_path):
         read(tmp_path / "v.csv", start + ending.join(lines), "--ratings", "--person", "who")
     assert "secret" not in str(refusal.value) and "bob" not in str(refusal.value)
     lines = ["", "milk,", "", "milk,,secret"]
-    with pytest.raises(ValueError, match=r"^v\.csv, line 4: cell 3 names something else than these 2 it") as refusal:
+    with pytest.raises(ValueError, match=r"^v\.csv, line 4: cell 3 is not one of the 2 items in --items") as refusal:
         read(tmp_path / "v.csv", start + ending.join(lines), "--orders", "--items", "tea,milk")
     assert "secret" not in str(refusal.value)
 

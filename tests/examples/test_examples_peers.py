@@ -176,7 +176,7 @@ def test_one_peer_that_is_missing_is_said_in_its_rows(peers, monkeypatch):
     first = "In {} of 1 rows, another package is faster. {} rows are ties: their ratio is between 0.8 and 1.25."
     assert peers.lost(found).splitlines() == [first.format(0, 1)]
     found["a", "1", "choix"] = peers.Measured(1.0, 0.5, "equal")
-    lines = first.format(1, 0), "", "- **a**: choix is faster, 2.00 times (1). Why is not known."
+    lines = first.format(1, 0), "", "- **a**: choix is faster, 2.00 times (1). The reason is unknown."
     assert peers.lost(found).splitlines() == [*lines]
 
 

@@ -31,7 +31,7 @@ SECOND_BALLOTS = """async () => {
   const { Allowance, Device, readProtocol } = await import("./device.js");
   const { poll, protocol } = await (await fetch("protocol")).json();
   const allowance = new Allowance("8", localStorage);
-  const device = new Device(readProtocol(protocol), { poll, allowance, store: localStorage });
+  const device = new Device(readProtocol(protocol), { poll, allowance });
   const reports = new Set();
   for (const a of [0, 1, 2, 3]) for (const b of [0, 1, 2, 3]) for (const c of [0, 1, 2, 3]) {
     const ballot = [a, b, c, 6 - a - b - c];
@@ -470,7 +470,7 @@ def test_three_answers_settle_nothing(collector, tmp_path):
             ["nowhere.sqlite"],
             "nothing is published: nowhere.sqlite holds no poll. Start one with collector.py",
         ),
-        ("publish", ["empty.sqlite"], "nothing is published: no report could be used (there were none)"),
+        ("publish", ["empty.sqlite"], "nothing is published: no report was accepted (none arrived)"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(collector, tmp_path, monkeypatch, capsys, script, arguments, said):

@@ -102,6 +102,15 @@ def test_leads_with_45_items_agree_with_the_printed_ones(yan):
 # Tables and theorems
 
 
+def test_recommended_epsilons_are_compared(tables):
+    found = tables.recommended(3, [(4, 50.0), (5, 0.01)], n_voters=300)
+    assert all(distances.shape == (2, 3) for distances in found.values())
+    exact, *private = (found[name] for name in tables.NAMES)
+    for distances in private:
+        np.testing.assert_allclose(distances[0], exact[0])  # hardly any noise
+        assert distances[1].mean() > exact[1].mean()
+
+
 def test_every_mechanism_is_timed(tables):
     times = tables.time_table([(100, 4), (200, 5)], 1)
     assert times.shape == (2, 4) and (times > 0).all()

@@ -341,3 +341,36 @@ def test_unfitted(estimator):
 def test_no_estimator(thing):
     with pytest.raises(TypeError, match="estimator must be a fitted estimator, pipeline or search, got"):
         guarantee_of(thing)
+
+
+class ReadsTwice(DPBorda):
+    """Adds noise in the fit of its base class, and then publishes the exact order."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        self.consensus_ = np.argsort(np.asarray(X).mean(axis=0), kind="stable")
+        self.ranks_ = np.argsort(self.consensus_)
+        return self
+
+
+CAVEAT = "ReadsTwice has a fit of its own: nothing checks that its guarantee covers it"
+
+
+def test_a_fit_of_its_own_is_a_caveat():
+    fitted = ReadsTwice(epsilon=0.1).fit(X)
+    assert guarantee_of(fitted).caveats == (CAVEAT,)
+    assert guarantee_of(make_pipeline(RatingsToRankings(), clone(fitted)).fit(X)).caveats == (CAVEAT,)
+    replaced = DPBorda(epsilon=0.1).fit(X)
+    replaced.fit = fitted.fit
+    assert guarantee_of(replaced).caveats == (CAVEAT.replace("ReadsTwice", "DPBorda"),)
+    assert guarantee_of(DPBorda(epsilon=0.1).fit(X)).caveats == ()
+
+
+@pytest.mark.parametrize("kind", [ReadsTwice, DPBorda])
+def test_a_search_with_private_scores_names_fits_of_their_own(kind):
+    grid, scorer = {"epsilon": [0.1, 0.2]}, PrivateKendallTau(epsilon=0.1)
+    for estimator, prefix in ((kind(), ""), (Pipeline([("aggregator", kind())]), "aggregator__")):
+        named = {prefix + name: values for name, values in grid.items()}
+        search = GridSearchCV(estimator, named, n_trials=2, scoring=scorer).fit(X)
+        for stated in (search.privacy_, search.fits_cost_, search.results_cost_):
+            assert (CAVEAT in stated.caveats) == (kind is ReadsTwice)

@@ -167,7 +167,7 @@ try {
   const reply = await fetch("protocol");
   const { poll, question, protocol } = JSON.parse(await reply.text());
   const allowance = new Allowance(MOST_EPSILON, localStorage);
-  const device = new Device(readProtocol(protocol), { poll, allowance, store: localStorage });
+  const device = new Device(readProtocol(protocol), { poll, allowance });
   say("question", question);
   document.title = question;
   showPromise(device.protocol);

@@ -8,6 +8,7 @@
 const GRID = 2n ** 52n;
 const SCALE = 10n ** 80n; // fixed-point numbers have 80 decimal places
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
+const MOST_WORDS = 8192; // of one call of getRandomValues: 65,536 bytes
 const AMOUNT = /^(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?$/;
 const ALLOWANCE = "dprank allowance";
 const REPORT = /^dprank ([0-9a-f]{16}( [0-9a-f]{32})?)$/; // version 0.2.0 had no id of the poll
@@ -181,7 +182,9 @@ function readable(units) {
 // Uniform 64-bit words from the secure source of the browser or of Node.
 export class SecureWords {
   take(n) {
-    return Array.from(crypto.getRandomValues(new BigUint64Array(n)));
+    const words = new BigUint64Array(n);
+    for (let k = 0; k < n; k += MOST_WORDS) crypto.getRandomValues(words.subarray(k, k + MOST_WORDS));
+    return Array.from(words);
   }
 }
 
@@ -223,26 +226,26 @@ function drawnPairs(protocol, assignment) {
   if (protocol.randomizer === "rr-shuffled") {
     return integers(assignment, BigInt(count), k).map((number) => pairOf(Number(number), m));
   }
-  const drawn = []; // Floyd's method: k different ones
+  const drawn = new Set(); // Floyd's method: k different ones
   for (let top = count - k; top < count; top += 1) {
     const pick = Number(integers(assignment, BigInt(top + 1))[0]);
-    drawn.push(drawn.includes(pick) ? top : pick);
+    drawn.add(drawn.has(pick) ? top : pick);
   }
-  return drawn.map((number) => pairOf(number, m));
+  return Array.from(drawn, (number) => pairOf(number, m));
 }
 
 // The public pairs of a registered voter: the first different numbers of the voter's own sequence.
 export async function publicPairs(protocol, voter) {
   const known = isWhole(voter, 0, protocol.n_voters - 1);
   if (!known) throw new Refused("this poll is for registered voters: it needs the voter's number.");
-  const [m, count, drawn] = [protocol.items.length, nPairs(protocol), []];
+  const [m, count, drawn] = [protocol.items.length, nPairs(protocol), new Set()];
   const mask = (1n << BigInt((count - 1).toString(2).length * Number(count > 1))) - 1n;
-  for (let step = 0; drawn.length < protocol.n_queries; step += 1) {
+  for (let step = 0; drawn.size < protocol.n_queries; step += 1) {
     const hash = await sha256(`${protocol.assignment_seed}/${voter}/${step}`);
     const number = Number(BigInt(`0x${hash.slice(0, 16)}`) & mask);
-    if (number < count && !drawn.includes(number)) drawn.push(number);
+    if (number < count) drawn.add(number);
   }
-  return drawn.map((number) => pairOf(number, m));
+  return Array.from(drawn, (number) => pairOf(number, m));
 }
 
 // Creates a report from given words, without a budget: for test vectors only. `streams` has the fields noise, coins and
@@ -355,25 +358,26 @@ function decimalAbove(units) {
   return `${rounded / 10n ** 12n}.${String(rounded % 10n ** 12n).padStart(12, "0")}`;
 }
 
-// One voter's device. `store` keeps its one report, as the browser's local storage does. The same store always gives
-// the same report, also for another ballot. It stores nothing else that depends on the ballot. `locks` makes all tabs
-// of a browser one device. `poll` is the id of the poll: two questions can share a protocol, but no report. `voter` is
-// the number of a registered voter, for "rr-assigned" only.
+// One voter's device. The store of `allowance` keeps its one report, as the browser's local storage does. The same
+// store always gives the same report, also for another ballot. It stores nothing else that depends on the ballot. With
+// two stores, a lost report would give a second one that is not paid for. `locks` makes all tabs of a browser one
+// device. `poll` is the id of the poll: two questions can share a protocol, but no report. `voter` is the number of a
+// registered voter, for "rr-assigned" only.
 export class Device {
   constructor(protocol, options) {
-    const { poll, allowance, store, maxEpsilon = null, voter = null } = options;
+    const { poll, allowance, maxEpsilon = null, voter = null } = options;
     const { locks = globalThis.navigator?.locks, words = new SecureWords() } = options;
     checkProtocol(protocol, maxEpsilon);
     refuseUnless(typeof poll === "string" && DIGITS.test(poll), "the poll's id", "32 hexadecimal digits");
     if (!(allowance instanceof Allowance)) throw new Refused("this device needs an allowance for all polls.");
     if (!locks) throw new Refused("without locks, two tabs could answer twice. Use a newer browser, over https.");
     if (protocol.pairs === "assigned") throw new Refused("this client does not support a shuffler that assigns pairs.");
-    dropHashes(store);
+    dropHashes(allowance.store);
     this.protocol = protocol;
     this.poll = poll;
     this.voter = voter;
     this.allowance = allowance;
-    this.store = store;
+    this.store = allowance.store;
     this.words = words;
     this.locks = locks;
   }

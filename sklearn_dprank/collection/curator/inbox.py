@@ -128,12 +128,12 @@ class Inbox:
         Parameters
         ----------
         remedy : str
-            End of the error message.
+            End of the error message: whole sentences.
         """
         if not self.accepted:
             reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self.refused.items()))
             raise ValueError(
-                f"no report could be used ({f'refused: {reasons}' if reasons else 'there were none'}); {remedy}"
+                f"no report was accepted ({f'refused: {reasons}' if reasons else 'none arrived'}). {remedy}"
             )
 
 

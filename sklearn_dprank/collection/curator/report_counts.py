@@ -129,7 +129,7 @@ class ReportCounts:
         Parameters
         ----------
         remedy : str
-            End of the error message if no report was accepted.
+            End of the error message if no report was accepted: whole sentences.
 
         Returns
         -------

@@ -280,7 +280,7 @@ _NO_INTERVALS = (DPPrudentOrder, DPSwissBorda, DPTopK, SecAggSwissBorda)  # they
 
 
 def publishes_intervals(estimator: Any) -> bool:
-    """Return whether a fit of a candidate of `recommend` publishes rank intervals."""
+    """Return whether a fit of an estimator of `recommend` or of ``dprank rank`` publishes rank intervals."""
     return not isinstance(estimator, _NO_INTERVALS) and getattr(estimator, "noise", "") != "knorm"
 
 

@@ -85,7 +85,7 @@ async function taken(store, { protocol, poll = "0".repeat(32), ballot, voter, fu
   try {
     const words = seeded ? new Seeded() : new SecureWords();
     const allowance = new Allowance("8", store);
-    const device = new Device(protocol, { poll, voter, allowance, store, words, locks: unlocked ? null : locks });
+    const device = new Device(protocol, { poll, voter, allowance, words, locks: unlocked ? null : locks });
     const reports = await Promise.all(twice ? [device.report(ballot), device.report(ballot)] : [device.report(ballot)]);
     return { reports, spent: allowance.spent() };
   } catch (error) {
@@ -226,6 +226,16 @@ def test_a_report_of_one_question_is_none_of_another(in_node):
     names = {name_of(protocol, poll) for poll in polls[:2]}
     assert set(stored) == {"dprank allowance", *(f"dprank {name}" for name in names)}
     assert set(json.loads(stored["dprank allowance"])["epsilon"]) == names
+
+
+def test_a_report_may_need_more_words_than_a_browser_gives_at_once(in_node):
+    """A browser gives 8,192 words in one call. Each of the last 808 answers is 1 with a probability near 1/2."""
+    items = [f"item {k}" for k in range(150)]
+    estimator = LDPPairwise(epsilon=8.0, n_queries=9000)
+    told, _ = in_node({"protocol": estimator.protocol(items), "ballot": list(range(150))})
+    (report,) = told[0]["reports"]
+    assert estimator.fit_reports([report], items=items).reports_accepted_ == 1
+    assert set(report["answers"][8192:]) == {0, 1}
 
 
 @pytest.mark.parametrize("poll", ["", "0" * 31, "0" * 31 + "G", "0" * 33, 7, ["0" * 32], None])

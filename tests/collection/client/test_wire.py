@@ -326,9 +326,9 @@ def assert_unfitted(estimator):
 @pytest.mark.parametrize(
     ("reports", "match"),
     [
-        ([], r"no report could be used \(there were none\)"),
-        ((), r"no report could be used \(there were none\)"),
-        ([{}, {}, "{"], r"no report could be used \(refused: 2 'another protocol', 1 'not JSON'\)"),
+        ([], r"no report was accepted \(none arrived\)"),
+        ((), r"no report was accepted \(none arrived\)"),
+        ([{}, {}, "{"], r"no report was accepted \(refused: 2 'another protocol', 1 'not JSON'\)"),
         ("reports.jsonl", r"reports must be an iterable of reports, got str; .*open\(path, 'rb'\)"),
         (b"{}", "reports must be an iterable of reports, got bytes"),
         (Path("reports.jsonl"), "reports must be an iterable of reports, got (Posix|Windows)Path"),
@@ -347,8 +347,8 @@ def test_a_fit_without_honest_reports_fails(estimator, reports, match):
 @pytest.mark.parametrize(
     ("answers", "match"),
     [
-        ([], r"no report could be used \(there were none\); ask must deliver"),
-        ([{}] * 3, r"refused: \d+ 'another protocol'\); ask must deliver"),
+        ([], r"no report was accepted \(none arrived\)\. The function ask must deliver"),
+        ([{}] * 3, r"refused: \d+ 'another protocol'\)\. The function ask must deliver"),
         (None, "what ask returns must be an iterable of reports, got NoneType; return a list"),
         ({"protocol": "0" * 16}, "what ask returns must be .* got dict"),
         ("{}", "what ask returns must be .* got str"),
@@ -412,7 +412,7 @@ def test_devices_of_another_conversation_do_not_answer():
             device.answer(question, [0, 1, 2, 3])
         return []
 
-    with pytest.raises(ValueError, match="there were none"):
+    with pytest.raises(ValueError, match="none arrived"):
         LDPQuickSort(epsilon=0.1).fit_interactive(ask, items=ITEMS, n_voters=30)
 
 
