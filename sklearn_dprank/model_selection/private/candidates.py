@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from ..._utils.checks import safe_repr
 from ...aggregators.base import RankAggregator
+from ...aggregators.segmented import SegmentedAggregator
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
 from ...privacy.estimator_guarantees import last_step, mixing_step, own_methods
@@ -65,7 +66,7 @@ def pure_guarantee(estimator, shape):
             f"the candidate {in_words(estimator)} has an order for each segment, and a score is of one order; leave "
             "out its classes."
         )
-    if own := [name for name in _FORECAST if getattr(type(aggregator), name) is not getattr(RankAggregator, name)]:
+    if own := [name for name in _FORECAST if not _is_known(type(aggregator), name)]:
         raise ValueError(
             f"the candidate {in_words(estimator)} has a {own[0]} of its own, which may not match its fit; define "
             "_compose instead, or leave it out."
@@ -79,6 +80,11 @@ def pure_guarantee(estimator, shape):
             "candidates only: set delta=0 and a pure noise."
         )
     return guarantee
+
+
+def _is_known(kind, name):
+    """Return whether a class inherits a forecast from a class of this package."""
+    return next(base for base in kind.__mro__ if name in vars(base)) in (RankAggregator, SegmentedAggregator)
 
 
 def _transforms(step):
