@@ -268,11 +268,12 @@ def _write(options, fitted, made):
 
 
 def _attempt(line: str, write: Callable[[], None]) -> list[str]:
-    """Write a file; a failure is only printed, because the result is charged and must not be lost."""
+    """Write a file; a failure or Ctrl-C is only printed, because the result is charged and must not be lost."""
     try:
         write()
-    except Exception as error:
-        print(f"dprank rank: {line} could not be written ({message(error)}). The ranking is complete.", file=sys.stderr)
+    except (Exception, KeyboardInterrupt) as error:
+        why = message(error) or "interrupted"
+        print(f"dprank rank: {line} could not be written ({why}). The ranking is complete.", file=sys.stderr)
         return []
     return [line]
 

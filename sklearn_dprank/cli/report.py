@@ -121,13 +121,18 @@ def _interval(rank, ends, n_items):
     )
 
 
+def _percent(share):
+    """Return a share below 1 in percent; it never shows as 100."""
+    return f"{min(round(100 * share, 4), 99.9999):g}"
+
+
 def _meaning(made, plainly):
     """Return paragraphs for lay readers."""
     texts = ["Random noise was added to protect the voters. It may have changed the order."]
     if "level" in made:
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "
-            f"probability that all bars are right is at least {100 * made['level']:.6g} %. If the bars of two items "
+            f"probability that all bars are right is at least {_percent(made['level'])} %. If the bars of two items "
             "overlap, the noise may have decided their order."
         )
         if "segments" in made:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def message(error: Exception) -> str:
+def message(error: BaseException) -> str:
     """Return the message of an error, without the number that Python gives an error of the system."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}."

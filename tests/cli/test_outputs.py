@@ -189,7 +189,7 @@ def test_a_picture_shows_the_release(run, monkeypatch):
     assert [len(figure.axes) for figure, _ in figures[1:]] == [1, 1] and len(figures) == 3
 
 
-@pytest.mark.parametrize("level", ["0.95", "0.5"])
+@pytest.mark.parametrize("level", ["0.95", "0.5", "0.999"])
 def test_a_report_shows_the_release(level, run):
     made, page = made_and_page(run, *FILE, "--epsilon", "0.05", "--level", level)
     assert page.open == [] and page.texts["h1"] == page.texts["title"] == ["Ranking of 3 items"]
@@ -249,15 +249,18 @@ def test_a_report_replaces_an_existing_one(run):
     assert text.startswith("<!DOCTYPE html>") and text.endswith("</html>\n") and len(text) < 10_000
 
 
-def test_a_result_is_printed_even_if_its_report_cannot_be_written(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("error", "why"), [(OSError("no space left"), "no space left"), (KeyboardInterrupt(), "interrupted")], ids=repr
+)
+def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, monkeypatch, capsys):
     def full(made, best):
-        raise OSError("no space left")
+        raise error
 
     monkeypatch.setattr(report, "page", full)
     assert main(["rank", *FILE, "--epsilon", "1", *NEW, "--report", "r.html"]) == 0
     out, err = capsys.readouterr()
     assert "<b>tea</b>" in out and "1 spent, 1 left" in out and "Report" not in out
-    assert err == "dprank rank: Report: r.html could not be written (no space left). The ranking is complete.\n"
+    assert err == f"dprank rank: Report: r.html could not be written ({why}). The ranking is complete.\n"
     assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
 
 
