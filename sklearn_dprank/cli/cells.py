@@ -190,14 +190,13 @@ def as_numbers(
 
 
 _NUMBERS = (
-    f"must hold numbers (up to {_LARGEST:g}), or empty cells, which mean no opinion. Decimals need a point, not a "
-    "comma. If it holds answers in words, list them with --scale, the worst first."
+    f"must hold numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in "
+    "words, use --scale."
 )
 _ANSWERS = "must hold answers of --scale, or empty cells, which mean no opinion."
 _NO_ITEM = (
     'Empty the cells without an answer, such as "do not know". If the column is not an item, list the items with '
-    "--items. If it identifies the voter, name it with --person. If each line is one rating (voter, item, rating), "
-    "pivot the table first: one line for each voter, one column for each item."
+    "--items. If it is the voter's, use --person. If each line is one rating, pivot the table."
 )
 
 

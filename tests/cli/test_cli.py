@@ -284,7 +284,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["ann", "tea", 3]],
             ["who", "item", "stars"],
             ["--ratings", "--person", "who"],
-            "one line for each voter, one column for each item",
+            "If each line is one rating, pivot the table.",
         ),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
         (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "is not one of the 2 items in --items. Add it"),

@@ -187,7 +187,7 @@ def test_words_in_parquet(read, tmp_path):
         (["--ratings", "--scale", "bad,go\nod"], "--scale must list names with commas between"),
         (["--positions", "--scale", "bad,good"], "--scale lists answers, the worst first; use it with --ratings"),
         (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),
-        (["--ratings"], "If it holds answers in words, list them with --scale, the worst first."),
+        (["--ratings"], "For answers in words, use --scale."),
     ],
 )
 def test_refused_scales(options, message, refused):

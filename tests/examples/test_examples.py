@@ -24,13 +24,13 @@ def quickstart(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_quickstart(quickstart):
     made, printed = quickstart
-    best, private, scored = made["best"], made["private"], made["scored"]
+    best, private = made["best"], made["private"]
     assert best.consensus_.tolist() == ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]
     assert "not private: ramen pho mole dal laksa paella shakshuka pierogi\n" in printed
     assert f"private:     {' '.join(private.consensus_)}\n" in printed
     assert private.privacy_.statement() in printed and private.privacy_.certified
     assert len(re.findall(r" net wins, rank [1-8] to [1-8]$", printed, flags=re.MULTILINE)) == 8
-    assert scored.random_state is None
+    assert private.random_state is None
     code = [line for line in QUICKSTART.read_text().split('"""')[2].splitlines() if line and line[0] != "#"]
     assert len(code) <= 30
 

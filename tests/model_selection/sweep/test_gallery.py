@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).parents[3] / "examples" / "plot_sweep.py"
 def test_example(monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("pandas")
+    plt.close("all")  # other tests may have left figures open
     shown = []
     monkeypatch.setattr(plt, "show", lambda: shown.extend(plt.get_fignums()))
     made = runpy.run_path(str(SCRIPT))
