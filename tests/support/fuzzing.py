@@ -131,7 +131,7 @@ def heard(error, content, path=None, public=b""):
     """
     assert isinstance(error, (ValueError, BudgetExhausted)) and not isinstance(error, UnicodeError), repr(error)
     said = str(error) if path is None else str(error).replace(str(path), "").replace(path.name, "")
-    assert 10 < len(said) < 550, said  # the longest lists the remedies for a cell, because it must not depend on it
+    assert 10 < len(said) < 600, said  # the longest lists all remedies for a cell, because it must not depend on it
     secrets, quotable, quoted = (
         set(LONG.findall(text))
         for text in (content.decode("utf-8", "replace"), public.decode("utf-8", "replace"), said)
