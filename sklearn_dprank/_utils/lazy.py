@@ -1,4 +1,4 @@
-"""Lazy loading of a package's public names and modules."""
+"""Lazy loading of a package's public names and modules, and of matplotlib."""
 
 from __future__ import annotations
 
@@ -33,3 +33,12 @@ def lazily(
         return sorted([*homes, *modules, "__all__"])  # without `__all__`, Sphinx would list only names defined here
 
     return __getattr__, __dir__
+
+
+def pyplot() -> Any:
+    """Return ``matplotlib.pyplot``; raise ImportError with the remedy if matplotlib is not installed."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
+    return plt

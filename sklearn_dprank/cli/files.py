@@ -132,19 +132,21 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
 
 def check_no_layout(options: argparse.Namespace) -> None:
     """Raise ValueError if options describe a file, and none is given."""
-    given = [f"--{options.layout}"] if options.layout else []
-    given += [
-        f"--{name}"
-        for name in ("items", "scale", "separator", "unranked", "person", "weight")
-        if getattr(options, name)
-    ]
-    given += ["--max-weight"] if options.max_weight is not None else []
-    given += ["--unreadable"] if options.unreadable != "error" else []
-    if given:
+    if given := _describing(options):
         raise ValueError(
             f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file, or "
             "leave out these options for simulated ballots."
         )
+
+
+def _describing(options):
+    """Return the given options that describe a file."""
+    names = ("items", "scale", "separator", "unranked", "person", "weight", "max_weight")
+    return [
+        *([f"--{options.layout}"] if options.layout else []),
+        *(f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None),
+        *(["--unreadable"] if options.unreadable != "error" else []),
+    ]
 
 
 def _max_weight(text):
@@ -210,8 +212,7 @@ def about_unranked(choice: str) -> str:
 
 
 def _from_preflib(path, options):
-    others = options.items, options.scale, options.separator, options.person, options.weight, options.max_weight
-    if options.layout or any(other is not None for other in others) or options.unreadable != "error":
+    if set(_describing(options)) - {"--unranked"}:
         raise ValueError(
             "--ratings, --positions, --orders, --items, --scale, --separator, --person, --weight, --max-weight and "
             "--unreadable do not apply to PrefLib files. Leave them out."

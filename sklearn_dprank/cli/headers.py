@@ -17,20 +17,11 @@ _QUALTRICS = {  # two of these names in the first row announce two more header r
     "Duration (in seconds)",
 }
 _QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
-_TIMESTAMPS = frozenset(
-    {  # the first column of Google Forms, in the language of the form
-        *(
-            "Timestamp",
-            "Zeitstempel",
-            "Horodateur",
-            "Marca temporal",
-            "Carimbo de data/hora",
-            "Informazioni cronologiche",
-        ),
-        *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
-        *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
-    }
-)
+_TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
+    *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
+    *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
+    *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +69,7 @@ def header(names: list[str], lines: Iterable[bytes] = (), delimiter: str = ",", 
     if len(_QUALTRICS.intersection(names)) > 1 and lines:
         return _of_qualtrics(names, lines, delimiter, file)
     parts = {name: found for name in names if (found := _grid(name))}
-    return Header(names, parts, _TIMESTAMPS.intersection(names[:1]))
+    return Header(names, parts, frozenset(names[:1]) & _TIMESTAMPS)
 
 
 def _of_qualtrics(names, lines, delimiter, file):

@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .._utils.lazy import pyplot
+
 
 def check_picture(path: Path, option: str) -> None:
     """Raise, before any computation, if a picture cannot be written; `option` names the path."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
-    check_path(path, option, sorted(Figure().canvas.get_supported_filetypes()))
+    check_path(path, option, sorted(pyplot().Figure().canvas.get_supported_filetypes()))
 
 
 def check_path(path: Path, option: str, endings: list[str]) -> None:
@@ -28,7 +26,5 @@ def check_path(path: Path, option: str, endings: list[str]) -> None:
 
 def save(figure: Any, path: Path) -> None:
     """Write a picture and close the figure, because the caller may be a program that goes on."""
-    from matplotlib import pyplot as plt
-
     figure.savefig(path, dpi=200)
-    plt.close(figure)
+    pyplot().close(figure)

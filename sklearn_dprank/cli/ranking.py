@@ -126,6 +126,10 @@ def _own_words():
     return own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight")
 
 
+def _budget_words():
+    return own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta")
+
+
 def _check_source(options):
     """Raise ValueError unless there is either a file or an example; give the example its epsilon and its picture."""
     if not options.example:
@@ -217,9 +221,9 @@ def _budget(options, estimator, ballots, given):
         if options.budget_epsilon is not None or options.budget_delta is not None:
             raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
-    if options.budget_epsilon is None and not options.budget.exists():
-        raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
     new = not options.budget.exists()
+    if new and options.budget_epsilon is None:
+        raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
     delta = getattr(estimator, "delta", 0)
     if new and delta > (options.budget_delta or 0):
         raise ValueError(f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta.")
@@ -227,10 +231,10 @@ def _budget(options, estimator, ballots, given):
     if new:
         with _own_words():
             forecast = guarantee_before(estimator, ballots, **given)
-        with own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
+        with _budget_words():
             trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=options.neighboring)
         trial.charge(forecast, type(estimator).__name__)
-    with own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
+    with _budget_words():
         return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring if new else None)
 
 

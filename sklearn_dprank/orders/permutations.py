@@ -162,10 +162,7 @@ def _opposite_pairs_of_fewer(first, second):
     """Do the same as `opposite_pairs` for two lists, pair by pair."""
     opposite = 0
     for (a, c), (b, d) in combinations(zip(first, second, strict=True), 2):
-        if a < b:
-            if c > d:
-                opposite += 1
-        elif a > b and c < d:
+        if (a < b and c > d) or (a > b and c < d):
             opposite += 1
     return opposite
 

@@ -6,6 +6,8 @@ import re
 
 import numpy as np
 
+from .._utils.lazy import pyplot
+
 _MARKERS = "os^Dvp*XP<>h"
 # Dashes alone distinguish up to seven lines, and a covered line shows in the gaps of the line above it.
 _DASHES = [
@@ -122,10 +124,7 @@ def tone(ax, strength):
 
 def axes(ax, size):
     """Return `ax`, or the axes of a new figure of `size` (width, height) in inches."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
+    plt = pyplot()
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 

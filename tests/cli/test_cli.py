@@ -1,6 +1,5 @@
 """The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
 
-import builtins
 import errno
 import gzip
 import io
@@ -522,15 +521,8 @@ def test_comparison_against_brute_force(tmp_path, printed):
     assert found["DPBorda, Laplace noise"][0] == pytest.approx(borda, abs=1e-3)
 
 
-def test_without_matplotlib_nothing_is_compared(tmp_path, run, monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+def test_without_matplotlib_nothing_is_compared(tmp_path, run, without):
+    without("matplotlib")
     assert 'install the extra "plot"' in run("compare", "--trials", "1", "--picture", tmp_path / "c.png")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,6 +1,5 @@
 """Example, pictures and reports of ``dprank``: they show the release, and are refused before a budget is charged."""
 
-import builtins
 import json
 import re
 from html.parser import HTMLParser
@@ -138,15 +137,8 @@ def test_what_cannot_be_written_is_refused_before_a_charge(options, message, run
     assert not Path("new.sqlite").exists() and not Path("p.html").exists()
 
 
-def test_pictures_need_matplotlib_before_a_charge(run, monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+def test_pictures_need_matplotlib_before_a_charge(run, without):
+    without("matplotlib")
     assert 'install the extra "plot"' in run(*FILE, "--epsilon", "1", *NEW, "--plot", "p.png")
     assert 'install the extra "plot"' in run("--example")
     assert not Path("new.sqlite").exists()

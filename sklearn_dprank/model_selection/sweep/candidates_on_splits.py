@@ -60,7 +60,7 @@ class FromScratch:
 
     def score(self, fitted, scorer):
         """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
-        return (own_score if scorer is None else scorer)(fitted, self.test)
+        return score_of(fitted, self.test, scorer)
 
     def guarantee(self, fitted):
         """Return the guarantee of publishing the fit."""
@@ -102,9 +102,11 @@ class Counted:
         return fitted if self.name is None else fitted_by(Pipeline([*self.before, (self.name, fitted)]))
 
 
-def own_score(fitted, X):
-    """Return the estimator's own score, or that of `kendall_tau_scorer` if it has none."""
-    return fitted.score(X) if hasattr(fitted, "score") else kendall_tau_scorer(fitted, X)
+def score_of(fitted, X, scorer):
+    """Return the score of a fit; if `scorer` is None, its own, or that of `kendall_tau_scorer` if it has none."""
+    if scorer is None and hasattr(fitted, "score"):
+        return fitted.score(X)
+    return (scorer or kendall_tau_scorer)(fitted, X)
 
 
 def _check_own_fit(fitted):

@@ -33,7 +33,7 @@ from .accounting import (
     scoring_of,
     warn_reader,
 )
-from .candidates_on_splits import check_one_estimator, own_score, prepare
+from .candidates_on_splits import check_one_estimator, prepare, score_of
 from .refit import best_row, check_refit, deciding
 from .splits import Splits
 from .trials import run
@@ -262,8 +262,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         name = deciding(self.refit, list(self.scorer_))
         if name is None:
             raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
-        scorer = self.scorer_[name]
-        return own_score(self.best_estimator_, X) if scorer is None else scorer(self.best_estimator_, X)
+        return score_of(self.best_estimator_, X, self.scorer_[name])
 
     @property
     def n_features_in_(self) -> int:

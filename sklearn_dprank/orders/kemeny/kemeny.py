@@ -13,6 +13,7 @@ from ..._utils.checks import check_number, check_square
 from ..subset_dp import FEW, best_order
 from .components import majority_components
 from .linear_ordering import LinearOrdering, first_by_programs
+from .local_search import total_cost
 from .work import WORK_LIMIT, Work
 
 _EXACT = 16  # up to so many items, a table of subsets takes as long as a search that may stop early
@@ -150,8 +151,7 @@ def _first_optimum(cost, work):
     if order is None:
         work.spend(_SET * len(cost) << len(cost) - 1)
         order = best_order(cost)[0]
-    places = np.argsort(order)
-    total = int(cost[places[:, None] < places].sum())
+    total = total_cost(cost, order)
     return MinimumOrder(order, total, total)
 
 
