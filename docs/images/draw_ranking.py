@@ -10,16 +10,13 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 from sklearn_dprank import DPBorda
-from sklearn_dprank.ballots import Profile
-from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.cli.example import simulated
 from sklearn_dprank.plotting import RankIntervalDisplay
 
 mpl.use("agg")
-DRINKS = ["tea", "coffee", "water", "juice", "milk"]
 
 if __name__ == "__main__":
-    votes = Profile.from_rankings(make_mallows(1000, 5, phi=0.9, random_state=1), items=DRINKS)
-    borda = DPBorda(epsilon=1.0, random_state=0).fit(votes)
+    borda = DPBorda(epsilon=1.0, random_state=0).fit(simulated(5, phi=0.9))
     with plt.rc_context({"font.size": 11}):
         figure, ax = plt.subplots(figsize=(5.4, 2.9), layout="constrained")  # small, so that its text is large
         RankIntervalDisplay.from_estimator(borda, name="1,000 votes, epsilon = 1").plot(ax)
