@@ -195,14 +195,29 @@ _NUMBERS = (
 )
 _ANSWERS = "must hold answers of --scale, or empty cells, which mean no opinion."
 _NO_ITEM = (
-    'Empty the cells without an answer, such as "do not know". If the column is not an item, list the items with '
+    'List answers such as "do not know" in --no-answer. If the column is not an item, list the items with '
     "--items. If it is the voter's, use --person. If each line is one rating, pivot the table."
 )
 
 
 def answer(text: str) -> str:
-    """Return an answer in words without differences of case and blanks."""
-    return " ".join(text.split()).casefold()
+    """Return an answer in words without differences of case, blanks and apostrophes."""
+    return " ".join(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()).casefold()
+
+
+def code(cell: Any) -> str | float:
+    """Return a cell in the form in which cells are compared with ``--no-answer``: 99 is the same as 99.0."""
+    text = str(cell)
+    return float(text) if _NUMBER.fullmatch(text) else answer(text)
+
+
+def emptied(cells: NDArray[Any], codes: set[str | float]) -> NDArray[Any]:
+    """Return cells with None in place of those whose `code` is one of these."""
+    if not codes:
+        return cells
+    made = cells.copy()
+    made[np.frompyfunc(lambda cell: code(cell) in codes, 1, 1)(cells).astype(bool)] = None
+    return made
 
 
 def _column(cells, problem, unreadable, scale):

@@ -23,7 +23,9 @@ from .cells import (
     answer,
     as_numbers,
     called,
+    code,
     csv_rows,
+    emptied,
     is_no_name,
     read_csv,
     read_parquet,
@@ -100,6 +102,11 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         help="answers in words for --ratings, the worst first, such as bad,fair,good: public, and not read off the "
         "file. Case and blanks around an answer do not matter",
     )
+    added.add_argument(
+        "--no-answer",
+        metavar="A,B,C",
+        help="""cells that count as empty, such as "don't know,99", with commas between. Case does not matter""",
+    )
     added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
         "--unranked",
@@ -141,7 +148,7 @@ def check_no_layout(options: argparse.Namespace) -> None:
 
 def _describing(options):
     """Return the given options that describe a file."""
-    names = ("items", "scale", "separator", "unranked", "person", "weight", "max_weight")
+    names = ("items", "scale", "no_answer", "separator", "unranked", "person", "weight", "max_weight")
     return [
         *([f"--{options.layout}"] if options.layout else []),
         *(f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None),
@@ -181,6 +188,7 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if not options.layout:
         raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
     scale = _scale(options)
+    codes = _codes(options, scale or {}, "--scale")
     unreadable = Unreadable(options.unreadable, called(path))
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
@@ -190,11 +198,11 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
         header, cells = read_parquet(path)
     else:
         header, cells = read_csv(path, options.separator, unreadable)
-        _check_header(path, header.names, (options.person, options.weight, column), scale)
+        _check_header(path, header.names, (options.person, options.weight, column), {*(scale or {}), *codes})
     segments, names, cells = _segments(header.names, cells, column)
     persons, weights, names, cells = _persons_and_weights(names, cells, options, header, unreadable)
     items, names, cells = _items(names, cells, options, header)
-    numbers = as_numbers(names, cells, header, unreadable, scale)
+    numbers = as_numbers(names, emptied(cells, codes), header, unreadable, scale)
     unreadable.report(len(numbers))
     return _profile(numbers, items, options, persons, weights), segments
 
@@ -214,8 +222,8 @@ def about_unranked(choice: str) -> str:
 def _from_preflib(path, options):
     if set(_describing(options)) - {"--unranked"}:
         raise ValueError(
-            "--ratings, --positions, --orders, --items, --scale, --separator, --person, --weight, --max-weight and "
-            "--unreadable do not apply to PrefLib files. Leave them out."
+            "--ratings, --positions, --orders, --items, --scale, --no-answer, --separator, --person, --weight, "
+            "--max-weight and --unreadable do not apply to PrefLib files. Leave them out."
         )
     try:
         return read_preflib(path, unranked(options)).profile
@@ -233,12 +241,12 @@ def _check_file(path):
         raise ValueError(f"there is no file {path}. Check its name, and the folder in which you run the command.")
 
 
-def _check_header(path, names, others, scale):
+def _check_header(path, names, others, answers):
     """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
-    if scale and any(answer(name) in scale for name in names):
+    if any(answer(name) in answers for name in names):
         raise ValueError(
-            f"the first row of {called(path)} must name the items, but it holds answers of --scale. If it is a ballot, "
-            "put a row of names before it. If these are names, rename the columns."
+            f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer. If "
+            "it is a ballot, put a row of names before it. If these are names, rename the columns."
         )
     if all(is_no_name(name) or name in GAPS for name in names if name not in others):
         raise ValueError(
@@ -390,6 +398,17 @@ def _scale(options):
     return {text: float(place) for place, text in enumerate(answers)}
 
 
+def _codes(options, others, option):
+    """Return the `code` of each cell in ``--no-answer``; raise ValueError if `option` lists one of them, too."""
+    codes = {code(cell) for cell in listed(options.no_answer or "", "--no-answer")}
+    if options.no_answer is not None and ("" in codes or not codes):
+        raise ValueError("--no-answer has an empty answer, but empty cells always count as empty; leave it out.")
+    for other in others:
+        if code(other) in codes:
+            raise ValueError(f"--no-answer lists {safe_repr(other)}, which is also in {option}; leave one out.")
+    return codes
+
+
 def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
@@ -397,15 +416,16 @@ def _from_orders(path, options, unreadable):
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
     names = _listed_items(options.items)
+    codes = _codes(options, names, "--items")
     rows = csv_rows(path, options.separator, unreadable)
     index = {name: item for item, name in enumerate(names)}
-    orders = [_order(cells or [], index, row, unreadable) for row, cells in enumerate(rows)]
+    orders = [_order(cells or [], index, codes, row, unreadable) for row, cells in enumerate(rows)]
     unreadable.report(len(orders))
     positions = orders_to_positions(orders, len(names)) if orders else np.empty((0, len(names)))
     return _profile(positions, names, options)
 
 
-def _order(cells, index, row, unreadable):
+def _order(cells, index, codes, row, unreadable):
     """Return the indices of the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
     order: dict[int, None] = {}
     for column, cell in enumerate(cells, start=1):
@@ -414,7 +434,7 @@ def _order(cells, index, row, unreadable):
             unreadable.add(row, f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
         elif name in index:
             order[index[name]] = None
-        elif name not in GAPS:
+        elif name not in GAPS and code(name) not in codes:
             unreadable.add(
                 row,
                 f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, or "

@@ -7,7 +7,6 @@ import json
 import math
 import random
 import sqlite3
-from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from fuzzing import VALUES, as_text, changed, heard, mangled
 
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.cli import files, segments
+from sklearn_dprank.cli import files, parser, segments
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
@@ -29,6 +28,12 @@ from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
 
 ITEMS = ["tea", "milk", "rye", "fig"]
 M = len(ITEMS)
+PARSER = parser()
+
+
+def options(path, *given):
+    """Return the options of the command for a file."""
+    return PARSER.parse_args(["rank", str(path), *given])
 
 
 def valid(profile, m=None):
@@ -71,21 +76,11 @@ class Table:
     def read(self, content, folder, rng):
         path = folder / "votes.csv"
         path.write_bytes(content)
-        unranked = rng.choice([None, "last", "no_opinion"])
+        optional = rng.choice([[], ["--unranked", "last"], ["--unranked", "no_opinion"], ["--no-answer", "2,agree"]])
+        optional += ["--person", self.person] if self.person else []
         try:
             profile, cells = files.read_with_segments(
-                Namespace(
-                    file=path,
-                    layout=self.layout,
-                    items=None,
-                    scale=None,
-                    separator=None,
-                    person=self.person,
-                    weight=None,
-                    max_weight=None,
-                    unranked=unranked,
-                    unreadable=rng.choice(["error", "error", "empty"]),
-                ),
+                options(path, f"--{self.layout}", *optional, "--unreadable", rng.choice(["error", "error", "empty"])),
                 self.segment,
             )
         except ValueError as error:
@@ -108,20 +103,8 @@ class Orders:
     def read(self, content, folder, rng):
         path = folder / "orders.csv"
         path.write_bytes(content)
-        options = Namespace(
-            file=path,
-            layout="orders",
-            items=",".join(ITEMS),
-            scale=None,
-            separator=None,
-            person=None,
-            weight=None,
-            max_weight=None,
-            unranked="last",
-            unreadable="error",
-        )
         try:
-            profile = files.read(options)
+            profile = files.read(options(path, "--orders", "--items", ",".join(ITEMS)))
         except ValueError as error:
             heard(error, content, path)
             return False

@@ -209,7 +209,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             [["good", "bad", "NA"]],
             ["Good ", "bad", "NA"],
             ["--ratings", "--scale", "bad,good"],
-            "votes.csv must name the items, but it holds answers of --scale.",
+            "votes.csv must name the items, but it holds answers of --scale or --no-answer.",
         ),
         (
             [["p1", 3, 1]],

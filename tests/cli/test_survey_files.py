@@ -155,7 +155,7 @@ def test_an_answer_that_is_not_on_the_scale_is_unreadable(cell, read, refused):
 def test_a_ballot_of_answers_is_not_read_as_names(first, options, refused):
     """Its cells would be published as the items, or printed as the names of the columns."""
     message = refused(f"{first}\nagree,disagree\n", *LIKERT, *options)
-    assert message.startswith("the first row of votes.csv must name the items, but it holds answers of --scale.")
+    assert message.startswith("the first row of votes.csv must name the items, but it holds answers of --scale or --no")
     assert not re.search("agree|nor|ann@", message, re.IGNORECASE)
 
 
@@ -167,6 +167,59 @@ def test_numbers_are_answers_only_if_they_are_listed(read, refused):
 def test_an_answer_may_look_like_a_gap(read):
     found = read("a,b\nNone,some\nnull,some\nN/A,\n", "--ratings", "--scale", "none,some,all")
     assert found.positions.table.T.tolist() == [[1, 0], [255, 0], [255, 255]]
+
+
+NO_ANSWER = ["--no-answer", "don't know,99"]
+
+
+@pytest.mark.parametrize("layout", ["--ratings", "--positions"])
+@pytest.mark.parametrize("cell", ["99", " 99.0", "9.9e1", "Don't know", "DON\N{RIGHT SINGLE QUOTATION MARK}T  know "])
+def test_cells_of_no_answer_count_as_empty(cell, layout, read):
+    found = read(f"a,b,c\n1,{cell},98\n{cell},{cell},2\n9,9,-99\n", layout, *NO_ANSWER)
+    empty = read("a,b,c\n1,,98\n,,2\n9,9,-99\n", layout)
+    assert np.array_equal(found.positions.table, empty.positions.table)
+
+
+def test_no_answer_with_a_scale_and_persons(read, refused):
+    content = "who,a,b\n99,bad,good\ndon't know,Don't know,good\n99,good,99\n"
+    scale = ["--ratings", "--scale", "bad,good", "--person", "who"]
+    found = read(content, *scale, *NO_ANSWER)  # the cells of other columns are not emptied, or this is refused
+    empty = read("who,a,b\n99,bad,good\ndon't know,,good\n99,good,\n", *scale)
+    assert np.array_equal(found.positions.table, empty.positions.table)
+    assert "line 3: column 'a' must hold answers of --scale" in refused(content, *scale)
+
+
+def test_no_answer_in_orders(read, refused):
+    orders = ["--orders", "--items", "a,b,c"]
+    found = read("a,none,b\nNone of these,,c\n", *orders, "--no-answer", "none of these,none")
+    assert found.positions.table.T.tolist() == read("a,b\nc\n", *orders).positions.table.T.tolist()
+    assert "line 1: cell 2" in refused("a,none,b\n", *orders)
+
+
+def test_no_answer_in_parquet(read, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"a": [1, 99, 3], "b": [2.0, 1.0, 99.0]}).to_parquet(tmp_path / "v.parquet")
+    found = read((tmp_path / "v.parquet").read_bytes(), "--ratings", *NO_ANSWER, name="w.parquet")
+    assert found.positions.table.T.tolist() == [[1, 0], [255, 0], [0, 255]]
+
+
+def test_a_ballot_without_answers_is_not_read_as_names(refused):
+    message = refused("Don't know,tea\n1,2\n", "--ratings", *NO_ANSWER)
+    assert "it holds answers of --scale or --no-answer" in message and "know" not in message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ratings", "--no-answer", ""], "--no-answer has an empty answer"),
+        (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty answer"),
+        (["--ratings", "--scale", "1,2", "--no-answer", "9,2.0"], "--no-answer lists '2', which is also in --scale"),
+        (["--orders", "--items", "Tea,b", "--no-answer", "tea"], "--no-answer lists 'Tea', which is also in --items"),
+    ],
+)
+def test_refused_answers_of_no_answer(options, message, refused):
+    assert message in refused("a,b\n1,2\n", *options)
 
 
 def test_words_in_parquet(read, tmp_path):
@@ -197,6 +250,8 @@ def test_refused_scales(options, message, refused):
 def test_a_scale_describes_a_file(capsys, refused):
     assert main(["compare", "--scale", "bad,good"]) == 2
     assert "no file is given, but --scale describes one" in capsys.readouterr().err
+    assert main(["compare", *NO_ANSWER]) == 2
+    assert "no file is given, but --no-answer describes one" in capsys.readouterr().err
     assert "--scale" in refused("# DATA TYPE: soc\n", "--scale", "bad,good", name="v.soc")
 
 
@@ -372,7 +427,7 @@ def test_a_column_is_listed_once(refused):
             "v.csv",
             "column 2 .* If a title stands above the names, delete",
         ),
-        ("tea,milk\n1,do not know\n", "v.csv", 'Empty the cells without an answer, such as "do not know".'),
+        ("tea,milk\n1,do not know\n", "v.csv", 'List answers such as "do not know" in --no-answer.'),
         ("PK\x03\x04", "v.xlsx", 'v.xlsx is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".'),
         ('tea,milk,why\n1,2,"good\nday"\n', "v.csv", "export the file again without line breaks"),
     ],

@@ -84,6 +84,7 @@ FILES = {
     "positions, 1 is best": POSITIONS,
     "item names, best first, no first row": "tea,coffee,milk\ncoffee,milk,tea\n",
     "a [PrefLib](https://preflib.org) file": None,
+    "answers that mean none": "tea,coffee,milk\n1,99,3\nDon't know,1,2\n",
     "empty cells: no opinion": POSITIONS,
     "empty cells: ranked last": POSITIONS,
     "columns that are not items": "age,tea,coffee,milk\n30,1,2,3\n40,2,1,3\n",
