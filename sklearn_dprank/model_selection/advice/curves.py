@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -281,7 +281,7 @@ class ErrorModel:
             largest = max(largest, 0.5 / k)  # the items at places k and k + 1 may be nearly tied
         return Errors(*(round(float(error), 6) for error in (min(mean, worst), each[-1].least, min(largest, most))))
 
-    @property
+    @cached_property
     def _shares(self):
         """Return shares of opinions, from the smallest to the largest."""
         low, high = self.opinion_share

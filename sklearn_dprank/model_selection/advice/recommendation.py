@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -427,12 +427,12 @@ class Release:
         """Return the signal of Borda with noise of this standard deviation; net wins range twice as wide as ranks."""
         return 2 * self.n_voters * self.n_items / deviation
 
-    @property
+    @cached_property
     def of_normal(self) -> float:
         """Signal of Borda with Gaussian noise."""
         return self.of_noise(gaussian_sigma(self.epsilon, self.delta, math.sqrt(self.sensitivity.l2_squared)))
 
-    @property
+    @cached_property
     def range_of_pick(self) -> float:
         """Range of each pick of a peeled order, within 15 %: many picks lose as much as one Gaussian release."""
         picks = self.n_items - 1
