@@ -105,7 +105,8 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     added.add_argument(
         "--no-answer",
         metavar="A,B,C",
-        help="""cells that count as empty, such as "don't know,99", with commas between. Case does not matter""",
+        help='answers that count as empty cells, such as "no idea,99": public, and not read off the file. Case and '
+        "blanks do not matter",
     )
     added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
