@@ -141,15 +141,16 @@ class PairLoss:
             pull, bend = pull + pulls[0] - pulls[1], bend + (pulls * rise).sum(axis=0)
         bend += (chance[0] - chance[1]) * pull
         slope = self._ridge * s - np.bincount(self._i, pull, self._m) + np.bincount(self._j, pull, self._m)
-        return slope - slope.sum() / self._m, _Curvature(self._triangle(bend), self._ridge)
+        return slope - slope.sum() / self._m, _Curvature(self._symmetric(bend), self._ridge)
 
-    def _triangle(self, values):
-        """Return the values of the pairs in the upper triangle of a matrix, which is sparse for many items."""
+    def _symmetric(self, values):
+        """Return the values of the pairs in a symmetric matrix, which is sparse for many items."""
         if self._m >= _MANY:
             starts = np.searchsorted(self._i, np.arange(self._m + 1))
-            return csr_array((values, self._j, starts), shape=(self._m, self._m))
+            upper = csr_array((values, self._j, starts), shape=(self._m, self._m))
+            return upper + upper.T.tocsr()
         table = np.zeros((self._m, self._m))
-        table[self._i, self._j] = values
+        table[self._i, self._j] = table[self._j, self._i] = values
         return table
 
 
@@ -172,27 +173,27 @@ class AllPairsLoss:
     def _derivatives(self, s, chance):
         pull = self._wins * chance.T
         slope = self._ridge * s - (pull - pull.T).sum(axis=1)
-        return slope - slope.mean(), _Curvature(np.triu(self._answers * chance * chance.T, 1), self._ridge)
+        return slope - slope.mean(), _Curvature(self._answers * chance * chance.T, self._ridge)
 
 
 class _Curvature:
     """Symmetric matrix with ``-bend`` beside the diagonal and rows that sum to ``ridge``."""
 
     def __init__(self, bend, ridge):
-        self._bend, self._diagonal = bend, bend.sum(axis=0) + bend.sum(axis=1) + ridge
+        self._bend, self._diagonal = bend, bend.sum(axis=1) + ridge
         self.steepest = np.abs(self._diagonal).max()
 
     def solve(self, right, lift):
         """Return the solution x of (matrix + lift) x = right, or None if the sum is not positive definite."""
-        diagonal, upper, lower = self._diagonal + lift, self._bend, self._bend.T
+        bend, diagonal = self._bend, self._diagonal + lift
         if len(right) < _MANY:
-            _, x, failed = dposv(np.diag(diagonal) - upper, right)  # reads the upper triangle
+            matrix = -bend
+            matrix.flat[:: len(right) + 1] = diagonal
+            _, x, failed = dposv(matrix, right)
             return None if failed else x
         if diagonal.min() <= 0:
             return None
-        return conjugate_gradients(
-            lambda x: diagonal * x - _times(upper, x) - _times(lower, x), diagonal, right, _SOLVED, _SOLVER_STEPS
-        )
+        return conjugate_gradients(lambda x: diagonal * x - _times(bend, x), diagonal, right, _SOLVED, _SOLVER_STEPS)
 
 
 def _times(matrix, x):
