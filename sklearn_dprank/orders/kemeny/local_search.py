@@ -29,8 +29,7 @@ def total_cost(cost, order):
     >>> total_cost(np.array([[0, 1, 2], [5, 0, 3], [7, 9, 0]]), [1, 0, 2])
     10
     """
-    places = np.argsort(order)
-    return np.asarray(cost)[places[:, np.newaxis] < places].sum().item()
+    return np.triu(np.asarray(cost)[np.ix_(order, order)], 1).sum().item()
 
 
 def insertion_search(cost, order, work=None):
