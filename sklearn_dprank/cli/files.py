@@ -189,10 +189,10 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if not options.layout:
         raise ValueError(f"the layout of {called(path)} is not stated. Add {_LAYOUTS}.")
     scale = _scale(options)
-    codes = _codes(options, scale or {}, "--scale")
     unreadable = Unreadable(options.unreadable, called(path))
     if options.layout == "orders":
         return _from_orders(path, options, unreadable), []
+    codes = _codes(options, scale or {}, "--scale")
     if suffixes[-1:] == [".parquet"]:
         if options.separator is not None:
             raise ValueError("--separator is for CSV files; leave it out.")
@@ -413,7 +413,6 @@ def _codes(options, others, option):
 def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
-    _scale(options)
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
     names = _listed_items(options.items)

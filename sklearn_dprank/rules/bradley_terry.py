@@ -148,7 +148,7 @@ class PairLoss:
         if self._m >= _MANY:
             starts = np.searchsorted(self._i, np.arange(self._m + 1))
             upper = csr_array((values, self._j, starts), shape=(self._m, self._m))
-            return upper + upper.T.tocsr()
+            return upper + upper.T
         table = np.zeros((self._m, self._m))
         table[self._i, self._j] = table[self._j, self._i] = values
         return table
