@@ -35,6 +35,35 @@ def draft_of(estimator):
     return draft
 
 
+def own_copy(part):
+    """Return a copy of an estimator and of all parts that have parameters, which no other thread can change.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import Aggregator
+    >>> from sklearn_dprank.channels import Central
+    >>> shared = Aggregator(Central(epsilon=0.5))
+    >>> own = own_copy(shared)
+    >>> shared.set_params(channel__epsilon=8.0).channel is own.channel, own.channel.epsilon
+    (False, 0.5)
+    """
+    if isinstance(part, (list, tuple)) and type(part) in (list, tuple):
+        return type(part)(map(own_copy, part))
+    if isinstance(part, type) or not hasattr(part, "get_params"):
+        return part
+    own = draft_of(part)
+    vars(own).update({name: own_copy(value) for name, value in part.get_params(deep=False).items()})
+    return own
+
+
+def hand_over(own, estimator):
+    """Give an estimator, and the steps of a pipeline, the fitted attributes of its `own_copy`."""
+    for (_, own_step), (_, step) in zip(getattr(own, "steps", ()), getattr(estimator, "steps", ()), strict=False):
+        if hasattr(step, "get_params") and type(step) is type(own_step):
+            hand_over(own_step, step)
+    swap_fitted(own, estimator)
+
+
 @lru_cache(maxsize=256)
 def _parameters_of(kind):
     """Return the parameter names of an estimator class, cached because scikit-learn looks them up for each object."""

@@ -196,6 +196,12 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
     return last.guarantee_before(X, voter_epsilon, **segments)
 
 
+def is_forecast_proved(estimator: Any) -> bool:
+    """Return whether this package states the forecast of an estimator, and not a class that vouches for itself."""
+    forecast = getattr(last_step(estimator), "guarantee_before", guarantee_before)  # of an estimator that is refused
+    return forecast.__module__.startswith(f"{__package__.partition('.')[0]}.")
+
+
 def _states_guarantee(estimator):
     """Return whether the guarantee of this estimator counts. Wrappers that forward attributes do not qualify."""
     return issubclass(type(estimator), GuaranteedEstimator)

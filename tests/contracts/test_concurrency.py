@@ -9,6 +9,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, DPBorda
@@ -92,6 +93,43 @@ def test_threads_that_share_the_system_s_bits_draw_no_word_twice():
     bits._buffer = Slow(np.arange(1000, dtype=np.uint64))
     words = at_once(lambda _: [bits.integer(2**64) for _ in range(5)], range(THREADS))
     assert sorted(word for mine in words for word in mine) == list(range(5 * THREADS))
+
+
+def slow_to_read(monkeypatch, meanwhile):
+    """Run `meanwhile` in another thread whenever a fit has been priced and reads its ballots."""
+    read, inside = RankAggregator.read_ballots, []
+
+    def read_ballots(self, *args, **kwargs):
+        if not inside:
+            inside.append(True)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(meanwhile).result()
+        return read(self, *args, **kwargs)
+
+    monkeypatch.setattr(RankAggregator, "read_ballots", read_ballots)
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+@pytest.mark.parametrize("given", [{"noise": "laplace"}, {"noise": "gaussian", "delta": 1e-6}])
+@pytest.mark.parametrize("price", [0.05, 5.0])
+def test_a_fit_in_another_thread_does_not_change_a_charge(monkeypatch, in_pipeline, given, price):
+    """While one thread fits at epsilon 1, another sets another epsilon on the same object, and fits."""
+    borda = DPBorda(epsilon=1.0, **given)
+    estimator = make_pipeline("passthrough", borda) if in_pipeline else borda
+    slow_to_read(monkeypatch, lambda: borda.set_params(epsilon=price).fit(X))
+    budget = PrivacyBudget(10.0, 1e-4)
+    assert budget.fit(estimator, X) is estimator
+    assert borda.privacy_.epsilon <= 1.0
+    (release,) = budget.releases_
+    assert release.guarantee == DPBorda(epsilon=1.0, **given).fit(X).privacy_
+
+
+def test_parts_of_an_estimator_are_priced_as_they_are_used(monkeypatch):
+    channel = Central(epsilon=1.0)
+    slow_to_read(monkeypatch, lambda: channel.set_params(epsilon=8.0))
+    budget = PrivacyBudget(10.0)
+    fitted = budget.fit(Aggregator(channel, "borda"), X)
+    assert (fitted.privacy_.epsilon, budget.spent_.epsilon) == (1.0, 1.0)
 
 
 def test_threads_that_share_a_budget_and_a_profile_spend_no_more_than_it_has():

@@ -6,11 +6,12 @@ import inspect
 import os
 from typing import Any, Self, TypeVar
 
+from ..._utils.fitted import hand_over, own_copy
 from ..._utils.types import Amount, Neighboring
-from ..estimator_guarantees import guarantee_before, guarantee_of, last_step, last_step_params
+from ..estimator_guarantees import guarantee_before, guarantee_of, is_forecast_proved, last_step, last_step_params
 from ..guarantee import PrivacyGuarantee
 from .adaptive import Remaining
-from .charging import InMemory, account_of, charged, in_excess, spent_by
+from .charging import InMemory, account_of, charged, in_excess, in_terms, open_charge, spent_by
 from .releases import Release, Terms
 
 _Estimator = TypeVar("_Estimator")
@@ -211,10 +212,13 @@ class PrivacyBudget:
     ) -> _Estimator:
         """Charge the guarantee of a fit, then fit.
 
+        The estimator is copied first. Another thread that changes or fits it changes neither the charge nor this fit.
         After the fit, its guarantee is compared with the charge: epsilon, delta, certificate, unit, neighbouring
         relation and trusted parties. If the fit revealed more, the charge is raised to that, even beyond the budget,
         and an error is raised. A subclass of an aggregator or a search must not override the methods that `fit` calls
-        between ballots and release, such as ``read_ballots``, or ``guarantee_after``.
+        between ballots and release, such as ``read_ballots``, or ``guarantee_after``. If it states its guarantee by a
+        ``guarantee_before`` of its own, nothing proves that before the fit. Then all that is left is charged first, and
+        the charge is settled after the fit. If the process ends before that, nothing is left.
 
         Parameters
         ----------
@@ -248,27 +252,44 @@ class PrivacyBudget:
             seed, unless the budget is a simulation. Errors of the estimator's own ``fit`` are raised unchanged, with a
             note that the release is still charged.
         RuntimeError
-            If the fit revealed more than was charged before it. All that it revealed is charged.
+            If the fit revealed more than was charged before it. All that it revealed is charged. Also if the account
+            could not be settled after the fit. In both cases, the estimator is not fitted.
         """
-        given = last_step_params(estimator, fit_params)
-        forecast = guarantee_before(estimator, X, **{name: given[name] for name in _PUBLIC if name in given})
-        inspect.signature(estimator.fit).bind(X, y, **fit_params)  # type: ignore[attr-defined]
-        what = type(last_step(estimator)).__name__
-        number = self._charge(forecast, what, release_id)
+        own = own_copy(estimator)  # what is priced is what is fitted, whatever other threads do to the object
+        given = last_step_params(own, fit_params)
+        forecast = guarantee_before(own, X, **{name: given[name] for name in _PUBLIC if name in given})
+        inspect.signature(own.fit).bind(X, y, **fit_params)
+        what = type(last_step(own)).__name__
+        is_open = not is_forecast_proved(own)
+        number = self._charge(forecast, what, release_id, is_open)
         try:
-            fitted: _Estimator = estimator.fit(X, y, **fit_params)  # type: ignore[attr-defined]
-            spent = guarantee_of(fitted)
+            own.fit(X, y, **fit_params)
+            spent = guarantee_of(own)
         except BaseException as error:
             error.add_note(_STAYS)
             raise
         more = in_excess(self._kept.terms, forecast, spent)
+        if more is not None or is_open:
+            self._settle(number, more or in_terms(self._kept.terms, forecast), f"{what} revealed {spent}", is_open)
         if more is not None:
-            self._kept.amend(number, more)
             raise RuntimeError(
                 f"{what} was charged {forecast} before its fit, and its fit revealed more: {spent}. All of that is "
-                "charged now. Use an estimator that states its guarantee beforehand, in plan_for."
+                "charged now, and the estimator is not fitted. Use an estimator that states its guarantee beforehand, "
+                "in plan_for."
             )
-        return fitted
+        hand_over(own, estimator)
+        return estimator
+
+    def _settle(self, number, guarantee, revealed, is_open):
+        """Replace the charge of a fit by what it revealed; explain a failure."""
+        try:
+            self._kept.amend(number, guarantee)
+        except Exception as error:
+            stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
+            raise RuntimeError(
+                f"{revealed}, and this could not be written ({error.__cause__ or error}). The account keeps "
+                f"{stays}. The estimator is not fitted. Restore the account before the next release."
+            ) from error
 
     def charge(self, guarantee: PrivacyGuarantee, what: str, *, release_id: str | None = None) -> None:
         """Charge a release that is made elsewhere. Call this before the release.
@@ -311,9 +332,14 @@ class PrivacyBudget:
             raise ValueError(f"what must be a few words, got {type(what).__name__}.")
         self._charge(guarantee, what, release_id)
 
-    def _charge(self, guarantee, what, release_id):
-        """Charge a release; return its number."""
-        number: int = self._kept.add(lambda before: charged(self._kept.terms, before, guarantee, what, release_id))
+    def _charge(self, guarantee, what, release_id, is_open=False):
+        """Charge a release, or all that is left for an open charge; return its number."""
+
+        def decide(before):
+            release = charged(self._kept.terms, before, guarantee, what, release_id)
+            return release._replace(guarantee=open_charge(release.guarantee)) if is_open else release
+
+        number: int = self._kept.add(decide)
         return number
 
     @property

@@ -77,9 +77,8 @@ def charged(
     """
     _refuse_repeated(before, release_id)
     _refuse_not_private(terms, guarantee, what)
-    if terms.neighboring == "replace":
-        guarantee = guarantee.under_replace()
-    elif guarantee.neighboring != terms.neighboring:
+    guarantee = in_terms(terms, guarantee)
+    if guarantee.neighboring != terms.neighboring:
         raise ValueError(
             f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
             'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
@@ -95,22 +94,36 @@ def charged(
     return Release.now(what, guarantee, release_id)
 
 
+def in_terms(terms: Terms, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+    """Return the guarantee under the neighbouring relation of a budget, if it is known."""
+    return guarantee.under_replace() if terms.neighboring == "replace" else guarantee
+
+
+def open_charge(guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+    """Return the charge while a fit runs whose guarantee nothing proves: all that is left."""
+    unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
+    return replace(unknown, neighboring=guarantee.neighboring, unit=guarantee.unit)
+
+
 def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
     """Return the guarantee to charge if a fit spent more than was charged before it, or None if it did not.
 
     `charged` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
-    neighbouring relation of the budget. This includes a fit that trusts a party that `charged` does not name, so that
-    the account names this party. Epsilon is infinite if `spent` gives no bound there or has another unit. The same
-    holds for a new seed in a budget that is not a simulation.
+    neighbouring relation of the budget, and never less than `charged`. This includes a fit that trusts a party that
+    `charged` does not name, so that the account names this party. Epsilon is infinite if `spent` gives no bound there
+    or has another unit. The same holds for a new seed in a budget that is not a simulation.
     """
     if spent == charged or (_within_stated(charged, spent) and _alike(charged, spent)):
         return None
     bounds = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
     if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
         return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=charged.unit)
-    if terms.neighboring == "replace":
-        return spent.under_replace()
-    return spent if spent.neighboring == terms.neighboring else PrivacyGuarantee.nothing(spent.how)
+    before, after = in_terms(terms, charged), in_terms(terms, spent)
+    if after.neighboring != terms.neighboring:
+        return PrivacyGuarantee.nothing(spent.how)
+    if after.epsilon >= before.epsilon and after.delta >= before.delta:
+        return after
+    return replace(after, epsilon=max(before.epsilon, after.epsilon), delta=max(before.delta, after.delta), losses=None)
 
 
 def _alike(charged, spent):

@@ -6,6 +6,7 @@ difference is charged after the fit, and the call fails.
 """
 
 import math
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn_dprank import DPBorda, SegmentedAggregator
 from sklearn_dprank.model_selection import PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
+from sklearn_dprank.privacy.budget import file as budget_file
 from sklearn_dprank.privacy.guarantee import TRUST
 
 X = np.tile(np.arange(3), (100, 1))
@@ -214,3 +216,59 @@ def test_a_fit_that_reveals_less_is_no_error(kind):
     budget = PrivacyBudget(3.0)
     budget.fit(kind(epsilon=0.1), X)
     assert str(budget.spent_) == "epsilon = 0.1 (central, add_remove)"
+
+
+def test_a_charge_never_shrinks():
+    """The fit trusts another party, and states a smaller epsilon."""
+    budget = PrivacyBudget(3.0)
+    with pytest.raises(RuntimeError, match="revealed more"):
+        budget.fit(stating(trust="shuffle", epsilon=0.05)(epsilon=0.1), X)
+    assert budget.spent_.epsilon == 0.1
+
+
+# --- while the fit runs, and if the account cannot be written after it
+
+
+def test_all_that_is_left_is_charged_while_nothing_proves_the_guarantee(account):
+    budget, seen = account(3.0, 1e-4), []
+
+    def read_ballots(self, *args, **kwargs):
+        seen.append((budget.spent_.epsilon, budget.remaining.epsilon))
+        return DPBorda.read_ballots(self, *args, **kwargs)
+
+    budget.fit(make_pipeline(RatingsToRankings(), vouching(read_ballots=read_ballots)(epsilon=0.1)), X)
+    assert seen == [(math.inf, 0.0)]
+    assert budget.spent_.epsilon == 0.1
+
+
+def test_a_fit_that_fails_keeps_its_open_charge(account):
+    def read_ballots(self, *args, **kwargs):
+        raise KeyError("it reads a ballot and fails")
+
+    budget = account(3.0)
+    with pytest.raises(KeyError):
+        budget.fit(vouching(read_ballots=read_ballots)(epsilon=0.1), X)
+    assert (budget.spent_.epsilon, budget.remaining.epsilon) == (math.inf, 0)
+
+
+@pytest.mark.parametrize("is_proved", [False, True])
+def test_a_charge_that_cannot_be_settled_says_what_is_missing(path, is_proved, monkeypatch):
+    """The file is locked while the fit runs: the account keeps its charge, and the result is not handed over."""
+    monkeypatch.setattr(budget_file, "_WAIT", 0.01)
+    budget, other = PrivacyBudget.open(path, 3.0), sqlite3.connect(path, isolation_level=None)
+
+    def read_ballots(self, *args, **kwargs):
+        other.execute("BEGIN IMMEDIATE")
+        self.set_params(epsilon=5.0)
+        return DPBorda.read_ballots(self, *args, **kwargs)
+
+    if is_proved:  # as if the package's own forecast were wrong
+        monkeypatch.setattr("sklearn_dprank.privacy.budget.budget.is_forecast_proved", lambda estimator: True)
+    estimator = vouching(read_ballots=read_ballots)(epsilon=0.1)
+    stays = "the smaller charge from before the fit" if is_proved else "an open charge, which leaves nothing"
+    with pytest.raises(RuntimeError, match=rf"revealed epsilon = 5 .* locked\)\. The account keeps {stays}"):
+        budget.fit(estimator, X)
+    other.execute("COMMIT")
+    other.close()
+    assert not hasattr(estimator, "consensus_")
+    assert PrivacyBudget.open(path).spent_.epsilon == (0.1 if is_proved else math.inf)
