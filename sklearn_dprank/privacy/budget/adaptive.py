@@ -25,10 +25,10 @@ Delta must therefore be divided before the first release. If each rule had all o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -38,7 +38,7 @@ from .._search import smallest
 from ..calibration import gaussian_deltas, gaussian_epsilon
 from ..composition import Losses
 from ..guarantee import PrivacyGuarantee
-from ..rounding import rounded_down, sum_up
+from ..rounding import rounded_down, rounded_up, sum_up
 
 _SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and far above rounding errors
 _ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
@@ -78,9 +78,58 @@ class Remaining(NamedTuple):
         return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
 
 
+class Totals(NamedTuple):
+    """Exact sums over releases, for an account whose charges take the same time however many there are.
+
+    `epsilon` and `delta` are inf if one of them is. `mu_squared` counts pure releases as Gaussian ones, and is inf if a
+    release is neither. `first` is the first release with a positive epsilon or delta, and `unit` that of all.
+    """
+
+    epsilon: Fraction | float = Fraction(0)
+    delta: Fraction = Fraction(0)
+    mu_squared: Fraction | float = Fraction(0)
+    first: PrivacyGuarantee | None = None
+    unit: str | None = None
+
+    def plus(self, guarantee: PrivacyGuarantee) -> Totals:
+        """Return the sums with one more release."""
+        first = guarantee if self.first is None and (guarantee.epsilon or guarantee.delta) else self.first
+        return Totals(
+            _plus(self.epsilon, guarantee.epsilon),
+            self.delta + Fraction(guarantee.delta),
+            _plus(self.mu_squared, *_mu_squared_of(guarantee)),
+            first,
+            self.unit or guarantee.unit,
+        )
+
+    @property
+    def mu(self) -> float:
+        """Return the mu of one Gaussian release that covers all releases, rounded up; inf if there is none."""
+        return math.sqrt(rounded_up(self.mu_squared)) * (1 + 2.0**-50)
+
+
+def _plus(total, *numbers):
+    """Return the exact sum of a total and of numbers, inf if one of them is."""
+    if math.isinf(total) or not all(map(math.isfinite, numbers)):
+        return math.inf
+    return total + sum(map(Fraction, numbers))
+
+
+def _mu_squared_of(guarantee):
+    """Return numbers whose sum is at least mu^2 of a release; inf is among them if it is neither Gaussian nor pure."""
+    losses = guarantee.losses or Losses()
+    pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
+    if any(delta for _, delta in losses.approximate) or max(pure, default=0.0) > _LARGEST:
+        return [math.inf]
+    return [losses.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)]
+
+
+_NOTHING = Totals()
+
+
 @dataclass(frozen=True)
 class Account:
-    """Limits of a budget, and the releases charged to it.
+    """Limits of a budget, and the totals of the releases charged to it.
 
     `epsilon`, `delta` and `basic_delta` have the meaning of the parameters of `PrivacyBudget`.
 
@@ -94,11 +143,11 @@ class Account:
     epsilon: float
     delta: float
     basic_delta: float | None = None
-    releases: tuple[PrivacyGuarantee, ...] = ()
+    totals: Totals = _NOTHING
 
     def with_one_more(self, guarantee: PrivacyGuarantee) -> Self:
         """Return the account after one more release."""
-        return replace(self, releases=(*self.releases, guarantee))
+        return replace(self, totals=self.totals.plus(guarantee))
 
     def holds(self) -> bool:
         """Return whether the releases fit, even if they were chosen adaptively."""
@@ -115,7 +164,7 @@ class Account:
 
     def left(self) -> Remaining:
         """Return the limits for one more release."""
-        fresh = self._first is None and self.basic_delta is None  # then the first release decides how delta is divided
+        fresh = self.totals.first is None and self.basic_delta is None  # the first release decides how delta is divided
         kept = self.delta if fresh else self._kept
         epsilon, delta = (_tidy(*pair) for pair in zip((self.epsilon, kept), self._sums, strict=True))
         basic = (
@@ -125,28 +174,23 @@ class Account:
         pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
         return Remaining(max(basic[0], pure), mu, *basic)
 
-    @cached_property
+    @property
     def _sums(self):
-        return sum_up(g.epsilon for g in self.releases), sum_up(g.delta for g in self.releases)
+        return rounded_up(self.totals.epsilon), rounded_up(self.totals.delta)
 
-    @cached_property
+    @property
     def _mu(self):
-        """Return the mu of one Gaussian release that covers all releases, rounded up; inf if there is none."""
-        return _mu_of(self.releases)
+        return self.totals.mu
 
-    @cached_property
-    def _first(self):
-        """Return the first release with a positive epsilon or delta, or None."""
-        return next((g for g in self.releases if g.epsilon or g.delta), None)
-
-    @cached_property
+    @property
     def _kept(self):
         """Return the part of delta for the rule of sums."""
         if self.basic_delta is not None:
             return self.basic_delta
-        if self._first is None or not self._first.delta:
+        first = self.totals.first
+        if first is None or not first.delta:
             return self.delta * _HALF
-        mu, tenth = _mu_of([self._first]), self.delta * _TENTH
+        mu, tenth = _NOTHING.plus(first).mu, self.delta * _TENTH
         if math.isinf(mu):
             return self.delta
         return tenth if _is_one_gaussian(mu, self.epsilon, self._rest(tenth)) else 0.0
@@ -183,16 +227,6 @@ def _tidy(most, spent):
     left = max(Fraction(0), Fraction(most) - Fraction(spent))
     short = float(f"{float(left):.12g}")
     return short if _within(sum_up([spent, short]), most) else rounded_down(left)
-
-
-def _mu_of(releases: Iterable[PrivacyGuarantee]) -> float:
-    total = Losses.together(g.losses or Losses() for g in releases)
-    if any(delta for _, delta in total.approximate):
-        return math.inf
-    pure = [*total.pure, *(epsilon for epsilon, _ in total.approximate)]
-    if max(pure, default=0.0) > _LARGEST:
-        return math.inf
-    return math.sqrt(sum_up([total.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)])) * (1 + 2.0**-50)
 
 
 def _is_one_gaussian(mu, epsilon, delta):

@@ -11,7 +11,7 @@ from ..._utils.types import Amount, Neighboring
 from ..estimator_guarantees import guarantee_before, guarantee_of, is_forecast_proved, last_step, last_step_params
 from ..guarantee import PrivacyGuarantee
 from .adaptive import Remaining
-from .charging import InMemory, account_of, charged, in_excess, in_terms, open_charge, spent_by
+from .charging import InMemory, charged, in_excess, in_terms, open_charge, spent_by
 from .releases import Release, Terms
 
 _Estimator = TypeVar("_Estimator")
@@ -355,7 +355,7 @@ class PrivacyBudget:
     @property
     def remaining(self) -> Remaining:
         """Limits for one more release."""
-        return account_of(self._kept.terms, self._kept.releases()).left()
+        return self._kept.account().left()
 
     def __repr__(self) -> str:
         terms = ", ".join(f"{name}={value!r}" for name, value in self._kept.terms._asdict().items())

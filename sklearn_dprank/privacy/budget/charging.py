@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from threading import Lock
+from typing import NamedTuple
 
 from ..._utils.checks import safe_repr
 from ..composition import Losses
 from ..guarantee import PrivacyGuarantee
 from ..ledger import BudgetExhausted
-from .adaptive import Account
+from .adaptive import Account, Totals
 from .releases import Release, Terms
 
 _ONLY_IF_FIXED = (
@@ -24,12 +25,24 @@ _SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
 
 
+class Before(NamedTuple):
+    """What a budget reads of the charged releases to decide on one more."""
+
+    account: Account
+    #: Return the release with this identifier, or None.
+    find: Callable[[str], Release | None]
+    #: Return all releases, for a message.
+    releases: Callable[[], Sequence[Release]]
+
+
 class InMemory:
     """Terms and releases of one budget in this process; threads may share it."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self._releases: list[Release] = []
+        self._by_id: dict[str, Release] = {}
+        self._account = account_of(terms, [])
         self._lock, self._process = Lock(), os.getpid()
 
     def releases(self) -> list[Release]:
@@ -37,14 +50,23 @@ class InMemory:
         self._refuse_fork()
         return list(self._releases)
 
-    def add(self, decide: Callable[[Sequence[Release]], Release]) -> int:
-        """Charge ``decide(earlier releases)``; return its number, for `amend`.
+    def account(self) -> Account:
+        """Return the account of all charged releases."""
+        self._refuse_fork()
+        return self._account
+
+    def add(self, decide: Callable[[Before], Release]) -> int:
+        """Charge ``decide(what was charged before)``; return its number, for `amend`.
 
         If `decide` raises, no release is charged.
         """
         self._refuse_fork()
         with self._lock:
-            self._releases.append(decide(list(self._releases)))
+            release = decide(Before(self._account, self._by_id.get, self.releases))
+            self._account = self._account.with_one_more(release.guarantee)
+            self._releases.append(release)
+            if release.release_id is not None:
+                self._by_id[release.release_id] = release
             return len(self._releases) - 1
 
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
@@ -52,6 +74,7 @@ class InMemory:
         self._refuse_fork()
         with self._lock:
             self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
+            self._account = account_of(self.terms, self._releases)
 
     def _refuse_fork(self):
         if os.getpid() != self._process:
@@ -64,7 +87,7 @@ class InMemory:
 
 
 def charged(
-    terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
+    terms: Terms, before: Before, guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
 ) -> Release:
     """Return the new entry of the account for one more release.
 
@@ -75,7 +98,7 @@ def charged(
     ValueError
         If no budget with these terms can cover the guarantee.
     """
-    _refuse_repeated(before, release_id)
+    _refuse_repeated(before.find, release_id)
     _refuse_not_private(terms, guarantee, what)
     guarantee = in_terms(terms, guarantee)
     if guarantee.neighboring != terms.neighboring:
@@ -84,12 +107,12 @@ def charged(
             'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
             'neighboring="replace", which takes both. (In the local and shuffle models there is only the latter.)'
         )
-    if before and before[0].guarantee.unit != guarantee.unit:
+    unit = before.account.totals.unit
+    if unit not in (None, guarantee.unit):
         raise ValueError(
-            f"{what} protects {guarantee.unit!r}, the releases before it {before[0].guarantee.unit!r}; keep a budget "
-            "for each."
+            f"{what} protects {guarantee.unit!r}, the releases before it {unit!r}; keep a budget for each."
         )
-    if not account_of(terms, before).with_one_more(guarantee).holds():
+    if not before.account.with_one_more(guarantee).holds():
         raise BudgetExhausted(_refusal(terms, before, guarantee, what))
     return Release.now(what, guarantee, release_id)
 
@@ -138,10 +161,12 @@ def _within_stated(charged, spent):
     return only_stated and spent.epsilon <= charged.epsilon and spent.delta <= charged.delta
 
 
-def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
+def account_of(terms: Terms, releases: Iterable[Release]) -> Account:
     """Return the account of the charged releases."""
-    guarantees = tuple(release.guarantee for release in releases)
-    return Account(terms.epsilon, terms.delta, terms.basic_delta, guarantees)
+    totals = Totals()
+    for release in releases:
+        totals = totals.plus(release.guarantee)
+    return Account(terms.epsilon, terms.delta, terms.basic_delta, totals)
 
 
 def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
@@ -164,17 +189,18 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
     )
 
 
-def _refuse_repeated(before, release_id):
+def _refuse_repeated(find, release_id):
     if release_id is None:
         return
     if not isinstance(release_id, str) or not release_id:
         raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
-    for release in before:
-        if release.release_id == release_id:
-            raise BudgetExhausted(
-                f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so it "
-                "is not released again. Use the result of that call, or give another release another release_id."
-            )
+    if release_id != release_id.encode("utf-8", "replace").decode("utf-8"):
+        raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
+    if (release := find(release_id)) is not None:
+        raise BudgetExhausted(
+            f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so it is not "
+            "released again. Use the result of that call, or give another release another release_id."
+        )
 
 
 def _refuse_not_private(terms, guarantee, what):
@@ -194,7 +220,7 @@ def _refuse_not_private(terms, guarantee, what):
 
 def _refusal(terms, before, guarantee, what):
     """Return an error message with the request, the remaining budget and the remedy."""
-    left, known = account_of(terms, before).left(), guarantee.losses or Losses()
+    left, known = before.account.left(), guarantee.losses or Losses()
     may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
     remedy = (
         "Ask for less; ballots" if max(left.epsilon, left.mu, left.basic_epsilon) > 0 else "Nothing is left; ballots"
@@ -208,7 +234,8 @@ def _refusal(terms, before, guarantee, what):
     elif guarantee.delta:
         may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
         remedy += " For another group, basic_delta keeps more of delta for this kind."
-    return f"{what} asks for {guarantee}, which does not fit: {_of(terms, spent_by(terms, before))}. {may}. {remedy}"
+    of = _of(terms, spent_by(terms, before.releases()))
+    return f"{what} asks for {guarantee}, which does not fit: {of}. {may}. {remedy}"
 
 
 def _of(terms, spent):

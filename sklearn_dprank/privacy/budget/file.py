@@ -5,9 +5,9 @@ on the disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes theref
 killed process has charged completely or not at all. A new file is created under another name and then linked, so a file
 is never incomplete.
 
-Version 2 of the format adds a random identity of the file and the identifiers of releases. It also adds a random number
-for each write to a row, which reveals an old copy. A file of version 1 (package version 0.2.0) is upgraded when it is
-opened, and keeps all its charges. Version 0.2.0 then refuses it.
+Every write, a charge or an amendment, adds a row with a random token to the table ``writes``. An open budget remembers
+the last write that it read. If the file no longer has it, it is an old copy. Otherwise, only the writes after it are
+read, so a charge takes the same time however many were made before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,40 +23,40 @@ from typing import NamedTuple
 
 from ..guarantee import PrivacyGuarantee
 from ..new_file import make_whole
-from .charging import spent_by
+from .adaptive import Account
+from .charging import Before, account_of
 from .releases import Release, Terms, guarantee_as_text, guarantee_from_text
 
 _OURS = 0x44505242  # "DPRB", SQLite's application id for the kind of file
-_VERSION = 2
+_VERSION = 3
 _WAIT = 60.0  # seconds to wait for other processes' charges, which take milliseconds
 _TABLES = (
     "CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighboring TEXT NOT NULL, basic_delta TEXT, "
     "simulation INTEGER NOT NULL, identity TEXT NOT NULL)",
     "CREATE TABLE releases (number INTEGER PRIMARY KEY, charged TEXT NOT NULL, what TEXT NOT NULL, "
-    "guarantee TEXT NOT NULL, release_id TEXT, writes TEXT NOT NULL)",
+    "guarantee TEXT NOT NULL, release_id TEXT)",
+    "CREATE INDEX identifiers ON releases (release_id)",
+    "CREATE TABLE writes (number INTEGER PRIMARY KEY, release INTEGER NOT NULL, token TEXT NOT NULL)",
     f"PRAGMA application_id = {_OURS}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_FROM_VERSION_1 = (
-    "ALTER TABLE terms ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE releases ADD COLUMN release_id TEXT",
-    "ALTER TABLE releases ADD COLUMN writes TEXT NOT NULL DEFAULT ''",  # new identity: no old copies
-    f"PRAGMA user_version = {_VERSION}",
-)
+_COLUMNS = "SELECT charged, what, guarantee, release_id FROM releases"
 
 
-class _Row(NamedTuple):
-    """Release in the file, and the random numbers of all writes to its row: first the charge, then amendments."""
+class _Seen(NamedTuple):
+    """Number and token of the last write that was read, and the releases and the account after it."""
 
-    release: Release
-    writes: str
+    number: int
+    token: str
+    n_releases: int
+    account: Account
 
 
 class KeptInFile:
     """Terms and releases of one budget in a file.
 
-    `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, terms and rows at
-    the last read of a pickled object; None accepts any budget.
+    `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, the terms and what
+    a pickled object had read; None accepts any budget.
 
     Raises
     ------
@@ -69,10 +69,10 @@ class KeptInFile:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, list[_Row]] | None = None
+        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
     ) -> None:
         self.path = Path(path).absolute()
-        self._seen: list[_Row] = []
+        self._seen: _Seen | None = None
         if seen is not None:
             self._identity, self.terms, self._seen = seen
         if not self.path.exists():
@@ -94,55 +94,74 @@ class KeptInFile:
     def releases(self) -> list[Release]:
         """Return all charged releases."""
         with self._transaction() as connection:
-            return [row.release for row in self._read(connection)]
+            self._read(connection)
+            return _releases(connection)
 
-    def add(self, decide: Callable[[Sequence[Release]], Release]) -> int:
-        """Charge ``decide(earlier releases)``; return its number, for `amend`.
+    def account(self) -> Account:
+        """Return the account of all charged releases."""
+        with self._transaction() as connection:
+            return self._read(connection)
+
+    def add(self, decide: Callable[[Before], Release]) -> int:
+        """Charge ``decide(what was charged before)``; return its number, for `amend`.
 
         If `decide` raises, no release is charged.
         """
         with self._transaction() as connection:
-            rows = self._read(connection)
-            release, written = decide([row.release for row in rows]), secrets.token_hex(16)
-            text = guarantee_as_text(release.guarantee)
-            values = release.when.isoformat(), release.what, text, release.release_id, written
-            command = "INSERT INTO releases (charged, what, guarantee, release_id, writes) VALUES (?, ?, ?, ?, ?)"
-            number = connection.execute(command, values).lastrowid
-            seen = [*rows, _Row(release, written)]
+
+            def find(release_id):
+                return next(iter(_releases(connection, "WHERE release_id = ?", release_id)), None)
+
+            account = self._read(connection)
+            release = decide(Before(account, find, lambda: _releases(connection)))
+            values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
+            command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
+            number: int = connection.execute(command, values).lastrowid  # type: ignore[assignment]
+            seen = _written(connection, number, number, account.with_one_more(release.guarantee))
         self._seen = seen
-        return number  # type: ignore[return-value]
+        return number
 
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
         """Replace the charged guarantee of a release."""
         with self._transaction() as connection:
             self._read(connection)
-            command = "UPDATE releases SET guarantee = ?, writes = writes || ? WHERE number = ?"
-            connection.execute(command, (guarantee_as_text(guarantee), secrets.token_hex(16), number))
-            seen = _rows_of(connection)
+            command = "UPDATE releases SET guarantee = ? WHERE number = ?"
+            connection.execute(command, (guarantee_as_text(guarantee), number))
+            releases = _releases(connection)
+            seen = _written(connection, number, len(releases), account_of(self.terms, releases))
         self._seen = seen
 
-    def _read(self, connection):
-        """Return the rows of the file; raise if it is another file, or an old copy of this one."""
+    def _read(self, connection) -> Account:
+        """Return the account in the file; raise if it is another file, or an old copy of this one."""
         terms, identity = _stored(connection)
         if identity != self._identity or terms != self.terms:
             raise _Damaged(
                 "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
                 "one for other voters only."
             )
-        rows, seen = _rows_of(connection), self._seen
-        if len(rows) < len(seen) or not all(
-            row.writes.startswith(known.writes) for row, known in zip(rows, seen, strict=False)
-        ):
+        seen = self._seen or _Seen(0, "", 0, account_of(terms, []))
+        command = "SELECT number, release, token FROM writes WHERE number >= ? ORDER BY number"
+        writes = [(0, 0, "")] * (seen.number == 0) + connection.execute(command, (max(seen.number, 1),)).fetchall()
+        if not writes or (writes[0][0], writes[0][2]) != (seen.number, seen.token):
             raise _Damaged("is an old copy of the budget that was opened: charges are missing. Put the latest back.")
-        self._seen = rows
-        return rows
+        written, account = [release for _, release, _ in writes[1:]], seen.account
+        new = range(seen.n_releases + 1, seen.n_releases + len(written) + 1)
+        if written == list(new):
+            for release in _releases(connection, "WHERE number > ?", seen.n_releases) if written else ():
+                account = account.with_one_more(release.guarantee)
+        else:  # an earlier charge was amended
+            account = account_of(terms, _releases(connection))
+        number, _, token = writes[-1]
+        self._seen = _Seen(number, token, max([seen.n_releases, *written]), account)
+        return account
 
     @property
     def _last_seen(self):
         """Return a sentence with the budget spent at the last read, or ""."""
-        if not self._seen:
+        if self._seen is None or not self._seen.number:
             return ""
-        return f" Spent when it was last read: {spent_by(self.terms, [row.release for row in self._seen])}."
+        epsilon, delta = self._seen.account.spent()
+        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -185,17 +204,13 @@ def _make(path, terms):
 
 
 def _check_kind(connection):
-    """Raise unless the file is a budget of a known version; upgrade version 1."""
+    """Raise unless the file is a budget of the known version."""
     if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise _Damaged(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
     kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
     if kind != _OURS:
         raise _Damaged("is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made.")
-    if version == 1:
-        for command in _FROM_VERSION_1:
-            connection.execute(command)
-        connection.execute("UPDATE terms SET identity = ?", (secrets.token_hex(16),))
-    elif version != _VERSION:
+    if version != _VERSION:
         raise _Damaged(f"has version {version} of the format, and this package knows {_VERSION}; install its version.")
 
 
@@ -203,6 +218,10 @@ def _opened(connection):
     """Return the terms and the identity in a file, after a check for damage."""
     if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
         raise _Damaged(f"is damaged ({found}); {_RESTORE}")
+    counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
+    n_releases, last, written = connection.execute(counts).fetchone()
+    if (n_releases, last or 0) != (written, written):
+        raise _Damaged(f"is damaged (releases are missing); {_RESTORE}")
     return _stored(connection)
 
 
@@ -220,15 +239,22 @@ def _stored(connection):
         raise _Damaged(f"is damaged (its terms: {_cut(error)}); {_RESTORE}") from error
 
 
-def _rows_of(connection):
-    rows = connection.execute("SELECT charged, what, guarantee, release_id, writes FROM releases ORDER BY number")
+def _releases(connection, where="", *values):
+    """Return the releases in a file that meet a condition, oldest first."""
     try:
         return [
-            _Row(Release(_when(charged), what, guarantee_from_text(text), name), str(writes))
-            for charged, what, text, name, writes in rows.fetchall()
+            Release(_when(charged), what, guarantee_from_text(text), name)
+            for charged, what, text, name in connection.execute(f"{_COLUMNS} {where} ORDER BY number", values)
         ]
     except (TypeError, ValueError, OverflowError) as error:
         raise _Damaged(f"is damaged (a release: {_cut(error)}); {_RESTORE}") from error
+
+
+def _written(connection, release, n_releases, account):
+    """Record that a release was charged or amended, with the account after it."""
+    token = secrets.token_hex(16)
+    number = connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid
+    return _Seen(number, token, n_releases, account)
 
 
 def _cut(error):

@@ -41,7 +41,7 @@ from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, Priv
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.budget.charging import InMemory
-from sklearn_dprank.privacy.budget.releases import Terms
+from sklearn_dprank.privacy.budget.releases import Release, Terms
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 from sklearn_dprank.privacy.guarantee import TRUST
 
@@ -458,11 +458,11 @@ def test_one_thread_decides_at_a_time():
 
     def decide(before):
         time.sleep(0.01)  # long enough for another to see the same, if it could
-        return len(before)
+        return Release.now(str(len(before.releases())), pure(0.1))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: kept.add(decide), range(8)))
-    assert kept.releases() == list(range(8))
+    assert [release.what for release in kept.releases()] == [str(number) for number in range(8)]
 
 
 def test_a_budget_in_memory_cannot_be_copied(monkeypatch):

@@ -9,7 +9,7 @@ import pickle
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 
 import pytest
 from budget_tools import pure
@@ -19,12 +19,28 @@ from hypothesis import strategies as st
 from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.privacy.budget import file as budget_file
+from sklearn_dprank.privacy.budget.adaptive import Totals
 from sklearn_dprank.privacy.budget.releases import Release, Terms, guarantee_as_text, guarantee_from_text
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import TRUST
 
 X = [[0, 1, 2]] * 100
+PRAGMAS = ("synchronous", "journal_mode")
 GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, 0
+
+    def __get__(self, instance, owner):
+        return partial(self, instance)
+
+    def __call__(self, *args):
+        self.calls += 1
+        return self.function(*args)
 
 
 def edited(path, command):
@@ -104,7 +120,7 @@ def test_numbers_are_hexadecimal(path):
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT epsilon FROM terms").fetchone() == ((0.3).hex(),)
     assert (0.1).hex() in connection.execute("SELECT guarantee FROM releases").fetchone()[0]
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
     connection.close()
 
 
@@ -176,7 +192,7 @@ def test_databases_that_are_no_budget(path, terms):
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("PRAGMA user_version = 3", "version 3 of the format"),
+        ("PRAGMA user_version = 4", "version 4 of the format"),
         ("PRAGMA application_id = 7", "not a budget"),
         ("DELETE FROM terms", "its terms"),
         ("UPDATE terms SET epsilon = 'much'", "its terms"),
@@ -208,11 +224,79 @@ def test_damaged_releases(path, text):
     edited(path, f"UPDATE releases SET guarantee = '{text}'")
     for use in (
         lambda: budget.spent_,
-        lambda: budget.charge(pure(0.1), "y"),
+        lambda: PrivacyBudget.open(path).charge(pure(0.1), "y"),
         lambda: PrivacyBudget.open(path).remaining,
     ):
         with pytest.raises(ValueError, match="damaged"):
             use()
+
+
+@pytest.mark.parametrize("command", ["DELETE FROM releases", "DELETE FROM writes", "UPDATE writes SET release = 7"])
+def test_missing_releases(path, command):
+    PrivacyBudget.open(path, 1.0).charge(pure(0.5), "x")
+    edited(path, command)
+    with pytest.raises(ValueError, match="damaged"):
+        PrivacyBudget.open(path)
+
+
+def test_two_open_budgets_learn_each_other_s_charges_and_amendments(path):
+    one, other = PrivacyBudget.open(path, 10.0), PrivacyBudget.open(path)
+    for k, budget in enumerate([one, other, other, one, other]):
+        budget.charge(pure(1.0), str(k))
+    assert one.remaining.epsilon == other.remaining.epsilon == 5.0
+    one._kept.amend(2, pure(3.0))
+    other.charge(pure(0.5), "x")
+    assert one.remaining.epsilon == other.remaining.epsilon == 2.5
+    assert [release.guarantee.epsilon for release in one.releases_] == [1.0, 3.0, 1.0, 1.0, 1.0, 0.5]
+    assert other.releases_ == one.releases_ == PrivacyBudget.open(path).releases_
+
+
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_a_charge_reads_the_same_however_many_were_made_before(path, kept, monkeypatch):
+    """The time of a charge must not grow, so a charge reads no guarantee of an earlier one."""
+    budget = PrivacyBudget(1e9) if kept == "memory" else PrivacyBudget.open(path, 1e9)
+    budget.charge(pure(1.0), "x", release_id="first")
+    monkeypatch.setattr(Totals, "plus", counted := Counted(Totals.plus))
+    monkeypatch.setattr(budget_file, "guarantee_from_text", read := Counted(guarantee_from_text))
+    for k in range(5):
+        budget.charge(pure(1.0), "x", release_id=str(k))
+    assert (counted.calls, read.calls) == (10, 0)
+
+
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_every_earlier_release_id_is_refused(path, kept):
+    budget = PrivacyBudget(1e9) if kept == "memory" else PrivacyBudget.open(path, 1e9)
+    for name in "abc":
+        budget.charge(pure(1.0), name, release_id=name)
+    for name in "abc":
+        with pytest.raises(BudgetExhausted, match=f"release_id='{name}' was charged at .* for {name},"):
+            budget.charge(pure(1.0), "again", release_id=name)
+    assert budget.remaining.epsilon == 1e9 - 3
+
+
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_a_release_id_that_no_file_can_store_is_refused(path, kept):
+    budget = PrivacyBudget(1.0) if kept == "memory" else PrivacyBudget.open(path, 1.0)
+    with pytest.raises(ValueError, match="release_id must be text that UTF-8 can store"):
+        budget.charge(pure(0.5), "x", release_id="a\udc80")
+    assert budget.releases_ == ()
+
+
+def test_a_charge_is_on_the_disk_before_it_counts(path, monkeypatch):
+    """SQLite has to be asked for it; the settings are read back when the charge is committed."""
+    settings = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, command, *values):
+            if command == "COMMIT":
+                settings.append([super(Watched, self).execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS])
+            return super().execute(command, *values)
+
+    budget = PrivacyBudget.open(path, 1.0)
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, factory=Watched, **more))
+    budget.charge(pure(0.5), "x")
+    assert settings == [[3, "delete"]]  # EXTRA
 
 
 @pytest.mark.parametrize("when", ["9999-12-31T23:59:59-12:00", "yesterday", "[" * 10_000])
@@ -366,77 +450,8 @@ def test_an_old_copy_from_before_an_amendment_is_refused(path):
             each.releases()
 
 
-def test_a_charge_of_0_2_0_can_be_amended(of_0_2_0):
-    kept = budget_file.KeptInFile(of_0_2_0, None)
-    old = of_0_2_0.read_bytes()
-    kept.amend(2, replace(pure(1.0), neighboring="replace"))
-    assert [release.guarantee.epsilon for release in kept.releases()][1:] == [1.0, 0.1]
-    of_0_2_0.write_bytes(old)
-    with pytest.raises(ValueError, match="an old copy"):
-        kept.releases()
-
-
 def test_a_file_that_is_moved_is_the_same_account(path):
     PrivacyBudget.open(path, 1.0).charge(pure(0.75), "x")
     moved = path.with_suffix(".moved")
     path.rename(moved)
     assert PrivacyBudget.open(moved).remaining.epsilon == 0.25
-
-
-# --- files of version 0.2.0
-
-
-@pytest.fixture
-def of_0_2_0(path):
-    """The path of a file that 0.2.0 wrote."""
-    connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("budget_of_0_2_0.sql").read_text(encoding="utf-8"))
-    connection.close()
-    return path
-
-
-@pytest.mark.parametrize("terms", [{}, {"epsilon": 2.0, "delta": 1e-6, "neighboring": "replace", "basic_delta": 5e-7}])
-def test_a_file_of_0_2_0_opens_with_its_charges(of_0_2_0, terms):
-    budget = PrivacyBudget.open(of_0_2_0, **terms)
-    assert [release[1] for release in budget.releases_] == ["DPBorda", "LDPPairwise", "Umfrage – Mai"]
-    assert budget.releases_[0].when == datetime(2026, 11, 23, 3, 39, 34, tzinfo=UTC)
-    assert [release.guarantee.epsilon for release in budget.releases_] == [
-        float.fromhex("0x1.99917a7a0b348p-3"),
-        0.25,
-        0.1,
-    ]
-    assert (
-        budget.releases_[0].guarantee
-        == DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian").fit(X).privacy_.under_replace()
-    )
-    assert (
-        f"{budget.spent_}" == "epsilon = 0.549985, delta = 2.20517e-07 (shuffle + central, replace; read its caveats)"
-    )
-    assert budget.remaining.epsilon == 1.450015490675468
-    with pytest.raises(BudgetExhausted):
-        budget.charge(pure(0.8), "too much")
-    budget.charge(pure(0.7), "and on", release_id="on")
-    again = PrivacyBudget.open(of_0_2_0)
-    assert again.releases_ == budget.releases_
-    of_0_2_0.unlink()
-    PrivacyBudget.open(of_0_2_0, 2.0, 1e-6, neighboring="replace", basic_delta=5e-7)
-    with pytest.raises(ValueError, match=r"Spent when it was last read: epsilon = 1\.9"):
-        again.charge(pure(0.7), "free")
-
-
-def test_a_damaged_file_of_0_2_0_is_left_as_it_is(of_0_2_0):
-    edited(of_0_2_0, "UPDATE terms SET epsilon = 'much'")
-    before = of_0_2_0.read_bytes()
-    with pytest.raises(ValueError, match="its terms"):
-        PrivacyBudget.open(of_0_2_0)
-    assert of_0_2_0.read_bytes() == before
-
-
-def test_an_open_budget_does_not_take_a_file_of_0_2_0(of_0_2_0):
-    old = of_0_2_0.read_bytes()
-    budget = PrivacyBudget.open(of_0_2_0)
-    of_0_2_0.write_bytes(old)  # its charges are the same: it has another identity
-    for use in uses(budget):
-        with pytest.raises(ValueError, match="not the budget that was opened"):
-            use()
-    assert of_0_2_0.read_bytes() == old
