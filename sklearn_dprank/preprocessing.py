@@ -14,7 +14,7 @@ from ._utils.checks import check_flag, check_whole
 from ._utils.scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from ._utils.types import ItemNames
 from .ballots.cells import as_doubles, as_floats, missing, unmasked
-from .ballots.names import as_named, checked_names, column_names, has_names, is_frame
+from .ballots.names import as_named, checked_names, column_names, has_names, is_frame, normal
 from .ballots.rankings import as_array, ballots_unquoted, check_ballots
 from .ballots.sorting import smaller_values
 from .ballots.tables import check_is_table
@@ -155,7 +155,7 @@ def _indices_of_names(table, items):
     index = {name: i for i, name in enumerate(items)}
     flat: list = [None]
     with suppress(TypeError):  # objects that cannot be hashed are not names
-        flat = [index.get(name) for name in table.ravel().tolist()]
+        flat = [index.get(normal(name) if isinstance(name, str) else name) for name in table.ravel().tolist()]
     absent = missing(table).ravel()
     if any(found is None and not gap for found, gap in zip(flat, absent, strict=False)):
         raise ValueError(

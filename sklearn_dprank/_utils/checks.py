@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Sized
+from collections.abc import Callable, Collection, Iterable, Sized
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -56,6 +56,15 @@ def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, 
     else:
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
     raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {safe_repr(value)}.")
+
+
+def refuse_unknown(estimator: Any, names: Iterable[str]) -> None:
+    """Raise TypeError if `fit` was given parameters that it does not have, and say where they belong."""
+    for name in names:
+        also = ""
+        if name in ("groups", "sample_weight", "max_weight"):
+            also = f" Persons and weights belong to the ballots: fit(Profile.from_rankings(X, {name}=...))."
+        raise TypeError(f"{type(estimator).__name__}.fit got an unexpected keyword argument {name!r}.{also}")
 
 
 def check_number(

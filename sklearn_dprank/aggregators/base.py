@@ -8,19 +8,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self, get_args
+from typing import Any, Never, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._utils.checks import Check, check_parameters, check_random_state, warn_of_many
+from .._utils.checks import Check, check_parameters, check_random_state, refuse_unknown, warn_of_many
 from .._utils.fitted import clear_fitted, draft_of, swap_fitted
 from .._utils.scikit_learn import BaseEstimator, _fit_context
 from .._utils.types import RandomState, RuleName
 from ..ballots.names import as_named, names_differ, names_of
 from ..ballots.profile import Ballots, Profile, Shape, as_profile
-from ..ballots.rankings import shape_of
+from ..ballots.rankings import check_aligned, shape_of
 from ..channels.plan import Unanswerable
 from ..metrics import average_kendall_tau
 from ..orders.permutations import order_to_positions
@@ -83,7 +83,7 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         check_parameters(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Ballots, y: None = None, *, voter_epsilon: ArrayLike | None = None) -> Self:
+    def fit(self, X: Ballots, y: None = None, *, voter_epsilon: ArrayLike | None = None, **unknown: Never) -> Self:
         """Aggregate the ballots into one consensus ranking.
 
         Parameters
@@ -104,6 +104,8 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
 
         Raises
         ------
+        TypeError
+            If another parameter is given, such as `groups`: persons and weights belong to a `Profile`.
         ValueError
             If a parameter is invalid, the channel and the rule do not fit together, or X does not contain ballots.
 
@@ -115,6 +117,8 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
             were measured with. Also if a private fit without a seed runs in a dask worker, because dask may run it
             twice, which is two releases.
         """
+        refuse_unknown(self, unknown)
+        check_aligned(X, voter_epsilon=voter_epsilon)
         draft = draft_of(self)
         profile = draft.read_ballots(X, reset=True)
         if voter_epsilon is not None:
@@ -307,7 +311,7 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
             profile.item_names is not None
             or profile.n_items != self.n_features_in_
             or hasattr(self, "feature_names_in_")
-        ):
+        ) and not np.array_equal(profile.item_names, getattr(self, "feature_names_in_", 0)):  # names in form NFC
             validate_data(self, as_named(X), reset=False, skip_check_array=True)
         if names_differ(names_of(self), profile.item_names):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import Check, check_delta, check_flag, check_number, safe_repr
+from .._utils.checks import Check, check_delta, check_flag, check_number, refuse_unknown, safe_repr
 from .._utils.scikit_learn import available_if
 from .._utils.types import Amount, Neighboring, NoiseName, RandomState
+from ..ballots.names import checked_name
 from ..ballots.profile import Ballots, Profile, as_profile
-from ..ballots.rankings import shape_of
+from ..ballots.rankings import check_aligned, shape_of
 from ..ballots.segments import SegmentedProfile, segment_numbers
 from ..channels import Central
 from ..metrics import average_kendall_tau
@@ -33,6 +34,8 @@ _MOST = 1000  # segments
 def _labels(classes):
     """Return the listed labels; raise ValueError if they are invalid."""
     labels = classes.tolist() if hasattr(classes, "tolist") else classes
+    if isinstance(labels, (list, tuple)):
+        labels = [checked_name(label, "classes") if isinstance(label, str) else label for label in labels]
     try:
         valid = isinstance(labels, (list, tuple, range)) and len(set(labels)) == len(labels) >= 2
     except TypeError:  # labels that cannot be hashed
@@ -196,7 +199,9 @@ class SegmentedAggregator(RankAggregator):
             )
         return channel, SegmentRule(len(_labels(self.classes)), self.pooling)
 
-    def fit(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None, **unknown: Never
+    ) -> Self:
         """Aggregate the ballots of each segment into a consensus ranking.
 
         Parameters
@@ -208,7 +213,8 @@ class SegmentedAggregator(RankAggregator):
             Ignored.
         segments : array-like of shape (n_voters,) or None, default=None
             Label of each ballot's segment. Needed if `classes` is given. A label that `classes` does not list, or a
-            missing one, raises no error; the ballot counts nowhere.
+            missing one, raises no error; the ballot counts nowhere. Labels that are text are compared in the Unicode
+            form NFC, with a plain blank for each kind of blank.
 
         Returns
         -------
@@ -217,6 +223,8 @@ class SegmentedAggregator(RankAggregator):
 
         Raises
         ------
+        TypeError
+            If another parameter is given, such as `groups`: persons and weights belong to a `Profile`.
         ValueError
             If a parameter is invalid, `segments` does not hold one label for each ballot, `segments` is given without
             `classes` or the other way round, or X does not contain ballots.
@@ -226,6 +234,7 @@ class SegmentedAggregator(RankAggregator):
         UserWarning
             If X has more items than fits were measured with, or if a fit without a seed runs in a dask worker.
         """
+        refuse_unknown(self, unknown)
         classes = self._listed()
         numbers = self._segment_numbers(X, segments, classes)
         if classes is not None:
@@ -393,6 +402,7 @@ class SegmentedAggregator(RankAggregator):
             raise ValueError(f"{missing} must be given with {given}, got None; give both, or neither.")
         if isinstance(X, Profile) and X.positions is None:
             raise ValueError("X must keep its ballots to be split into segments; build it with keep='positions'.")
+        check_aligned(X, segments=segments)
         n_voters = X.n_voters if isinstance(X, Profile) else shape_of(X)[0]
         return segment_numbers(segments, classes, n_voters)
 

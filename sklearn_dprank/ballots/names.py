@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections import Counter
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,49 @@ if TYPE_CHECKING:  # it would load numpy.random, which clients do not need
     from .._utils.types import ItemNames
 
 
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # inside words of Persian and Hindi, and inside emoji
+_NO_JOINERS = str.maketrans("", "", _JOINERS)
+
+
+def normal(text: str) -> str:
+    """Return text in the form in which names are compared: NFC, with a plain blank for each other kind of blank."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", text)
+    return "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
+
+
+def checked_name(name: str, input_name: str) -> str:
+    """Return a name in `normal` form; raise ValueError if it has blanks around it, or characters that do not show."""
+    name = normal(str(name))
+    if not (name.isascii() and name.isprintable()):
+        inside = [letter for letter in name[:1] + name[-1:] if letter in _JOINERS]
+        hidden = inside + [letter for letter in name if _is_hidden(letter)]
+        if hidden:
+            codes = ", ".join(f"U+{ord(letter):04X}" for letter in dict.fromkeys(hidden))
+            raise ValueError(
+                f"{input_name} must not hold control characters or invisible ones, and {safe_repr(name)} holds "
+                f"{codes}; remove them."
+            )
+    if name != name.strip():
+        raise ValueError(
+            f"{input_name} must not begin or end with a blank, and {safe_repr(name)} does; strip the names first."
+        )
+    return name
+
+
+def _is_hidden(letter):
+    """Return whether a character does not show, or changes how others show; joiners inside a name are allowed."""
+    kind = unicodedata.category(letter)
+    is_noncharacter = ord(letter) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(letter) <= 0xFDEF
+    return is_noncharacter or (kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS)
+
+
 def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     """Return item names as plain strings or plain integers; raise ValueError unless they are distinct and of one kind.
 
-    `input_name` is the name of the argument in error messages.
+    Strings are `checked_name` each, and must also differ without joiners. `input_name` is the name of the argument in
+    error messages.
 
     Examples
     --------
@@ -47,9 +87,10 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
             f"{input_name} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; "
             "rename the items."
         )
-    plain: list[Any] = [str(name) if isinstance(name, str) else int(name) for name in listed]
-    if len(set(plain)) < len(plain):
-        twice = Counter(plain).most_common(1)[0][0]
+    plain: list[Any] = [checked_name(name, input_name) if isinstance(name, str) else int(name) for name in listed]
+    shown = [name.translate(_NO_JOINERS) if isinstance(name, str) else name for name in plain]
+    if len(set(shown)) < len(shown):
+        twice = Counter(shown).most_common(1)[0][0]
         raise ValueError(
             f"{input_name} must be distinct, and {safe_repr(twice)} stands twice; rename one of the items."
         )

@@ -25,7 +25,7 @@ from .counting import (
     weighted_placements,
 )
 from .names import checked_names, column_names, is_frame, names_differ
-from .rankings import as_array, is_dask, read_positions
+from .rankings import as_column, check_aligned, is_dask, read_positions
 from .tables import check_is_table
 from .weights import (
     N_CLASSES,
@@ -222,7 +222,9 @@ class Profile:
             Public epsilon of each voter, for local mechanisms.
         groups : array-like of shape (n_voters,) or None, default=None
             Id of the person who cast each ballot: all text, or all whole numbers. The guarantee then protects all
-            ballots of one person. None if each row is another person.
+            ballots of one person. None if each row is another person. Text is compared in the Unicode form NFC, and
+            otherwise exactly. This and the other columns belong to the rows of X by position. If X and a column are of
+            pandas, their indexes must be equal.
         sample_weight : array-like of shape (n_voters,) or None, default=None
             Weight of each ballot, at least 0: for example, the design weights of a survey. None weights all alike.
         max_weight : float or "auto", default=1
@@ -260,6 +262,7 @@ class Profile:
         'all ballots of one person'
         """
         check_choice(keep, "keep", KEPT)
+        check_aligned(X, groups=groups, sample_weight=sample_weight, voter_epsilon=voter_epsilon)
         profile = cls._read(X, items)
         bound = _bound(groups, sample_weight, max_weight, keep)
         if bound is not None:
@@ -378,8 +381,7 @@ class Profile:
         if any(profile.bound != first.bound for profile in profiles):
             raise ValueError("profiles add up only if all have the same max_weight and unit, or none has weights.")
         total = sum(profile.total_weight for profile in profiles)
-        if first.bound is not None:
-            refuse_large(n_voters, first.n_items, first.bound)
+        refuse_large(n_voters, first.n_items, first.bound)
         whole = partial(cls, n_voters, first.n_items, names, bound=first.bound, total_weight=total)
         whole = partial(whole, voter_epsilon=np.concatenate(own) if own else None)
         if all(profile.positions is not None for profile in profiles):
@@ -411,7 +413,7 @@ class Profile:
             If `voter_epsilon` is not one positive, finite number for each voter.
         """
         try:
-            own = np.asarray(as_array(voter_epsilon), dtype=float)
+            own = as_column(voter_epsilon)
         except (TypeError, ValueError):
             raise ValueError("voter_epsilon must hold numbers.") from None
         if own.shape != (self.n_voters,):
@@ -534,10 +536,14 @@ class _WeightedChunks:
         self._read, self._keep, self._bound = partial(cls._read, items=items), keep, bound
         n_voters = len(sample_weight if groups is None else groups)
         self._weights, self._start = weights_of(n_voters, groups, sample_weight, bound.kept), 0
+        self._columns = {"groups": groups, "sample_weight": sample_weight}
 
     def __call__(self, chunk):
         part, start = self._read(chunk), self._start
         self._start += part.n_voters
+        for name, values in self._columns.items():
+            if hasattr(type(values), "iloc"):
+                check_aligned(chunk, **{name: values.iloc[start : self._start]})
         each = self._weights.each[start : self._start]
         if len(each) < part.n_voters:
             raise ValueError("groups and sample_weight have fewer values than the chunks have ballots.")

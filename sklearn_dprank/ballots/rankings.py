@@ -85,6 +85,24 @@ def shape_of(X):
     return shape[0], shape[1]
 
 
+def as_column(values):
+    """Return one number for each ballot as doubles; there may be none."""
+    is_empty = isinstance(values, (list, tuple)) and not values
+    return np.asarray(() if is_empty else as_array(values), dtype=np.float64)
+
+
+def check_aligned(X, **columns):
+    """Raise ValueError if one of the columns belongs to other rows than the ballots, by the indexes of pandas."""
+    for name, values in columns.items():
+        if not (hasattr(type(X), "iloc") and hasattr(type(values), "iloc")) or is_dask(X) or len(X) != len(values):
+            continue
+        if not values.index.equals(X.index):
+            raise ValueError(
+                f"{name} has another index than the ballots, so its values may belong to other rows. Pass "
+                f"{name}.loc[X.index], or {name}.to_numpy() if both are in the same order."
+            )
+
+
 def _refuse_lazy(X):
     if is_dask(X):
         raise ValueError(

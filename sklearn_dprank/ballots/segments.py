@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .names import is_frame
+from .names import is_frame, normal
 from .profile import Profile
 from .weights import WeightBound
 
@@ -67,6 +67,6 @@ def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray
 def _number(label, listed):
     """Return the number of a label, or -1."""
     try:
-        return listed.get(label, -1)
+        return listed.get(normal(label) if isinstance(label, str) else label, -1)
     except TypeError:  # labels that cannot be hashed are not listed
         return -1

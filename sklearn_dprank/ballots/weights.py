@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Integral
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_number, safe_repr
 from .names import is_frame
-from .rankings import as_array
+from .rankings import as_column
 
 MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers in units of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
@@ -87,9 +88,11 @@ def weight_bound(groups: Any, max_weight: MaxWeight) -> WeightBound:
     return WeightBound(unit, most)
 
 
-def refuse_large(n_voters: int, n_items: int, bound: WeightBound) -> None:
-    """Raise ValueError if counts of so many weighted ballots may exceed 64-bit integers."""
-    if n_voters * bound.kept * n_items**2 >= _LARGEST:
+def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None:
+    """Raise ValueError if counts of so many ballots may exceed 64-bit integers."""
+    if bound is None and n_voters * n_items**2 >= _LARGEST:
+        raise ValueError("profiles of so many ballots do not add up: counts would exceed 64-bit integers.")
+    if bound is not None and n_voters * bound.kept * n_items**2 >= _LARGEST:
         auto = "='auto', which may be 2048," if bound.most is None else ""
         raise ValueError(
             f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers."
@@ -189,7 +192,8 @@ def _totals(weights):
 def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
     """Return a number for each person's id; equal numbers are equal ids, and no two ids are merged.
 
-    Raise ValueError unless `groups` has one id for each ballot, all text or all whole numbers.
+    Raise ValueError unless `groups` has one id for each ballot, all text (compared in the form NFC) or all whole
+    numbers.
     """
     if isinstance(groups, (str, bytes, Mapping, set, frozenset)) or is_frame(groups):
         raise ValueError(f"groups must list one person id for each ballot, got a {type(groups).__name__}.")
@@ -204,13 +208,14 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
             "merge large ids; read ids as text, for example by pandas.read_csv(path, dtype={'person': str})."
         )
     numbers: dict[Any, int] = {}
+    ids = ids if whole else [unicodedata.normalize("NFC", one) for one in ids]
     return np.array([numbers.setdefault(one, len(numbers)) for one in ids], dtype=np.intp)
 
 
 def _checked_weights(sample_weight, n_voters):
     """Return survey weights as doubles; raise ValueError unless they are one finite number >= 0 for each ballot."""
     try:
-        weight = np.asarray(as_array(sample_weight), dtype=np.float64)
+        weight = as_column(sample_weight)
     except (TypeError, ValueError, OverflowError):
         raise ValueError("sample_weight must hold numbers.") from None
     if weight.shape != (n_voters,):

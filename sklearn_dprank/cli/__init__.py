@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..privacy import BudgetExhausted
 from . import comparing, ranking, recommending
-from .words import message
+from .words import message, printable
 
 __all__ = ["main"]
 
@@ -63,7 +63,7 @@ def _run(arguments):
     try:
         text = options.run(options)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
-        print(f"dprank {options.command}: {message(refusal)}", file=sys.stderr)
+        print(f"dprank {options.command}: {printable(message(refusal))}", file=sys.stderr)
         return 2
     _show(text)
     return 0

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from .._utils.checks import safe_repr
 from ..ballots.cells import missing
-from .headers import Header, header
+from ..ballots.names import normal
+from .headers import Header, header, plain
 
 STANDARD_INPUT = Path("-")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
@@ -66,7 +67,7 @@ def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple
     delimiter = _delimiter(separator)
     lines, numbers = _lines(path)
     try:
-        names = [name.strip() for name in _split(lines[0], delimiter)] if lines else []
+        names = [plain(name) for name in _split(lines[0], delimiter)] if lines else []
     except UnicodeDecodeError:
         raise ValueError(f"{called(path)} {_ENCODING}") from None
     except csv.Error as error:
@@ -164,7 +165,7 @@ def read_parquet(path: Path) -> tuple[Header, NDArray[Any]]:
         raise
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    return header([str(name).strip() for name in frame.columns]), frame.to_numpy(dtype=object)
+    return header([plain(str(name)) for name in frame.columns]), frame.to_numpy(dtype=object)
 
 
 def as_numbers(
@@ -202,7 +203,7 @@ _NO_ITEM = (
 
 def answer(text: str) -> str:
     """Return an answer in words without differences of case, blanks and apostrophes."""
-    return " ".join(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()).casefold()
+    return " ".join(normal(text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()).casefold()
 
 
 def code(cell: Any) -> str | float:

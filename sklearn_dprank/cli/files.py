@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import unicodedata
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +31,7 @@ from .cells import (
     read_csv,
     read_parquet,
 )
-from .headers import Header, joined
+from .headers import Header, joined, plain
 from .several import File
 from .words import own_words
 
@@ -117,11 +118,11 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     )
     added.add_argument(
         "--person",
-        type=str.strip,
+        type=plain,
         help="a column that says whose row it is; the guarantee then protects all rows of one person. Persons whose "
         "cells differ, also in case, count as two",
     )
-    added.add_argument("--weight", type=str.strip, help="a column with the weight of each row; needs --max-weight")
+    added.add_argument("--weight", type=plain, help="a column with the weight of each row; needs --max-weight")
     added.add_argument(
         "--max-weight",
         type=_max_weight,
@@ -261,7 +262,7 @@ def _segments(names, cells, column):
     if column is None:
         return [], names, cells
     own = _column(names, "--segments", column)
-    text = ["" if gap else str(cell).strip() for gap, cell in zip(missing(cells[:, own]), cells[:, own], strict=True)]
+    text = ["" if gap else plain(str(cell)) for gap, cell in zip(missing(cells[:, own]), cells[:, own], strict=True)]
     return text, names[:own] + names[own + 1 :], np.delete(cells, own, axis=1)
 
 
@@ -282,7 +283,7 @@ def _persons_and_weights(names, cells, options, header, unreadable):
         cells_there = [None if gap else cell for gap, cell in zip(missing(column), column, strict=True)]
         if any(isinstance(cell, (float, np.floating)) for cell in cells_there):  # two large ids may be one float
             raise ValueError(f"column {options.person!r} must hold text or whole numbers, and holds floats.")
-        named = ["" if cell is None else str(cell).strip() for cell in cells_there]
+        named = ["" if cell is None else unicodedata.normalize("NFC", str(cell).strip()) for cell in cells_there]
         unnamed = [row for row, who in enumerate(named) if not who]
         for row in unnamed:
             problem = "has an empty cell, so it is not known whose row this is; fill it, or drop the row."
@@ -332,6 +333,7 @@ def _items(names, cells, options, header: Header):
         if len(set(columns)) < len(columns):
             raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
     items = header.shortened(columns) if given == columns else given
+    items = checked_names(items, "--items" if options.items else f"the first row of {called(options.file)}")
     return items, columns, cells[:, [names.index(name) for name in columns]]
 
 
@@ -371,7 +373,7 @@ def _check_items(names, header):
 def listed(names: str, option: str) -> list[str]:
     """Return the names that an option lists; names that contain a comma are in quotes."""
     try:
-        return [name.strip() for name in next(csv.reader([names], skipinitialspace=True), [])]
+        return [plain(name) for name in next(csv.reader([names], skipinitialspace=True), [])]
     except csv.Error as error:
         raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
 
@@ -429,7 +431,7 @@ def _order(cells, index, codes, row, unreadable):
     """Return the indices of the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
     order: dict[int, None] = {}
     for column, cell in enumerate(cells, start=1):
-        name = cell.strip()
+        name = plain(cell)
         if index.get(name) in order:
             unreadable.add(row, f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
         elif name in index:

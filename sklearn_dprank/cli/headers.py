@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..ballots.names import normal
+
 _QUALTRICS = {  # two of these names in the first row announce two more header rows
     *("StartDate", "EndDate", "RecordedDate", "ResponseId", "DistributionChannel", "UserLanguage"),
     *("startDate", "endDate", "recordedDate", "_recordId", "distributionChannel", "userLanguage"),
@@ -22,6 +24,11 @@ _TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
     *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
     *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
 }
+
+
+def plain(text: str) -> str:
+    """Return a name as names are compared: `normal`, without blanks around it."""
+    return normal(text).strip(" \t")
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ def _of_qualtrics(names, lines, delimiter, file):
     questions: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for name, text, own in zip(names, texts, ids, strict=True):
         if found := _QUESTION.fullmatch(own):
-            questions[found[1]][name] = " ".join(text.split()).split(" - ")
+            questions[found[1]][name] = " ".join(normal(text).split()).split(" - ")
     parts: dict[str, tuple[str, str]] = {}
     for question, columns in questions.items():
         same = 0  # texts are "question - item", and both may hold " - "

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from .._utils.checks import safe_repr
 from ..aggregators import SegmentedAggregator
+from ..ballots.names import checked_name
 from .files import listed
+from .headers import plain
 from .printing import as_table, wrapped
 
 _DELTA = 1e-6
@@ -21,7 +24,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for segments."""
     added.add_argument(
         "--segments",
-        type=str.strip,
+        type=plain,
         metavar="COLUMN",
         help="publish one consensus for each segment, such as a region, all together for one epsilon. The column holds "
         "the segment of each row; it is not an item. Small segments learn from the others, as far as they are alike. "
@@ -68,10 +71,19 @@ def aggregator(options: argparse.Namespace) -> SegmentedAggregator | None:
     )
 
 
-def labels(cells: Iterable[str], names: list[str]) -> list[str | None]:
+def labels(cells: Sequence[str], names: list[str]) -> list[str | None]:
     """Return the name of each row's segment, None for a cell that is none of the names."""
     known = {_plain(name): name for name in names}
-    return [known.get(_plain(cell)) for cell in cells]
+    found = [known.get(_plain(cell)) for cell in cells]
+    near = {_loosely(cell) for cell, name in zip(cells, found, strict=True) if name is None}
+    for name in names:
+        if name not in found and _loosely(name) in near:
+            print(
+                f"dprank rank: no row has the segment {safe_repr(name)}, but some have a name that differs only in "
+                "case or blanks. This line depends on the ballots; do not publish it.",
+                file=sys.stderr,
+            )
+    return found
 
 
 def results(fitted: SegmentedAggregator, names: Any, level: float) -> dict[str, Any]:
@@ -133,7 +145,7 @@ def title(made: dict[str, Any]) -> str:
 
 def _names(values):
     """Return the names in ``--segment-values``; raise ValueError if they are too few, too many, empty or equal."""
-    names = listed(values, "--segment-values")
+    names = [checked_name(name, "--segment-values") for name in listed(values, "--segment-values")]
     if not 2 <= len(names) <= _MOST:
         raise ValueError(f"--segment-values must list 2 to {_MOST} names, with commas between, got {len(names)}.")
     if "" in names:
@@ -143,6 +155,11 @@ def _names(values):
         if name in plain[:place]:
             raise ValueError(f"--segment-values lists {safe_repr(name)} twice (1.0 is the same as 1); leave one out.")
     return names
+
+
+def _loosely(text):
+    """Return text without blanks and differences of case."""
+    return "".join(text.split()).casefold()
 
 
 def _plain(text):

@@ -14,6 +14,11 @@ def message(error: BaseException) -> str:
     return str(error)
 
 
+def printable(text: str) -> str:
+    """Return text with escapes for characters that a terminal would not show, or obey."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+
+
 @contextmanager
 def own_words(*same: str, **renamed: str) -> Iterator[None]:
     """Name options, not parameters, in the messages of ValueErrors: those of the same name, and `renamed` ones.

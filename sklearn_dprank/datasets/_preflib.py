@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .._utils.checks import check_choice
 from .._utils.scikit_learn import MYPY
 from ..ballots.compact import MAX_ITEMS
+from ..ballots.names import checked_name
 from ..ballots.profile import Profile
 
 if MYPY:
@@ -350,7 +351,7 @@ def item_names(path, header, n_items):
             raise ValueError(
                 f"{path}, line {number}: a name for item {item[:_QUOTED]!r}, which is not one of 1..{n_items}."
             )
-        names[int(item) - 1] = value or item
+        names[int(item) - 1] = checked_name(value or item, f"{path}, line {number}: a name")
     first: dict[str, int] = {}
     for item, name in enumerate(names, start=1):
         if name in first:

@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank import DPBorda, DPTopK, SegmentedAggregator
+from sklearn_dprank import DPBorda, DPTopK, LDPPairwise, SegmentedAggregator
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.names import checked_names, column_names, names_differ, names_of
+from sklearn_dprank.ballots.segments import segment_numbers
+from sklearn_dprank.preprocessing import orders_to_positions
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, pd.Index, pd.Series, iter, dict.fromkeys])
@@ -56,3 +59,86 @@ def test_names_of_a_fit(names):
     assert segments.score(X, segments=halves) == 0
     with pytest.raises(ValueError, match="same order"):
         segments.score(X[names[::-1]], segments=halves)
+
+
+# --- names of other keyboards, and characters that do not show
+
+COMPOSED, DECOMPOSED = "S\u00e8te", "Se\u0300te"
+
+
+@pytest.mark.parametrize("name", [COMPOSED, "کتاب\u200cها", "👩\u200d🔬", "a b", "中文 名"])
+def test_names_of_any_language_are_accepted(name):
+    assert checked_names([name, "x"], "items") == [name, "x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"), [(DECOMPOSED, COMPOSED), ("a\u00a0b", "a b"), ("a\u3000b", "a b"), ("\u212b", "\u00c5")]
+)
+def test_names_are_composed_and_their_blanks_are_plain(name, plain):
+    assert checked_names([name, "x"], "items") == [plain, "x"]
+    frame = pd.DataFrame([[0, 1]] * 9, columns=[name, "x"])
+    fitted = DPBorda(epsilon=500).fit(frame)
+    assert fitted.consensus_.tolist() == [plain, "x"]
+    assert fitted.score(frame) == fitted.score(frame.rename(columns={name: plain})) == 0
+    assert np.asarray(orders_to_positions([[name, "x"]], items=[plain, "x"])).tolist() == [[0, 1]]
+    assert np.asarray(orders_to_positions([[plain, "x"]], items=[name, "x"])).tolist() == [[0, 1]]
+    assert DPBorda().fit(Profile.from_rankings(frame) + Profile.from_rankings(frame, items=[plain, "x"])).n_features_in_
+
+
+@pytest.mark.parametrize(
+    "names", [[COMPOSED, DECOMPOSED], ["a b", "a\u00a0b"], ["کتاب\u200cها", "کتابها"], ["a", "a"]], ids=ascii
+)
+def test_names_that_look_alike_are_refused(names):
+    with pytest.raises(ValueError, match="items must be distinct"):
+        checked_names(names, "items")
+
+
+CODES = [0, 7, 9, 10, 0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x61C, 0x200B, 0x200E, 0x202E, 0x2028, 0x2060, 0x2066]
+
+
+@pytest.mark.parametrize("code", [*CODES, 0xFEFF, 0xFFFE, 0x1FFFF, 0xD800, 0xE0041])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_characters_that_do_not_show_are_refused_with_their_code(code, place):
+    name = "ab"[:place] + chr(code) + "ab"[place:]
+    for use in (
+        lambda: checked_names([name, "x"], "items"),
+        lambda: Profile.from_rankings([[0, 1]], items=[name, "x"]),
+        lambda: SegmentedAggregator([name, "x"]).fit([[0, 1]], segments=["x"]),
+        lambda: LDPPairwise().protocol([name, "x"]),
+    ):
+        with pytest.raises(ValueError, match=rf"must not hold control characters .* U\+{code:04X}; remove") as error:
+            use()
+        assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "a\u00a0", "\u3000a"], ids=ascii)
+def test_blanks_around_a_name_are_refused(name):
+    with pytest.raises(ValueError, match="must not begin or end with a blank"):
+        checked_names([name, "x"], "items")
+
+
+@pytest.mark.parametrize("name", ["\u200cab", "ab\u200d"], ids=ascii)
+def test_joiners_join_two_letters(name):
+    with pytest.raises(ValueError, match=r"U\+200[CD]"):
+        checked_names([name, "x"], "items")
+
+
+@pytest.mark.parametrize("label", [COMPOSED, DECOMPOSED])
+@pytest.mark.parametrize("listed", [COMPOSED, DECOMPOSED])
+def test_segments_are_compared_in_composed_form(label, listed):
+    assert segment_numbers([label, "x"], [COMPOSED, "x"], 2).tolist() == [0, 1]
+    fitted = SegmentedAggregator([listed, "x"], epsilon=500).fit(
+        [[0, 1]] * 90 + [[1, 0]] * 9, segments=[label] * 90 + ["x"] * 9
+    )
+    assert fitted.segments_.tolist() == [COMPOSED, "x"]
+    assert fitted.net_wins_[0, 0] > 50
+
+
+def test_segments_that_look_alike_are_refused():
+    with pytest.raises(ValueError, match="at least two different labels"):
+        SegmentedAggregator([COMPOSED, DECOMPOSED]).fit([[0, 1]], segments=["x"])
+
+
+def test_labels_of_voters_never_raise_an_error():
+    """Whether a voter's label holds a control character may not decide whether there is a release."""
+    assert segment_numbers(["x\x1b", "\ud800", " x", None, 3], ["x", "y"], 5).tolist() == [-1] * 5

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import profiles
+from sklearn.pipeline import make_pipeline
 
+from sklearn_dprank import DPBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID, clipped, person_numbers, weight_bound
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.queries import Histogram, NumberOfVoters, PositionalScores, ScoresByHistogram
 from sklearn_dprank.sampling.streams import SeededBits
 
@@ -273,3 +277,80 @@ def test_units():
     assert Profile.from_rankings(X).bound is None
     assert Profile.from_rankings(X, sample_weight=W).bound == (BALLOT, WEIGHT_GRID)
     assert Profile.from_rankings(X, groups=WHO, max_weight=3).bound == (PERSON, 3 * WEIGHT_GRID)
+
+
+def test_counts_of_unweighted_ballots_beyond_64_bits_are_refused():
+    profile = Profile.from_rankings([[0, 1, 2]]).counted()
+    with pytest.raises(ValueError, match="counts would exceed 64-bit integers"):
+        for _ in range(62):
+            profile = profile + profile
+            assert profile.net_wins[0] > 0
+
+
+def test_whether_anybody_took_part_decides_nothing():
+    X = np.empty((0, 3))
+    profile = Profile.from_rankings(X, groups=[], sample_weight=[])
+    assert (profile.n_voters, profile.bound) == (0, Profile.from_rankings([[0, 1, 2]], groups=["a"]).bound)
+    assert Profile.from_rankings(X, voter_epsilon=[]).n_voters == 0
+    assert DPBorda().fit(profile).privacy_ == DPBorda().fit(Profile.from_rankings([[0, 1, 2]], groups=["a"])).privacy_
+
+
+# --- persons and weights of other rows
+
+
+TABLE = pd.DataFrame({"who": ["p", "q", "p", "q"], "w": [1.0, 0.5, 2.0, 1.0], "a": [1, 2, 1, 2], "b": [2, 1, 2, 1]})
+TURNED = TABLE.sort_values("w", ascending=False)
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight", "voter_epsilon"])
+def test_columns_of_other_rows_are_refused(name):
+    column = TABLE["who" if name == "groups" else "w"]
+    ballots = TURNED[["a", "b"]]
+    with pytest.raises(ValueError, match=rf"{name} has another index than the ballots.*Pass {name}\.loc\[X\.index\]"):
+        Profile.from_rankings(ballots, **{name: column})
+    aligned = Profile.from_rankings(ballots, **{name: column.loc[ballots.index]})
+    by_position = Profile.from_rankings(ballots.to_numpy(), **{name: column.loc[ballots.index]})
+    for profile in (aligned, by_position, Profile.from_rankings(ballots, **{name: TURNED[column.name].tolist()})):
+        if name == "voter_epsilon":
+            assert profile.voter_epsilon.tolist() == TURNED["w"].tolist()
+        else:
+            assert profile.weights.each.tolist() == aligned.weights.each.tolist()
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+def test_columns_of_other_rows_are_refused_in_chunks(name):
+    column = "who" if name == "groups" else "w"
+    chunks = [TURNED[["a", "b"]].iloc[:3], TURNED[["a", "b"]].iloc[3:]]
+    with pytest.raises(ValueError, match="has another index than the ballots"):
+        Profile.from_chunks(chunks, **{name: TABLE[column]})
+    assert Profile.from_chunks(chunks, **{name: TURNED[column]}).n_voters == 4
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_a_fit_refuses_columns_of_other_rows(in_pipeline):
+    by_segment, own = SegmentedAggregator(["p", "q"]), LDPPairwise()
+    if in_pipeline:
+        by_segment, own = (make_pipeline(RatingsToRankings(), estimator) for estimator in (by_segment, own))
+    prefix = ["segmentedaggregator__", "ldppairwise__"] if in_pipeline else ["", ""]
+    with pytest.raises(ValueError, match="segments has another index than the ballots"):
+        by_segment.fit(TURNED[["a", "b"]], **{f"{prefix[0]}segments": TABLE["who"]})
+    with pytest.raises(ValueError, match="voter_epsilon has another index than the ballots"):
+        own.fit(TURNED[["a", "b"]], **{f"{prefix[1]}voter_epsilon": TABLE["w"]})
+    by_segment.fit(TURNED[["a", "b"]], **{f"{prefix[0]}segments": TURNED["who"]})
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight", "max_weight"])
+def test_a_fit_says_where_persons_and_weights_belong(name):
+    budget = PrivacyBudget(1.0)
+    for fit in (DPBorda().fit, SegmentedAggregator().fit, lambda X, **more: budget.fit(DPBorda(), X, **more)):
+        with pytest.raises(TypeError, match=rf"fit\(Profile\.from_rankings\(X, {name}=\.\.\.\)\)"):
+            fit([[0, 1]], **{name: [1]})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+        DPBorda().fit([[0, 1]], weights=[1])
+    assert budget.releases_ == ()
+
+
+def test_ids_are_compared_in_composed_form_and_otherwise_exactly():
+    ids = ["S\u00e8te", "Se\u0300te", "s\u00e8te", "S\u00e8te ", "Ann", "ann"]
+    profile = Profile.from_rankings([[0, 1]] * 6, groups=ids)
+    assert profile.weights.persons.tolist() == [0, 0, 1, 2, 3, 4]

@@ -275,3 +275,38 @@ def test_files_without_columns_are_refused(options, tmp_path, run):
 def test_a_file_without_listed_rows_is_released(rows, tmp_path, printed):
     _, orders = printed(write(tmp_path / "v.csv", rows), "--ratings", *REGIONS, "--epsilon", "1")
     assert [sorted(order) for order in orders.values()] == [sorted(NAMES)] * 2
+
+
+@pytest.mark.parametrize("cell", ["S\u00e8te", "Se\u0300te", " S\u00e8te\u00a0"])
+@pytest.mark.parametrize("listed", ["S\u00e8te", "Se\u0300te"])
+def test_segments_typed_on_other_keyboards_have_their_voters(cell, listed, tmp_path, run, capsys):
+    path = write(tmp_path / "t.csv", [[cell, 5, 3, 1], ["Nord", 1, 3, 5]] * 500)
+    given = ["--segments", "region", "--segment-values", f"{listed},Nord", "--epsilon", "5"]
+    assert main(["rank", path, "--ratings", *given, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    made = {each["segment"]: each for each in json.loads(out)["segments"]}
+    assert made["S\u00e8te"]["consensus"] == ["tea", "milk", "rye"]
+    assert made["S\u00e8te"]["size"] == pytest.approx(500, abs=40)
+    assert err == ""
+
+
+@pytest.mark.parametrize("listed", ["sète", "SÈTE", "Sè te"])
+def test_the_operator_learns_of_names_that_differ_only_in_case_or_blanks(listed, tmp_path, capsys):
+    """The line depends on the ballots, so it is no part of the result."""
+    path = write(tmp_path / "t.csv", [["Sète", 5, 3, 1], ["Nord", 1, 3, 5]] * 20)
+    report = tmp_path / "r.html"
+    given = [
+        "--segments",
+        "region",
+        "--segment-values",
+        f"{listed},Nord,Süd",
+        "--epsilon",
+        "5",
+        "--report",
+        str(report),
+    ]
+    assert main(["rank", path, "--ratings", *given]) == 0
+    out, err = capsys.readouterr()
+    assert err.count("differs only in case or blanks") == 1
+    assert repr(listed) in err and "do not publish it" in err and "Sète" not in err
+    assert "only in case" not in out + report.read_text(encoding="utf-8")

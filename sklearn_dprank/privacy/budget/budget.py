@@ -6,6 +6,7 @@ import inspect
 import os
 from typing import Any, Self, TypeVar
 
+from ..._utils.checks import refuse_unknown
 from ..._utils.fitted import hand_over, own_copy
 from ..._utils.types import Amount, Neighboring
 from ..estimator_guarantees import guarantee_before, guarantee_of, is_forecast_proved, last_step, last_step_params
@@ -257,6 +258,7 @@ class PrivacyBudget:
         """
         own = own_copy(estimator)  # what is priced is what is fitted, whatever other threads do to the object
         given = last_step_params(own, fit_params)
+        refuse_unknown(last_step(own), given.keys() & {"groups", "sample_weight", "max_weight"})
         forecast = guarantee_before(own, X, **{name: given[name] for name in _PUBLIC if name in given})
         inspect.signature(own.fit).bind(X, y, **fit_params)
         what = type(last_step(own)).__name__
