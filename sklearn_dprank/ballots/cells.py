@@ -8,7 +8,6 @@ only cost is a comparison with 2^53.
 """
 
 import sys
-from contextlib import suppress
 from fractions import Fraction
 from math import isnan
 from numbers import Number
@@ -74,10 +73,6 @@ def exact_ranks(doubles, cells):
 
 def _exactly(cell):
     """Return a number of any type as one that Python compares exactly."""
-    if isinstance(cell, (str, bytes)):
-        with suppress(ValueError):
-            return int(cell)
-        return float(cell)
     if isinstance(cell, np.longdouble) and cell.dtype.itemsize > 8:
         return Fraction(*cell.as_integer_ratio())
     if isinstance(cell, np.generic):  # NumPy would cast before it compares
@@ -107,10 +102,16 @@ def column_as_floats(column, name, dtype=None):
         raise ValueError(not_numbers_message(name, dtype)) from None
     except OverflowError:
         raise ValueError(f"X must hold numbers that floats can hold, and column {name!r} holds a larger one.") from None
+    except ArithmeticError:  # of a Decimal
+        raise ValueError(
+            f"X must hold numbers, and column {name!r} holds a Decimal that is none; use None for no opinion."
+        ) from None
 
 
 def as_floats(objects):
-    """Return an array of objects as floats, with NaN for None and pandas' NA."""
+    """Return an array of objects, none of them text, as floats, with NaN for None and pandas' NA."""
+    if any(isinstance(cell, (str, bytes)) for cell in objects.ravel().tolist()):
+        raise ValueError("text")
     return np.where(missing(objects), np.nan, objects).astype(np.float64)
 
 

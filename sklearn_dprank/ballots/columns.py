@@ -100,7 +100,7 @@ def _pandas_column(column, name):
         gaps = None if plain is column.dtype else column.isna().to_numpy()
         if gaps is None or not gaps.any():
             return column.to_numpy(dtype=plain), None
-        return _with_gaps(column.to_numpy(dtype=plain, na_value=0), gaps)
+        return _with_gaps(column.to_numpy(dtype=plain, na_value=plain.type(0).item()), gaps)
     if column.dtype.kind in "biufc":  # sparse numbers
         return np.asarray(column), None
     objects = np.asarray(column, dtype=object)

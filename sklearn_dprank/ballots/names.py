@@ -126,11 +126,18 @@ def _is_arrow(kind):
     return hasattr(kind, "column_names") and hasattr(kind, "schema")
 
 
+def refuse_unread(X):
+    """Raise ValueError if X is a query of Polars that was not run."""
+    if hasattr(type(X), "collect_schema") and not hasattr(type(X), "to_numpy"):
+        raise ValueError(f"X is a {type(X).__name__}, and its ballots are not read yet; pass X.collect().")
+
+
 def column_names(X: Any) -> list[str] | list[int] | None:
     """Return the column names of X, or None if it has none or they are the numbers 0, 1, 2, ...
 
     Raise ValueError if the columns are not valid names; see `checked_names`.
     """
+    refuse_unread(X)
     if not has_names(X):
         return None
     if _is_arrow(type(X)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from .columns import as_columns, is_plain_frame
 from .compact import compact_columns, compact_positions, refuse_many
-from .names import is_frame
+from .names import is_frame, refuse_unread
 from .sorting import dense_ranks
 from .tables import as_numbers, check_is_table, is_plain, passes
 
@@ -104,6 +104,17 @@ def check_aligned(X, **columns):
 
 
 def _refuse_lazy(X):
+    refuse_unread(X)
+    if isinstance(X, np.ndarray) and X.dtype.names:
+        raise ValueError(
+            "X is a structured array, and its columns may have different types; pass pandas.DataFrame(X), or "
+            "numpy.lib.recfunctions.structured_to_unstructured(X)."
+        )
+    if hasattr(type(X), "tocsr"):
+        raise TypeError(
+            "Sparse data was passed for X, but dense data is required, because a missing entry would be position 0. "
+            "Use '.toarray()' if each entry is a position."
+        )
     if is_dask(X):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "

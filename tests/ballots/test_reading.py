@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles import objects
+from scipy.sparse import csr_matrix
 
 from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.ballots import compact, tables
@@ -78,14 +79,6 @@ ANY = {
     "object array": objects,
     "masked objects": lambda rows: np.ma.array(objects(rows), mask=objects(rows) == None),  # noqa: E711
     "objects in pandas": lambda rows: pd.DataFrame(objects(rows), columns=NAMES),
-    "objects in polars": lambda rows: polars.DataFrame(
-        {
-            name: polars.Series(list(map(str, column)), dtype=polars.String)
-            if None not in column
-            else polars.Series([None if c is None else str(c) for c in column], dtype=polars.String)
-            for name, column in zip(NAMES, plain(rows), strict=True)
-        }
-    ),
 }
 WHOLE = {
     "masked array": masked,
@@ -153,7 +146,7 @@ def test_large_whole_numbers_keep_their_order(make, odd):
 def test_chunks_are_read_like_the_whole(name, kind):
     make = {**ANY, **WHOLE}[name]
     rows = [*LARGE, ODD[kind]]
-    if name == "objects in polars" or name == "masked objects":
+    if name == "masked objects":
         rows = [*rows, *LARGE]
     parts = [make(rows[:3]), make(rows[3:])]
     whole, parted = Profile.from_rankings(make(rows)), Profile.from_chunks(parts)
@@ -281,7 +274,7 @@ class ArrayLike:
 
 
 def test_array_likes_of_objects_are_checked_too():
-    with pytest.raises(ValueError, match="got text in column 1") as caught:
+    with pytest.raises(ValueError, match="got text in column 0") as caught:
         DPBorda().fit(ArrayLike(np.array([["1", SECRET + "!"], [0, 1]], dtype=object)))
     assert SECRET not in str(caught.value)
     np.testing.assert_array_equal(
@@ -290,21 +283,81 @@ def test_array_likes_of_objects_are_checked_too():
     assert read(ArrayLike(objects([*LARGE, ODD["gap"]]))) == [order(row) for row in [*LARGE, ODD["gap"]]]
 
 
-@pytest.mark.parametrize("kind", [polars.String, polars.Categorical])
-def test_text_of_digits_in_polars_is_numbers_everywhere(kind):
-    frame = polars.DataFrame(
-        {
-            name: polars.Series(cells, dtype=kind)
-            for name, cells in zip("abc", zip(["9", "10", None], ["2", "1", "0"], strict=True), strict=True)
-        }
-    )
-    expected = [[0, 1, None], [2, 1, 0]]
-    assert read(frame) == expected
-    np.testing.assert_array_equal(
-        DPBorda(random_state=0).fit(frame).ranks_, DPBorda(random_state=0).fit([[9, 10, None], [2, 1, 0]]).ranks_
-    )
-    positions = RatingsToRankings(higher_is_better=False).fit_transform(frame)
-    np.testing.assert_array_equal(positions.to_numpy(), np.array(expected, dtype=float))
+CELLS = {
+    "text": (["9", "10"], ValueError, "got text"),
+    "text with an underscore": (["1_0", "9"], ValueError, "got text"),
+    "Arabic digits": (["١", "٢"], ValueError, "got text"),
+    "text beside numbers": (["9", 10], ValueError, "got text"),
+    "bytes": ([b"9", b"10"], ValueError, "got text"),
+    "a signalling Decimal": ([Decimal("sNaN"), Decimal(1)], ValueError, "a Decimal that is none"),
+}
+CONTAINERS = {
+    "list": lambda cells: [[cell, 1] for cell in cells],
+    "array": lambda cells: objects([[cell, 1] for cell in cells]),
+    "masked array": lambda cells: np.ma.array(objects([[cell, 1] for cell in cells])),
+    "pandas": lambda cells: pd.DataFrame({"a": pd.Series(cells, dtype=object), "b": 1}),
+    "pandas text": lambda cells: pd.DataFrame({"a": pd.Series(cells, dtype="string"), "b": 1}),
+    "ordered categories": lambda cells: pd.DataFrame({"a": pd.Categorical(cells, ordered=True), "b": 1}),
+    "polars": lambda cells: polars.DataFrame({"a": polars.Series(cells, dtype=polars.String), "b": [1, 1]}),
+    "categories in polars": lambda cells: polars.DataFrame(
+        {"a": polars.Series(cells, dtype=polars.Categorical), "b": [1, 1]}
+    ),
+    "Arrow": lambda cells: pyarrow.table({"a": cells, "b": [1, 1]}),
+}
+TEXT_ONLY = {"pandas text", "ordered categories", "polars", "categories in polars", "Arrow"}
+WAYS = {
+    "fit": Borda().fit,
+    "profile": Profile.from_rankings,
+    "chunks": lambda X: Profile.from_chunks([X]),
+    "ratings": RatingsToRankings().fit_transform,
+    "unranked last": unranked_last,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cells", CELLS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_cells_that_are_not_numbers_are_refused_in_every_container(container, cells, way):
+    given, error, says = CELLS[cells]
+    if container in TEXT_ONLY and not all(isinstance(cell, str) for cell in given):
+        pytest.skip("this container holds text only")
+    with pytest.raises(error, match=says):
+        WAYS[way](CONTAINERS[container](given))
+
+
+GAPS = [[True, None, False], [False, True, True]]
+
+
+@pytest.mark.parametrize("way", ["profile", "chunks"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a, b: pd.DataFrame({"a": pd.array(a, dtype="bool[pyarrow]"), "b": pd.array(b, dtype="bool[pyarrow]")}),
+        lambda a, b: pd.DataFrame({"a": pd.array(a, dtype="boolean"), "b": pd.array(b, dtype="boolean")}),
+        lambda a, b: pd.DataFrame({"a": a, "b": b}),
+        lambda a, b: polars.DataFrame({"a": a, "b": b}),
+        lambda a, b: pyarrow.table({"a": a, "b": b}),
+        lambda a, b: [list(row) for row in zip(a, b, strict=True)],
+    ],
+    ids=["Arrow in pandas", "nullable", "objects", "polars", "Arrow", "list"],
+)
+def test_flags_with_gaps_are_read(make, way):
+    assert WAYS[way](make(*GAPS)).pairwise_counts.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("X", "error", "says"),
+    [
+        (polars.LazyFrame({"a": [1, 2], "b": [2, 1]}), ValueError, r"LazyFrame.*pass X\.collect\(\)"),
+        (np.array([(1, 2)], dtype=[("a", int), ("b", int)]), ValueError, "structured array.*pandas.DataFrame"),
+        (csr_matrix([[1, 2], [2, 1]]), TypeError, r"Sparse.*toarray"),
+    ],
+    ids=["query", "structured", "sparse"],
+)
+def test_tables_that_are_not_ballots_are_refused_with_the_remedy(X, error, says, way):
+    with pytest.raises(error, match=says):
+        WAYS[way](X)
 
 
 TABLES = {
