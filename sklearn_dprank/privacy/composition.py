@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -25,9 +25,10 @@ from ._search import smallest
 from .calibration import gaussian_deltas
 from .rounding import rounded_up, sum_up
 
-_VALUES = 1 << 14  # largest number of values of the coins' total loss; beyond it, epsilons are rounded up to a grid
-_MANY, _MANY_ALIKE = 2048, 1 << 16  # largest number of coins, with several epsilons or with one
+_VALUES = 1 << 14  # largest number of values of the coins' total loss; beyond it, an integral replaces their sum
 _SLACK = 1e-9  # relative; far above the rounding errors of the sums
+_SMOOTHED = 1e-4  # mu^2 of a Gaussian release that the integral adds, relative to the sum of the squared epsilons
+_ALIKE = 5e-3  # relative; epsilons of many releases are rounded up by at most this much
 
 
 class Losses(NamedTuple):
@@ -123,62 +124,102 @@ def _least_epsilon(losses, delta):
         return math.inf
     if left == 0 or math.isinf(basic):
         return basic
-    values, weights = coin_losses(epsilons)
-    mu = math.sqrt(losses.mu_squared) * (1 + 2.0**-50)
+    groups = Counter(epsilon for epsilon in epsilons if epsilon > 0)
+    if math.prod(count + 1 for count in groups.values()) <= _VALUES:
+        values, weights = coin_losses(groups)
+        mu = math.sqrt(losses.mu_squared) * (1 + 2.0**-50)
+
+        def delta_at(epsilon):
+            return weights @ gaussian_deltas(epsilon - values, mu)
+    else:
+        delta_at = _deltas_of_many(groups, losses.mu_squared, left)
 
     def private(epsilon):
-        return weights @ gaussian_deltas(epsilon - values, mu) <= left * (1 - _SLACK)
+        return delta_at(epsilon) <= left * (1 - _SLACK)
 
     tight = 0.0 if private(0.0) else smallest(private)
     return tight if losses.mu_squared else min(basic, tight)
 
 
-def coin_losses(epsilons: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the possible total losses of several randomised responses, and their probabilities.
+def coin_losses(groups: Mapping[float, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the possible total losses of several randomised responses, rounded up, and their probabilities.
 
     Parameters
     ----------
-    epsilons : sequence of float
-        Each response loses epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon.
+    groups : dict of float to int
+        Numbers of responses by epsilon. Each response loses epsilon with probability e^epsilon / (1 + e^epsilon), else
+        -epsilon.
 
     Returns
     -------
     losses, weights : ndarray of float, shape (n_values,)
-        Exact if there are few values. Otherwise, epsilons are rounded up to a grid, by about 3 % of their sum at most.
-        If the epsilons are very many, their sum is the only loss. Both approximations give upper bounds.
 
     Examples
     --------
-    >>> losses, weights = coin_losses([1.0, 1.0])
-    >>> losses.tolist(), weights.round(3).tolist()
+    >>> losses, weights = coin_losses({1.0: 2})
+    >>> losses.round(3).tolist(), weights.round(3).tolist()
     ([-2.0, 0.0, 2.0], [0.072, 0.393, 0.534])
     """
-    groups = Counter(epsilon for epsilon in epsilons if epsilon > 0)
-    n_coins = sum(groups.values())
-    if n_coins > (_MANY if len(groups) > 1 else _MANY_ALIKE):
-        return np.array([sum_up(epsilons)]), np.ones(1)
-    if len(groups) > 1 and math.prod(count + 1 for count in groups.values()) > _VALUES:
-        unit = sum_up(groups.elements()) / (_VALUES + 32 * n_coins)
-        return _on_grid(groups, unit)
     losses, weights = np.zeros(1), np.ones(1)
     for epsilon, count in sorted(groups.items()):
         losses = (losses[:, None] + epsilon * np.arange(-count, count + 1, 2)).ravel()
         weights = (weights[:, None] * _heads(count, epsilon)).ravel()
-    return losses, weights
+    return losses + losses.max(initial=0) * (len(groups) + 1) * 2.0**-52, weights
 
 
-def _on_grid(groups, unit):
-    """Return losses and weights of epsilons rounded up to multiples of `unit`."""
-    steps: Counter[int] = Counter()
-    for epsilon, count in groups.items():
-        steps[math.ceil(epsilon / unit * (1 + 2.0**-50))] += count
-    weights = np.ones(1)
-    for step, count in sorted(steps.items()):
-        spread = np.zeros(step * count + 1)
-        spread[::step] = _heads(count, step * unit)
-        weights = np.convolve(weights, spread)
-    total = len(weights) - 1
-    return unit * np.arange(-total, total + 1, 2), weights
+def _deltas_of_many(groups, mu_squared, delta):
+    """Return an upper bound on delta as a function of epsilon, for `groups` of coins and a Gaussian number.
+
+    Let K(t) = log E[e^(t L)] for the total loss L. For any c > 0, delta(epsilon) is the integral over y of
+    e^(K(t) - t epsilon) / (2 pi t (t + 1)), t = c + iy. The trapezoidal rule with step 2 pi / T adds the values of
+    delta at epsilon + T k, times e^(c T k): it errs upwards, by a negligible amount if T is large. An additional small
+    Gaussian release makes the integrand vanish beyond 10 / mu. Gopi, Lee and Wutschitz (2021) and Zhu, Dong and Wang
+    (2022) describe this inversion.
+    """
+    steps: Counter[float] = Counter()
+    for epsilon, count in groups.items():  # few different epsilons remain
+        steps[epsilon if len(groups) < 500 else epsilon_up(epsilon)] += count
+    total = sum(count * epsilon**2 for epsilon, count in steps.items())
+    mu_squared = max(mu_squared, 0.0) + _SMOOTHED * total
+
+    def log_moments(t):
+        return t * (t + 1) * mu_squared / 2 + sum(
+            count * (_log_cosh(epsilon * (t + 0.5)) - _log_cosh(np.array([epsilon / 2])))
+            for epsilon, count in steps.items()
+        )
+
+    c = np.logspace(-4, 5, 400) / math.sqrt(total + mu_squared)
+    bounds = (log_moments(c) + c * np.log(c) - (c + 1) * np.log1p(c) - math.log(delta)) / c  # Chernoff's, of epsilon
+    best = np.argmin(bounds)
+    c, most = c[best], bounds[best]
+    width = (60 - math.log(delta)) / c + 2 * max(most, 0.0)
+    y = np.arange(0.0, 10 / math.sqrt(mu_squared), 2 * math.pi / width)
+    t, top = c + 1j * y, log_moments(c[None])[0]
+    values = np.exp(log_moments(t) - top) / (t * (t + 1)) * np.where(y > 0, 2, 1) / width
+
+    largest = sum(count * epsilon for epsilon, count in steps.items())
+    rounding = 1e-13 * (1 + largest) * np.abs(values).sum()  # decides if epsilon is far below `most`
+
+    def delta_at(epsilon):
+        exponent = top - c * epsilon
+        found = (values * np.exp(-1j * y * epsilon)).real.sum() + rounding
+        return math.inf if exponent > 700 else math.exp(exponent) * found
+
+    return delta_at
+
+
+def epsilon_up(epsilon: float) -> float:
+    """Return epsilon rounded up by at most half a percent, to one of few values."""
+    return math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE) * (1 + 1e-12)
+
+
+def _log_cosh(x):
+    """Return log cosh of numbers whose real part is at least 0, with a small relative error."""
+    far = x.real > 20
+    near = np.where(far, 0, x)
+    return np.where(
+        far, x - math.log(2) + np.log1p(np.exp(-2 * np.where(far, x, 0))), np.log1p(2 * np.sinh(near / 2) ** 2)
+    )
 
 
 def _heads(count, epsilon):

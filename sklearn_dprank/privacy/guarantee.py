@@ -16,6 +16,7 @@ from ..ballots.weights import PERSON
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
+_EQUAL = 1e-12  # relative; a sum of deltas that is rounded up may exceed their decimal sum by this much
 _ALIKE = 1e-6  # relative tolerance between a stated epsilon and one computed from losses
 
 
@@ -338,6 +339,8 @@ def _total(guarantees, losses, delta):
     basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
     if delta is not None:
         check_number(delta, "delta", least=0, most=1)
+        if delta < least <= delta * (1 + _EQUAL):  # twenty doubles 1e-8 add up to more than the double 2e-7
+            delta = least
     epsilon = losses.epsilon(least if delta is None else delta)
     if delta is None or delta >= least:
         epsilon = min(epsilon, basic)

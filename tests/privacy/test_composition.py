@@ -1,18 +1,20 @@
 """What releases reveal together: against enumeration, numeric integration and dp-accounting."""
 
 import math
+from collections import Counter
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from sklearn_dprank import DPBorda, DPPairwise
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.calibration import gaussian_delta, gaussian_deltas, gaussian_sigma
-from sklearn_dprank.privacy.composition import Losses, coin_losses
+from sklearn_dprank.privacy.composition import Losses, _deltas_of_many, coin_losses, epsilon_up
 
 BALLOTS = [[0, 1, 2], [1, 0, 2]] * 50
 
@@ -39,7 +41,7 @@ def delta_by_integration(mu, epsilons, epsilon):
 
 @pytest.mark.parametrize("epsilons", [(0.5,), (0.1, 0.2), (1.0, 1.0, 1.0), (0.3, 0.3, 0.7, 2.0), (0.1,) * 7])
 def test_pure_releases_against_every_outcome(epsilons):
-    losses, weights = coin_losses(epsilons)
+    losses, weights = coin_losses(Counter(epsilons))
     for epsilon in np.linspace(0, sum(epsilons), 9):
         closed = weights @ gaussian_deltas(epsilon - losses, 0.0)
         assert closed == pytest.approx(delta_of_coins(epsilons, epsilon), rel=1e-12, abs=1e-15)
@@ -53,7 +55,7 @@ def test_pure_releases_against_every_outcome(epsilons):
 
 @pytest.mark.parametrize(("mu", "epsilons"), [(0.5, (0.3,)), (0.2, (0.1, 0.1)), (1.5, (1.0, 0.25)), (0.8, ())])
 def test_mixtures_against_integration(mu, epsilons):
-    losses, weights = coin_losses(epsilons)
+    losses, weights = coin_losses(Counter(epsilons))
     for epsilon in (0.0, 0.4, 1.0, 2.0):
         closed = weights @ gaussian_deltas(epsilon - losses, mu)
         assert closed == pytest.approx(delta_by_integration(mu, epsilons, epsilon), rel=1e-6, abs=1e-12)
@@ -172,18 +174,87 @@ def test_never_above_the_sum_nor_below_any_part(mu, pure, approximate, more):
     assert found >= alone * (1 - 1e-6)
 
 
+def delta_of_alike(count, epsilon, at):
+    """delta of `count` coins of one epsilon, by the binomial probabilities."""
+    heads = np.arange(count + 1)
+    weights = binom.pmf(heads, count, 1 / (1 + math.exp(-epsilon)))
+    return weights @ np.maximum(0, -np.expm1(np.minimum(at - epsilon * (2 * heads - count), 0)))
+
+
+@pytest.mark.parametrize(
+    ("count", "epsilon", "delta"),
+    [
+        *((65_536, 1e-3, 1e-6), (65_537, 1e-3, 1e-6), (20_000, 1e-2, 1e-6), (20_000, 0.1, 1e-6), (20_000, 1.0, 1e-6)),
+        *((20_000, 1e-3, 1e-10), (17_000, 5e-4, 1e-30), (20_000, 1e-5, 1e-6)),
+    ],
+)
+def test_very_many_equal_releases_are_bounded_closely(count, epsilon, delta):
+    found = Losses(pure=(epsilon,) * count).epsilon(delta)
+    assert delta_of_alike(count, epsilon, found) <= delta
+    assert delta_of_alike(count, epsilon, found * 0.999) > delta
+
+
+def test_one_release_more_never_costs_much():
+    """In 0.3.0, 65,537 releases of .001 stated 65.5, and 65,536 of them 1.09."""
+    for pair, counts in (((1e-3,), (16_383, 16_384, 65_536, 65_537)), ((1e-3, 2e-3), (126, 127, 128, 1024, 1025))):
+        for count in counts:
+            less, more = (Losses(pure=pair * n).epsilon(1e-6) for n in (count, count + 1))
+            assert less < more < less * (1 + 2 / count)
+
+
 @pytest.mark.parametrize("size", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_many_different_epsilons_are_bounded_from_above(size):
-    """The grid: no less than the true value (a coarser exact enumeration), and at most some percent more."""
+    """No less than a coarser exact enumeration of smaller epsilons, and no more than one of larger ones."""
     epsilons = np.linspace(0.01, 0.03, size)
-    gridded = Losses(pure=tuple(epsilons)).epsilon(1e-6)
+    found = Losses(pure=tuple(epsilons)).epsilon(1e-6)
     below = Losses(pure=tuple(np.floor(epsilons * 1000) / 1000)).epsilon(1e-6)
     above = Losses(pure=tuple(np.ceil(epsilons * 1000) / 1000)).epsilon(1e-6)
-    assert below * (1 - 1e-9) <= gridded <= above * 1.01
-    assert coin_losses(epsilons)[0].max() >= math.fsum(epsilons)
+    assert below * (1 - 1e-4) <= found <= above * (1 + 1e-3)
 
 
-def test_very_many_count_in_full():
-    epsilons = [0.001, 0.002] * 2000
-    losses, weights = coin_losses(epsilons)
-    assert losses.tolist() == pytest.approx([6.0]) and weights.tolist() == [1.0]
+def test_thousands_of_different_epsilons_are_rounded_up_by_half_a_percent():
+    epsilons = np.random.default_rng(0).uniform(0.01, 0.05, 20_000)
+    found = Losses(pure=tuple(epsilons)).epsilon(1e-6)
+    many, alike = Losses(pure=tuple(epsilons[:400].repeat(50))), Losses(pure=(epsilons.max(),) * 20_000)
+    assert many.epsilon(1e-6) * 0.9 < found < alike.epsilon(1e-6)
+    few = Counter(epsilons[:40].repeat(500))
+    assert _deltas_of_many(few, 0.0, 1e-6)(30.0) < _deltas_of_many(Counter(map(epsilon_up, few.elements())), 0.0, 1e-6)(
+        30.0
+    )
+
+
+@pytest.mark.parametrize(("mu_squared", "pairs"), [(0.25, [(0.01, 200), (0.02, 200)]), (0.0, [(0.3, 130), (0.1, 130)])])
+def test_the_integral_is_the_sum_over_all_outcomes(mu_squared, pairs):
+    """The same releases by both ways: the integral adds a small Gaussian release, and is never below."""
+    losses, weights = coin_losses(dict(pairs))
+    found = _deltas_of_many(Counter(dict(pairs)), mu_squared, 1e-6)
+    largest = Losses(mu_squared, tuple(e for e, n in pairs for _ in range(n))).epsilon(1e-6)
+    for epsilon in np.linspace(0.8, 1.3, 5) * largest:
+        exact = weights @ gaussian_deltas(epsilon - losses, math.sqrt(mu_squared))
+        assert exact * (1 - 1e-9) <= found(epsilon) <= exact * 1.02
+
+
+def test_a_few_large_releases_beside_many_small_ones():
+    assert Losses(pure=(10.0,) + (1e-6,) * 20_000).epsilon(1e-6) <= 10.02 * (1 + 1e-12)
+    found = Losses(pure=(3.0,) * 3 + (0.01,) * 20_000).epsilon(1e-6)
+    assert 9 < found < 17
+
+
+def test_losses_are_rounded_up():
+    """Thirty doubles .1 add up to a little more than 3."""
+    total = Losses(pure=(0.1,) * 30).epsilon(1e-30)
+    assert Fraction(total) >= 30 * Fraction(0.1) > 3
+    for count in range(1, 60):
+        losses, _ = coin_losses({0.1: count})
+        exact = sorted(Fraction(0.1) * k for k in range(-count, count + 1, 2))
+        assert all(map(Fraction.__ge__, map(Fraction, losses), exact))
+
+
+def test_a_delta_that_equals_the_sum_of_decimals_is_accepted():
+    one = PrivacyGuarantee(0.1, 1e-8, "shuffle", "replace", "a shuffler")
+    total = PrivacyGuarantee.compose([one] * 20, delta=2e-7)
+    assert Fraction(total.delta) >= 20 * Fraction(1e-8)
+    assert total.delta == pytest.approx(2e-7, rel=1e-12)
+    assert total == PrivacyGuarantee.compose([one] * 20, delta=total.delta)
+    with pytest.raises(ValueError, match="too small"):
+        PrivacyGuarantee.compose([one] * 20, delta=2e-7 * (1 - 1e-9))

@@ -258,9 +258,10 @@ class PrivacyBudget:
         """
         own = own_copy(estimator)  # what is priced is what is fitted, whatever other threads do to the object
         given = last_step_params(own, fit_params)
-        refuse_unknown(last_step(own), given.keys() & {"groups", "sample_weight", "max_weight"})
         forecast = guarantee_before(own, X, **{name: given[name] for name in _PUBLIC if name in given})
         inspect.signature(own.fit).bind(X, y, **fit_params)
+        known = inspect.signature(last_step(own).fit).parameters
+        refuse_unknown(last_step(own), [name for name in given if name not in known])
         what = type(last_step(own)).__name__
         is_open = not is_forecast_proved(own)
         number = self._charge(forecast, what, release_id, is_open)
