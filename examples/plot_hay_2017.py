@@ -37,6 +37,7 @@ from _shared import (
     summary,
     sweep,
 )
+from scipy.special import logsumexp
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, Kemeny, KwikSort
 from sklearn_dprank.ballots import Profile
@@ -44,7 +45,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kemeny_positions
-from sklearn_dprank.orders.samplers.insertion import InsertionSampler
+from sklearn_dprank.orders.samplers.choice import draw_each
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.queries import KemenyUtility
 from sklearn_dprank.rules import Choose
@@ -102,6 +103,45 @@ PAIRED = {"P-BORDA": Borda(), "P-SORT": KwikSort(), "P-SAMPLE": Kemeny(), "P-BOR
 HISTOGRAM = "P-BORDA-HIST"
 THREE = ("P-BORDA", "P-SORT", "P-SAMPLE")
 EPSILONS = (0.01, 0.1, 1.0)
+
+
+class InsertionSampler:
+    """Draw orders in proportion to exp(-rate * Kendall cost): insert one item after another, with rejection.
+
+    Put an item with margins x among k others: a gap costs at least the sum of max(0, -x) plus the smallest prefix sum
+    of the sorted x. So the mass of all gaps is at most the sum U of exp(-rate * these costs). A try accepts each
+    insertion with probability (mass of the gaps) / U, and then picks a gap by its weight.
+    """
+
+    def __init__(self, margins, rate):
+        self.items = np.argsort(-np.sum(margins, axis=1), kind="stable")  # Borda's order makes rejections rare
+        self.margins, self.rate = np.asarray(margins)[np.ix_(self.items, self.items)], rate
+
+    def draw(self, bits):
+        """Draw one order, best first. The number of tries has no limit."""
+        size = 256
+        while not len(orders := self.tries(size, bits)):
+            size = min(2 * size, 4096)
+        return self.items[orders[0]]
+
+    def tries(self, size, bits):
+        """Return the orders that `size` tries accept, one per row."""
+        orders = np.zeros((size, 1), dtype=np.int64)
+        for item in range(1, len(self.items)):
+            row = self.margins[item, :item]
+            costs, least = self.gap_costs(row[orders]), self.gap_costs(np.sort(row)[None])
+            bound = logsumexp(-least) + 1e-12
+            kept = bits.log_uniform(len(orders)) < logsumexp(-costs, axis=1) - bound
+            orders, gaps = orders[kept], draw_each(-costs[kept], bits)
+            source = np.arange(item + 1) - (np.arange(item + 1) > gaps[:, None])
+            orders = np.take_along_axis(np.pad(orders, ((0, 0), (0, 1))), source, axis=1)
+            orders[np.arange(len(orders)), gaps] = item
+        return orders
+
+    def gap_costs(self, rows):
+        """Return the cost of each place for a new item, whose margins over the others are `rows`, in their order."""
+        steps = np.pad(np.cumsum(rows, axis=1), ((0, 0), (1, 0)))
+        return self.rate * (np.maximum(0, -rows).sum(axis=1, keepdims=True) + steps)
 
 
 @dataclass(frozen=True)

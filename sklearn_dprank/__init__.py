@@ -6,7 +6,6 @@ A channel answers queries about ballots under a trust model. A rule turns the an
 from typing import TYPE_CHECKING
 
 from ._utils.lazy import lazily
-from ._utils.moved import announce
 
 if TYPE_CHECKING:
     from . import (  # noqa: F401
@@ -80,5 +79,3 @@ if not TYPE_CHECKING:  # type checkers would accept any name as one of the packa
         *("orders", "plotting", "preprocessing", "privacy", "queries", "rules", "sampling", "theory", "uncertainty"),
     )
     __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"), _MODULES)
-
-announce()

@@ -11,7 +11,6 @@ from oracles import seeded
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.samplers.insertion import InsertionSampler
 from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.samplers.partition import PartitionTable
 from sklearn_dprank.orders.samplers.top_k import TopFlips
@@ -64,24 +63,6 @@ def test_large_tables(benchmark, m):
     table = benchmark.pedantic(PartitionTable, args=(np.maximum(margins.T, 0), 0.1 / math.comb(m, 2)), rounds=2)
     bits = seeded(0)
     benchmark.extra_info["further_10000_seconds"] = median_seconds(lambda: table.sample(10_000, bits), 2)
-
-
-def test_grid_of_the_paper(benchmark):
-    """P-SAMPLE by rejection on Hay et al.'s Mallows grid: the slowest first draws are recorded."""
-    seconds: dict = {}
-    for m in (15, 30, 45):
-        for phi in (0.5, 0.75):
-            for n in (1000, 5000, 10_000):
-                profile = mallows(n, m, phi)
-                for epsilon in (0.1, 1.0):
-                    scale = epsilon / math.comb(m, 2)
-                    sampler = InsertionSampler(profile.margins, scale)
-                    took = median_seconds(lambda: sampler.draw(seeded(0)), 3)  # noqa: B023 called at once
-                    seconds[f"m={m} phi={phi} n={n} epsilon={epsilon:g}"] = round(took, 5)
-    benchmark.extra_info["seconds"] = seconds
-    hardest = mallows(5000, 45, 0.75)
-    benchmark(lambda: InsertionSampler(hardest.margins, 0.1 / math.comb(45, 2)).draw(seeded(0)))
-    benchmark.extra_info["slowest"] = max(seconds.values())
 
 
 def naive_prudent(margins, scale, bits):

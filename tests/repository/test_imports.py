@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import sklearn_dprank
-from sklearn_dprank._utils.moved import MOVED
 
 ROOT = Path(sklearn_dprank.__file__).parents[1]
 
@@ -36,7 +35,7 @@ def test_of_its_own_modules_it_loads_what_is_lazy():
     code = "import sys, sklearn_dprank; print(*(name for name in sys.modules if name.startswith('sklearn_dprank')))"
     assert set(python(code)) == {
         "sklearn_dprank",
-        *(f"sklearn_dprank._utils{name}" for name in ("", ".lazy", ".moved")),
+        *(f"sklearn_dprank._utils{name}" for name in ("", ".lazy")),
     }
 
 
@@ -123,22 +122,8 @@ def test_an_attribute_imports_its_module_only():
 
 
 @pytest.mark.parametrize("name", ["devices", "_utils_", "cli_"])
-def test_moved_and_private_modules_are_no_attributes(name):
+def test_unknown_and_private_modules_are_not_attributes(name):
     assert not hasattr(sklearn_dprank, name)
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_an_old_path_names_the_new_one(old, new):
-    with pytest.raises(ImportError, match=rf"^sklearn_dprank\.{old} has moved: import sklearn_dprank\.{new}\.$"):
-        import_module(f"sklearn_dprank.{old}")
-    import_module(f"sklearn_dprank.{new}")
-
-
-def test_what_is_below_an_old_package_names_the_new_package():
-    with pytest.raises(
-        ImportError, match=r"sklearn_dprank\.devices has moved: import sklearn_dprank\.collection\.client"
-    ):
-        import_module("sklearn_dprank.devices.device")
 
 
 def test_a_module_that_never_was_is_not_found_as_ever():

@@ -49,36 +49,7 @@ class OrderSampler:
         return np.array([self.draw(bits) for _ in range(size)], dtype=np.int64).reshape(size, self.n_items)
 
 
-class RejectionSampler(OrderSampler):
-    """Base class for samplers that make independent tries and reject some; accepted tries have the exact distribution.
-
-    No estimator uses it, because the running time depends on the data: use it for simulations with public data. The
-    number of tries has no limit, because a limit would change the distribution.
-    """
-
-    _batches = (256, 4096)  # tries per batch: the first, and the largest
-
-    def tries(self, size, bits):
-        """Return the orders accepted among `size` independent tries, in the order of the tries."""
-        raise NotImplementedError
-
-    def draw(self, bits):
-        """Draw one order, best first, int, shape (n_items,); the running time has no limit."""
-        return self.sample(1, bits)[0]
-
-    def sample(self, size, bits):
-        """Draw independent orders, best first, int, shape (size, n_items); the running time has no limit."""
-        out = np.empty((size, self.n_items), dtype=np.int64)
-        done, (batch, largest) = 0, self._batches
-        while done < size:
-            rows = self.tries(batch, bits)[: size - done]
-            out[done : done + len(rows)] = rows
-            done += len(rows)
-            batch = min(2 * batch, largest)
-        return out
-
-
-def checked_margins(margins, scale, antisymmetric=False):
+def checked_margins(margins, scale):
     """Return margins as an array, after the validation that samplers of orders share.
 
     Parameters
@@ -87,8 +58,6 @@ def checked_margins(margins, scale, antisymmetric=False):
         W[i, j] = voters who prefer i to j minus voters who prefer j to i.
     scale : float
         At least 0.
-    antisymmetric : bool, default=False
-        Whether W[j, i] must be -W[i, j].
 
     Returns
     -------
@@ -97,7 +66,7 @@ def checked_margins(margins, scale, antisymmetric=False):
     Raises
     ------
     ValueError
-        If `margins` is empty, not square, not finite or not antisymmetric, or `scale` is negative or not finite.
+        If `margins` is empty, not square or not finite, or `scale` is negative or not finite.
     """
     margins = np.asarray(margins)
     check_square(margins, "margins")
@@ -105,7 +74,5 @@ def checked_margins(margins, scale, antisymmetric=False):
         raise ValueError("margins must be those of at least one item, got none.")
     if not np.all(np.isfinite(margins)):
         raise ValueError("margins must be finite.")
-    if antisymmetric and not np.array_equal(margins, -margins.T):
-        raise ValueError("margins must be antisymmetric: counts - counts.T, not counts.")
     check_number(scale, "scale", least=0)
     return margins
