@@ -78,4 +78,19 @@ if not TYPE_CHECKING:  # type checkers would accept any name as one of the packa
         *("aggregators", "ballots", "channels", "collection", "datasets", "mechanisms", "metrics", "model_selection"),
         *("orders", "plotting", "preprocessing", "privacy", "queries", "rules", "sampling", "theory", "uncertainty"),
     )
-    __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"), _MODULES)
+    _HOMES = {
+        "central": "DPHistogram DPPairwise",
+        "central_borda": "DPBorda DPSwissBorda",
+        "central_orders": "DPKemenySampler DPKwikSort",
+        "classic": "Borda BradleyTerry HierarchicalAggregation Kemeny KwikSort PositionalRule",
+        "composed": "Aggregator",
+        "local": "LDPBorda LDPKwikSort LDPPairwise",
+        "local_interactive": "LDPAdaptivePairs LDPGroupKwikSort LDPQuickSort",
+        "prudent": "DPPrudentOrder DPTopK",
+        "secure_aggregation": "SecAggBorda SecAggSwissBorda",
+        "segmented": "SegmentedAggregator",
+        "shuffle": "ShuffleHierarchical ShufflePairwise",
+        "streaming": "DPStreamingBorda",
+    }
+    _names = {name: f"aggregators.{module}" for module, names in _HOMES.items() for name in names.split()}
+    __getattr__, __dir__ = lazily(__name__, _names, _MODULES)

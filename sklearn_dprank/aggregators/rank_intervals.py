@@ -12,6 +12,13 @@ from .._utils.checks import check_number
 from .._utils.scikit_learn import available_if
 from ..uncertainty.published_noise import PublishedNoise
 
+_ORDERS_ONLY = ("DPPrudentOrder", "DPSwissBorda", "DPTopK", "SecAggSwissBorda")  # or several answers
+
+
+def publishes_intervals(estimator: Any) -> bool:
+    """Return whether a fit of an estimator of `recommend` or of ``dprank rank`` will publish rank intervals."""
+    return type(estimator).__name__ not in _ORDERS_ONLY and getattr(estimator, "noise", "") != "knorm"
+
 
 def noise_is_known(estimator):
     """Raise AttributeError if the fit did not publish scores or margins with a known noise law."""

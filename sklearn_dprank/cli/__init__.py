@@ -13,13 +13,23 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from .. import __version__
-from ..privacy import BudgetExhausted
-from . import comparing, ranking, recommending
-from .words import message, printable
+from ..privacy.ledger import BudgetExhausted
+from .words import message, printable, tell
 
 __all__ = ["main"]
+
+#: Modules of the commands, and what each command does. Only the module of the command that runs is imported.
+COMMANDS = {
+    "rank": ("ranking", "publish one private consensus of the ballots in a file"),
+    "compare": ("comparing", "compare mechanisms on public or simulated ballots; the output is not private"),
+    "recommend": ("recommending", "advise which estimator to use, from public numbers only"),
+    "budget": ("accounts", "print the last result that was charged to a budget, without a new charge"),
+}
+_STAYS = "If a budget was charged, it stays charged."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,34 +55,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Options for dprank rank: --epsilon 1.0 --noise knorm
     0
     """
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        try:
-            return _run(arguments)
-        finally:  # also after --help
-            print(end="", flush=True)
+        return _run(words)
+    except SystemExit:  # of --help, --version or wrong options
+        if status := _flushed(""):
+            return status
+        raise
     except KeyboardInterrupt:
-        print("dprank: interrupted. If a budget was charged, it stays charged.", file=sys.stderr)
+        tell(f"dprank: interrupted. {_STAYS}")
         return 130
-    except BrokenPipeError:  # of the output, because _run prints that of anything else
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
-        return 141
 
 
-def _run(arguments):
-    options = parser().parse_args(arguments)
+def _run(words):
+    options = parser(words).parse_args(words)
+    name = f"dprank {options.command}"
     try:
+        if sys.stdout is None:
+            raise ValueError("standard output is closed, so the result would be lost; open it, or name a file for it.")
         text = options.run(options)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
-        print(f"dprank {options.command}: {printable(message(refusal))}", file=sys.stderr)
+        tell(f"{name}: {printable(message(refusal))}")
         return 2
-    _show(text)
-    return 0
-
-
-def _show(text):
-    """Print text with unprintable characters escaped, because an error here could lose a result that was charged."""
+    except MemoryError:
+        tell(f"{name}: out of memory. {_STAYS}")
+        return 1
+    except Exception as error:  # its message and its traceback may quote ballots
+        tell(f"{name}: stopped by an unexpected {type(error).__name__}, which is a fault of this program. {_STAYS}")
+        return 1
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    account = getattr(options, "budget", None)
+    back = f" Print it again, without a new charge: dprank budget {account} --last" if account else ""
+    status = _flushed(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n", back)
+    return status or int(getattr(options, "is_incomplete", False))
+
+
+def _flushed(text, back=""):
+    """Print text to the end; return the exit status. A reader that is gone is an error only if a result was charged."""
+    try:
+        print(text, end="", flush=True)
+    except OSError as error:
+        is_gone = isinstance(error, BrokenPipeError)
+        if back or not is_gone:
+            tell(f"dprank: the output could not be written ({message(error)}). {_STAYS}{back}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        return 141 if is_gone else 1
+    return 0
 
 
 _DESCRIPTION = (
@@ -80,14 +108,16 @@ _DESCRIPTION = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands; ``options.run(options)`` runs the parsed one."""
+def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of all commands, or of the first one in `words`; ``options.run(options)`` runs it."""
     made = argparse.ArgumentParser("dprank", description=_DESCRIPTION)
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (ranking, comparing, recommending):
-        added = commands.add_parser(command.NAME, help=command.ABOUT, description=f"{command.ABOUT.capitalize()}.")
-        command.add_arguments(added)
-        added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
-        added.set_defaults(run=command.run)
+    chosen = list(COMMANDS) if words is None else [word for word in words if word in COMMANDS][:1]
+    for name, (module, about) in COMMANDS.items():
+        added = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
+        if name in chosen:
+            command: Any = import_module(f"{__name__}.{module}")
+            command.add_arguments(added)
+            added.set_defaults(run=command.run)
     return made

@@ -18,6 +18,7 @@ from .._utils.checks import safe_repr
 from ..ballots.cells import missing
 from ..ballots.names import normal
 from .headers import Header, header, plain
+from .words import tell
 
 STANDARD_INPUT = Path("-")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
@@ -52,10 +53,9 @@ class Unreadable:
     def report(self, n_rows: int) -> None:
         """Print the number of unreadable rows, even if it is 0, to standard error if the choice is "empty"."""
         if self._choice == "empty":
-            print(
+            tell(
                 f"{self._file}: {len(self.rows)} of {n_rows} rows cannot be read and count as ballots without "
-                f"opinions. This line {_NOT_PUBLIC}",
-                file=sys.stderr,
+                f"opinions. This line {_NOT_PUBLIC}"
             )
 
 
@@ -108,6 +108,8 @@ def called(path: Path) -> str:
 
 def _lines(path):
     """Return the lines of a file that are not empty, as bytes, and their numbers from 1; the file may be gzipped."""
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise ValueError("standard input is closed; name a file, or pass the ballots on standard input.")
     content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
     if content.startswith(b"\x1f\x8b"):
         try:
@@ -223,13 +225,19 @@ def emptied(cells: NDArray[Any], codes: set[str | float]) -> NDArray[Any]:
 
 def _column(cells, problem, unreadable, scale):
     """Return the cells of one column as floats; cells that are empty or cannot be read are NaN."""
-    found = []
-    for row, (cell, gap) in enumerate(zip(cells, missing(cells), strict=True)):
+
+    def read(cell):
         try:
-            found.append(np.nan if gap else _number(cell) if scale is None else _on_scale(cell, scale))
+            return _number(cell) if scale is None else _on_scale(cell, scale)
         except (TypeError, ValueError, OverflowError, LookupError):
-            unreadable.add(row, problem)
-            found.append(np.nan)
+            return None
+
+    listed = np.where(missing(cells), "", cells).tolist()
+    known = {cell: read(cell) for cell in {cell for cell in listed if type(cell) is str}}  # few are distinct
+    found = [known[cell] if type(cell) is str else read(cell) for cell in listed]
+    for row in [row for row, value in enumerate(found) if value is None]:
+        unreadable.add(row, problem)
+        found[row] = np.nan
     return found
 
 

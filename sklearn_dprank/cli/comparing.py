@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
 from .._utils.checks import check_whole
-from ..aggregators import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
 from ..plotting import PrivacyUtilityDisplay
 from . import files, pictures
 from .cells import called
@@ -18,8 +18,6 @@ from .printing import A_POINT, as_table
 from .several import Several, number
 from .words import own_words
 
-NAME = "compare"
-ABOUT = "compare mechanisms on public or simulated ballots; the output is not private"
 MECHANISMS = {  # by default, the first five that the ballots allow
     "DPBorda, Laplace noise": DPBorda(),
     "DPBorda, K-norm noise": DPBorda(noise="knorm"),
@@ -40,6 +38,7 @@ _WITHOUT = (
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
+    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
     files.add_arguments(added, optional=True)
     added.add_argument(
         "--public", action="store_true", help="the ballots in the file are public; without this, a file is refused"
@@ -85,6 +84,7 @@ def run(options: argparse.Namespace) -> str:
             "--epsilon .., which needs public numbers only."
         )
     pictures.check_picture(options.picture, "--picture")
+    pictures.check_distinct({"--picture": options.picture}, [options.file])
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")

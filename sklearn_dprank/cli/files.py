@@ -6,6 +6,7 @@ import argparse
 import csv
 import re
 import unicodedata
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from .._utils.checks import safe_repr
 from ..ballots.cells import missing
+from ..ballots.compact import MAX_ITEMS
 from ..ballots.names import checked_names
 from ..ballots.profile import Profile
 from ..datasets import read_preflib
@@ -325,21 +327,25 @@ def _items(names, cells, options, header: Header):
     """
     if options.items is None:
         given = columns = [name for name in names if name not in header.no_items]
+        if len(columns) > MAX_ITEMS:
+            raise ValueError(f"{called(options.file)} has {len(columns)} columns; at most {MAX_ITEMS} can be items.")
         _check_items(columns, header.names)
         header.check_one_question(columns, called(options.file))
     else:
         given = _listed_items(options.items)
-        columns = [_column_of(item, names, header) for item in given]
+        by_item, count = header.by_item(), Counter(names)
+        columns = [item if count[item] == 1 else _column_of(item, names, header, by_item) for item in given]
         if len(set(columns)) < len(columns):
             raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
     items = header.shortened(columns) if given == columns else given
     items = checked_names(items, "--items" if options.items else f"the first row of {called(options.file)}")
-    return items, columns, cells[:, [names.index(name) for name in columns]]
+    place = {name: column for column, name in enumerate(names)}
+    return items, columns, cells[:, [place[name] for name in columns]]
 
 
-def _column_of(item, names, header):
+def _column_of(item, names, header, by_item):
     """Return the name of the column that ``--items`` names, itself or by the item that a question asks about."""
-    found = [] if item in names else [name for name in header.columns_of(item) if name in names]
+    found = [] if item in names else [name for name in by_item.get(item, ()) if name in names]
     if len(found) > 1:
         raise ValueError(
             f"--items {item!r} is an item of {len(found)} questions. List the names of the columns: {joined(found)}."
@@ -351,8 +357,11 @@ def _column_of(item, names, header):
 
 def _check_items(names, header):
     """Raise if a column has no name or the name of another one, or looks like something else than an item."""
+    found = defaultdict(list)
+    for place, name in enumerate(header, start=1):
+        found[name].append(place)
     for name in names:
-        places = [place for place, other in enumerate(header, start=1) if other == name]
+        places = found[name]
         if not name or _ROW_NUMBERS.fullmatch(name):
             raise ValueError(
                 f"column {places[0]} has no name. If it holds row numbers, which pandas writes without index=False, "

@@ -40,9 +40,13 @@ class Header:
     no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
     n_lines: int = 1
 
-    def columns_of(self, item: str) -> list[str]:
-        """Return the columns of the item with this short name, one for each question."""
-        return [name for name in self.names if self.parts.get(name, ("", None))[1] == item]
+    def by_item(self) -> dict[str, list[str]]:
+        """Return the columns of each item by its short name, one for each question."""
+        found = defaultdict(list)
+        for name in self.names:
+            if name in self.parts:
+                found[self.parts[name][1]].append(name)
+        return found
 
     def shortened(self, names: list[str]) -> list[str]:
         """Return the items of these columns if one question asks about them, else the names of the columns."""
@@ -60,7 +64,8 @@ class Header:
         question = sizes.most_common(1)[0][0]
         columns = [name for name, found in zip(names, asked, strict=True) if found == question]
         items = self.shortened(columns)
-        if any(len(self.columns_of(item)) > 1 for item in items):
+        by_item = self.by_item()
+        if any(len(by_item.get(item, ())) > 1 for item in items):
             items = columns
         raise ValueError(
             f"{file} has columns of several questions. List the items of one question, such as --items "

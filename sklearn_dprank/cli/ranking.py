@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .._utils.checks import check_number
-from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from ..model_selection.advice.recommendation import publishes_intervals
-from ..plotting import RankIntervalDisplay, SegmentsDisplay
+from ..aggregators.central import DPPairwise
+from ..aggregators.central_borda import DPBorda, DPSwissBorda
+from ..aggregators.prudent import DPPrudentOrder, DPTopK
+from ..aggregators.rank_intervals import publishes_intervals
 from ..privacy import PrivacyBudget
+from ..privacy.budget.releases import guarantee_as_text, guarantee_from_text
 from ..privacy.estimator_guarantees import guarantee_before
-from . import files, pictures, report, segments
+from . import accounts, files, pictures, report, segments
 from .example import simulated
 from .printing import as_json, width, wrapped
-from .words import message, own_words
+from .words import message, own_words, tell
 
-NAME = "rank"
-ABOUT = "publish one private consensus of the ballots in a file"
 _TABLE = "the table of epsilon in the user guide (Epsilon and privacy guarantees)"
 _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
@@ -29,6 +28,7 @@ _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
+    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
     files.add_arguments(added, optional=True)
     added.add_argument(
         "--example",
@@ -118,8 +118,16 @@ def run(options: argparse.Namespace) -> str:
     made["privacy"] = _guarantee(fitted.privacy_)
     if budget:
         made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
-    written = _write(options, fitted, made)
-    return as_json(made) if options.format == "json" else _as_text(made, fitted.privacy_, written)
+    result = {"made": made, "guarantee": guarantee_as_text(fitted.privacy_)}
+    if budget:
+        _attempt(options, "Last result", lambda: accounts.keep(options.budget, result))
+    return show(result, options.format, _write(options, fitted, made))
+
+
+def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
+    """Return a result as it is printed, with a line for each file that was written."""
+    made = result["made"]
+    return as_json(made) if form == "json" else _as_text(made, guarantee_from_text(result["guarantee"]), written)
 
 
 def _own_words():
@@ -161,10 +169,8 @@ def _check_outputs(options, estimator):
         pictures.check_picture(options.plot, "--plot")
     if options.report is not None:
         pictures.check_path(options.report, "--report", ["html", "htm"])
-    for option, path in (("--plot", options.plot), ("--report", options.report)):
-        kept = [other.resolve() for other in (options.file, options.budget) if other is not None]
-        if path is not None and path.resolve() in kept:
-            raise ValueError(f"{option}: {path} holds the ballots or the budget, and would be replaced; name another.")
+    kept = [options.file, *([options.budget, accounts.last_result(options.budget)] if options.budget else [])]
+    pictures.check_distinct({"--plot": options.plot, "--report": options.report}, kept)
 
 
 def _estimator(options):
@@ -255,10 +261,12 @@ def _guarantee(guarantee):
 
 def _write(options, fitted, made):
     """Write the picture and the report; return a line about each."""
-    display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
     name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
 
     def draw():
+        from ..plotting import RankIntervalDisplay, SegmentsDisplay
+
+        display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
         pictures.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
 
     def publish():
@@ -266,18 +274,19 @@ def _write(options, fitted, made):
         options.report.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
 
     return [
-        *([] if options.plot is None else _attempt(f"Picture: {options.plot}", draw)),
-        *([] if options.report is None else _attempt(f"Report: {options.report}", publish)),
+        *([] if options.plot is None else _attempt(options, f"Picture: {options.plot}", draw)),
+        *([] if options.report is None else _attempt(options, f"Report: {options.report}", publish)),
     ]
 
 
-def _attempt(line: str, write: Callable[[], None]) -> list[str]:
-    """Write a file; a failure or Ctrl-C is only printed, because the result is charged and must not be lost."""
+def _attempt(options: argparse.Namespace, line: str, write: Callable[[], None]) -> list[str]:
+    """Write a file; a failure or Ctrl-C does not stop the command, because the result was charged."""
     try:
         write()
     except (Exception, KeyboardInterrupt) as error:
         why = message(error) or "interrupted"
-        print(f"dprank rank: {line} could not be written ({why}). The ranking is complete.", file=sys.stderr)
+        tell(f"dprank rank: {line} could not be written ({why}). The ranking is complete.")
+        options.is_incomplete = True
         return []
     return [line]
 

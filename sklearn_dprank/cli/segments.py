@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from .._utils.checks import safe_repr
-from ..aggregators import SegmentedAggregator
+from ..aggregators.segmented import SegmentedAggregator
 from ..ballots.names import checked_name
 from .files import listed
 from .headers import plain
 from .printing import as_table, wrapped
+from .words import tell
 
 _DELTA = 1e-6
 _MOST = 1000  # segments
@@ -78,10 +78,9 @@ def labels(cells: Sequence[str], names: list[str]) -> list[str | None]:
     near = {_loosely(cell) for cell, name in zip(cells, found, strict=True) if name is None}
     for name in names:
         if name not in found and _loosely(name) in near:
-            print(
+            tell(
                 f"dprank rank: no row has the segment {safe_repr(name)}, but some have a name that differs only in "
-                "case or blanks. This line depends on the ballots; do not publish it.",
-                file=sys.stderr,
+                "case or blanks. This line depends on the ballots; do not publish it."
             )
     return found
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 def message(error: BaseException) -> str:
@@ -12,6 +13,13 @@ def message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     return str(error)
+
+
+def tell(text: str) -> None:
+    """Print a line to standard error, if it is open: it may depend on ballots, so it goes nowhere else."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:

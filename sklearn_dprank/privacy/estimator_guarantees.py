@@ -109,8 +109,7 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     "passthrough" changes no ballot.
 
     When a pipeline is fitted, its last step records the classes of the steps before it. The guarantee is known while
-    the pipeline has steps of these classes. Pipelines that were fitted and pickled with version 0.2.0 have no record.
-    Fit them again.
+    the pipeline has steps of these classes.
 
     Examples
     --------

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,9 +194,3 @@ def test_an_interrupt_after_a_period_was_published_takes_it_back(monkeypatch):
             stream.partial_fit(X)
     assert vars(stream) is before
     assert stream.partial_fit(X).scores_.tolist() == (2 * WINS).tolist()
-
-
-def test_a_stream_pickled_by_0_2_0_does_not_load_in_part():
-    """Modules have moved since then, and what it has spent must not be forgotten."""
-    with pytest.raises(ImportError, match=r"^sklearn_dprank\..* has moved: import sklearn_dprank\."):
-        pickle.loads((Path(__file__).parent / "stream_0.2.0.pickle").read_bytes())

@@ -1,14 +1,17 @@
 """Example, pictures and reports of ``dprank``: they show the release, and are refused before a budget is charged."""
 
+import errno
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from process_tools import python
 
 from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from sklearn_dprank.cli import main, pictures, ranking, report
+from sklearn_dprank.cli import files, main, parser, pictures, ranking, report
 from sklearn_dprank.cli.example import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -249,7 +252,7 @@ def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, mo
         raise error
 
     monkeypatch.setattr(report, "page", full)
-    assert main(["rank", *FILE, "--epsilon", "1", *NEW, "--report", "r.html"]) == 0
+    assert main(["rank", *FILE, "--epsilon", "1", *NEW, "--report", "r.html"]) == 1
     out, err = capsys.readouterr()
     assert "<b>tea</b>" in out and "1 spent, 1 left" in out and "Report" not in out
     assert err == f"dprank rank: Report: r.html could not be written ({why}). The ranking is complete.\n"
@@ -320,3 +323,272 @@ def test_no_output_replaces_the_budget_or_the_ballots(run, tmp_path):
     refused = run("v.svg", "--positions", "--epsilon", "1", *NEW, "--plot", str(tmp_path / "v.svg"))
     assert "--plot: " in refused and "would be replaced; name another." in refused
     assert Path("v.svg").read_text().startswith("<b>tea</b>") and not Path("new.sqlite").exists()
+
+
+# --- outputs that cannot be written
+
+
+class Broken:
+    """A standard output on which nothing can be written."""
+
+    encoding = "utf-8"
+
+    def __init__(self, number):
+        self.number, self.descriptor = number, os.open(os.devnull, os.O_WRONLY)
+
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        raise OSError(self.number, os.strerror(self.number))
+
+    def fileno(self):
+        return self.descriptor
+
+
+@pytest.fixture
+def unwritten(monkeypatch, capsys):
+    """Run a command whose standard output fails; return its exit status and what it says."""
+
+    def call(*arguments, number=errno.ENOSPC):
+        broken = Broken(number)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", broken)
+            try:
+                status = main(arguments)
+            except SystemExit as stop:
+                status = stop.code
+        os.close(broken.descriptor)
+        return status, capsys.readouterr().err
+
+    return call
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(("number", "status"), [(errno.ENOSPC, 1), (errno.EIO, 1), (errno.EPIPE, 141)])
+def test_a_result_that_was_charged_and_not_printed_can_be_printed_again(number, status, form, unwritten, capsys):
+    options = [*FILE, "--epsilon", "1", *NEW, "--format", form]
+    found, says = unwritten("rank", *options, number=number)
+    assert found == status
+    assert "it stays charged. Print it again, without a new charge: dprank budget new.sqlite --last" in says
+    assert main(["budget", "new.sqlite", "--last", "--format", form]) == 0
+    again = capsys.readouterr().out
+    assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
+    assert "<b>tea</b>" in again and ("1 spent, 1 left" in again or json.loads(again)["budget"]["spent"] == 1)
+    assert main(["budget", "new.sqlite", "--last", "--format", form]) == 0
+    assert capsys.readouterr().out == again
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("segments", [[], ["--segments", "region", "--segment-values", "a<b,b"]])
+def test_the_last_result_is_the_one_that_was_printed(form, segments, run):
+    file = ["s.csv" if segments else "v.csv", "--positions", *segments]
+    budget = ["--budget", "new.sqlite", "--budget-epsilon", "2", "--budget-delta", "1e-5"]
+    first = run(*file, "--epsilon", "0.5", *budget, "--format", form)
+    assert run("new.sqlite", "--last", "--format", form, command="budget") == first
+    second = run(*file, "--epsilon", "1", *budget, "--format", form)
+    assert run("new.sqlite", "--last", "--format", form, command="budget") == second != first
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"made": {}, "guarantee": "{}"}'])
+def test_a_last_result_that_is_missing_or_damaged_is_explained(text, run):
+    assert "there is no result beside new.sqlite" in run("new.sqlite", "--last", command="budget")
+    Path("new.sqlite.last").write_text(text)
+    assert "new.sqlite.last is damaged" in run("new.sqlite", "--last", command="budget")
+
+
+def test_without_an_account_nothing_is_kept(run):
+    run(*FILE, "--epsilon", "1")
+    assert sorted(path.name for path in Path().iterdir()) == ["s.csv", "v.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["rank", "--help"], ["rank", *FILE, "--epsilon", "1"]]
+)
+def test_an_output_that_cannot_be_written_is_an_error(arguments, unwritten):
+    status, says = unwritten(*arguments)
+    assert status == 1
+    assert "the output could not be written (No space left on device" in says.replace("[Errno 28] ", "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["rank", *FILE, "--epsilon", "1"]])
+def test_a_reader_that_leaves_is_no_error(arguments, unwritten):
+    assert unwritten(*arguments, number=errno.EPIPE) == (141, "")
+
+
+def test_a_closed_output_is_refused_before_a_charge(monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", None)
+        assert main(["rank", *FILE, "--epsilon", "1", *NEW]) == 2
+    assert "standard output is closed" in capsys.readouterr().err
+    assert not Path("new.sqlite").exists()
+
+
+def test_a_closed_input_is_refused_before_a_charge(monkeypatch, run):
+    monkeypatch.setattr("sys.stdin", None)
+    assert "standard input is closed" in run("-", "--positions", "--epsilon", "1", *NEW)
+    assert not Path("new.sqlite").exists()
+
+
+def test_nothing_about_ballots_goes_to_the_output_if_errors_are_closed(monkeypatch, capsys):
+    Path("v.csv").write_text("tea,milk\n1,secret\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", None)
+        assert main(["rank", *FILE, "--epsilon", "1"]) == 2
+        assert main(["rank", *FILE, "--epsilon", "1", "--unreadable", "empty", "--format", "json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["consensus"]
+
+
+@pytest.mark.parametrize("error", [MemoryError("a ballot"), KeyError("a ballot"), RecursionError("a ballot")])
+@pytest.mark.parametrize("where", ["cli.files.read_with_segments", "rules.SortByScore.aggregate"])
+def test_no_traceback_and_no_ballot_reaches_a_user(error, where, monkeypatch, run, capsys):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(f"sklearn_dprank.{where}", fail)
+    assert main(["rank", *FILE, "--epsilon", "1", *NEW]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and "If a budget was charged, it stays charged." in err
+    assert "a ballot" not in err and "Traceback" not in err
+
+
+def test_control_characters_in_messages_are_escaped(run):
+    Path("v.csv").write_text("\x1b]0;t\x07tea,milk\n1,2\n")
+    for options in ([], ["--items", "tea,wine"], ["--person", "\x1bx"], ["--weight", "\u202ex", "--max-weight", "1"]):
+        says = run("v.csv", "--ratings", "--epsilon", "1", *options)
+        assert says.replace("\n", "").isprintable()
+
+
+# --- outputs over inputs
+
+
+@pytest.mark.parametrize("option", ["--report", "--plot"])
+@pytest.mark.parametrize("link", ["hard", "symbolic", "through a folder", "the last result"])
+def test_no_output_replaces_an_input_by_another_name(option, link, run, tmp_path):
+    name = "x.html" if option == "--report" else "x.png"
+    if link == "hard":
+        os.link("v.csv", name)
+    elif link == "symbolic":
+        os.symlink("v.csv", name)
+    else:
+        os.symlink(".", "here")
+        Path("v.csv").rename(name)
+    file = name if link == "through a folder" else "v.csv"
+    output = f"here/{name}" if link == "through a folder" else name
+    budget = NEW
+    if link == "the last result":
+        Path(name).rename("v.csv")
+        Path("w").mkdir()
+        budget, output = ["--budget", "w/b", "--budget-epsilon", "2"], name
+        os.symlink("w/b.last", name)
+    says = run(file, "--positions", "--epsilon", "1", *budget, option, output)
+    assert f"{option}: {output} holds the ballots or the budget" in says
+    assert not Path("new.sqlite").exists() and not Path("w/b").exists()
+
+
+def test_two_outputs_are_two_files(run):
+    os.symlink("r.html", "r.svg")
+    assert "--report: r.html is the file of --plot" in run(
+        *FILE, "--epsilon", "1", "--plot", "r.svg", "--report", "r.html"
+    )
+
+
+def test_a_comparison_does_not_replace_its_ballots(run):
+    os.link("v.csv", "v.png")
+    assert "--picture: v.png holds the ballots" in run(*FILE, "--public", "--picture", "v.png", command="compare")
+
+
+def test_a_loop_of_links_is_no_file(run):
+    os.symlink("loop.csv", "loop.csv")
+    os.symlink("loop.html", "loop.html")
+    assert "there is no file loop.csv" in run("loop.csv", "--positions", "--epsilon", "1")
+    assert "--report: loop.html is a loop of links" in run(*FILE, "--epsilon", "1", *NEW, "--report", "loop.html")
+    assert not Path("new.sqlite").exists()
+
+
+# --- what an output may hold
+
+PUBLIC = {
+    *("simulated", "consensus", "level", "intervals", "unranked", "privacy", "budget", "spent", "remaining"),
+    *("segments", "segment", "size", "own_weight", "max_weight"),
+    *("epsilon", "delta", "trust", "neighboring", "how", "arithmetic", "certified", "caveats", "unit", "whom"),
+    "statement",
+}
+
+
+def keys(made):
+    """Return all names of values in JSON."""
+    if isinstance(made, dict):
+        return {key for key in made if key not in NAMES} | {inner for each in made.values() for inner in keys(each)}
+    return {inner for each in made for inner in keys(each)} if isinstance(made, list) else set()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--top", "2"],
+        ["--estimator", "DPPrudentOrder"],
+        ["--noise", "gaussian", "--delta", "1e-6"],
+        ["--segments", "region", "--segment-values", "a<b,b"],
+    ],
+    ids=" ".join,
+)
+def test_outputs_hold_public_values_only(options, run):
+    """The file has 1,187 ballots, an unreadable row and a region that is not listed: none of it is published."""
+    rows = [f"a<b,{','.join(map(str, vote))}" for vote in VOTES] * 10
+    Path("s.csv").write_text("region,tea,milk,rye\n" + "\n".join([*rows, *["Xanadu,1,2,3"] * 6, "a<b,odd,1,2"]))
+    file = ["s.csv", "--positions", "--unreadable", "empty", *(options or ["--items", "tea,milk,rye"])]
+    file += [] if "--segments" in file else ["--items", "tea,milk,rye"]
+    budget = ["--budget", "b", "--budget-epsilon", "9", "--budget-delta", "1e-5"]
+    made = json.loads(run(*file, "--epsilon", "1", *budget, "--report", "r.html", "--format", "json"))
+    assert keys(made) - {"tea", "milk", "rye"} <= PUBLIC
+    shown = [run(*file, "--epsilon", "1", *budget), Path("r.html").read_text(), Path("b.last").read_text()]
+    for text in [*shown, json.dumps(made), *map(str, PrivacyBudget.open("b").releases_)]:
+        assert not re.search(r"1,?187|1,?180|Xanadu|odd", text)
+
+
+def test_persons_are_compared_exactly(run):
+    rows = ["Ann,1,2", "ann,2,1", "Se\u0300te,1,2", "S\u00e8te,1,2", "S\u00e8te ,1,2"]
+    Path("p.csv").write_text("who,tea,milk\n" + "\n".join(rows), encoding="utf-8")
+    options = parser().parse_args(["rank", "p.csv", "--positions", "--epsilon", "1", "--person", "who"])
+    assert files.read(options).weights.persons.tolist() == [0, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("cell", ["x", "", "-1", "1_0", "\u0661", "1,5", "inf", "nan"])
+def test_a_weight_that_cannot_be_read_counts_nothing(cell, run):
+    Path("w.csv").write_text(f'w,tea,milk\n1,1,2\n"{cell}",2,1\n', encoding="utf-8")
+    file = ["w.csv", "--positions", "--epsilon", "1", "--weight", "w", "--max-weight", "1"]
+    assert "line 3" in run(*file)
+    options = parser().parse_args(["rank", *file, "--unreadable", "empty"])
+    assert files.read(options).weights.each.tolist() == [720720, 0]
+
+
+# --- what a command loads
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "no-such-command"])
+def test_help_loads_neither_numpy_nor_scikit_learn(words):
+    code = f"""
+import sys
+from sklearn_dprank.cli import main
+try:
+    main([{words!r}])
+except SystemExit:
+    pass
+print(*sorted({{"numpy", "scipy", "sklearn", "pandas", "matplotlib"}} & set(sys.modules)), "end")
+"""
+    assert python(code).splitlines()[-1].strip() == "end"
+
+
+@pytest.mark.slow
+def test_a_ranking_loads_neither_pictures_nor_searches():
+    code = f"""
+import sys
+from sklearn_dprank.cli import main
+main(["rank", {str(Path("v.csv").absolute())!r}, "--positions", "--epsilon", "1"])
+unused = {{"matplotlib", "sklearn_dprank.plotting", "sklearn_dprank.model_selection"}}
+print(*sorted(unused & set(sys.modules)), "end")
+"""
+    assert python(code).splitlines()[-1].strip() == "end"

@@ -1,14 +1,18 @@
 """The web poll: collector, published page, and 200 voters in a browser."""
 
 import asyncio
+import contextlib
 import importlib.util
 import json
+import os
 import re
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from contextlib import closing
 from hashlib import sha384
@@ -28,9 +32,9 @@ SCRIPTS = {
 NAMES = ["tea", "coffee", "water", "juice"]
 BEST_FIRST = ["coffee", "juice", "tea", "water"]
 SECOND_BALLOTS = """async () => {
-  const { Allowance, Device, readProtocol } = await import("./device.js");
+  const { Allowance, BrowserStore, Device, readProtocol } = await import("./device.js");
   const { poll, protocol } = await (await fetch("protocol")).json();
-  const allowance = new Allowance("8", localStorage);
+  const allowance = new Allowance("8", new BrowserStore());
   const device = new Device(readProtocol(protocol), { poll, allowance });
   const reports = new Set();
   for (const a of [0, 1, 2, 3]) for (const b of [0, 1, 2, 3]) for (const c of [0, 1, 2, 3]) {
@@ -39,6 +43,27 @@ SECOND_BALLOTS = """async () => {
   }
   return [...reports];
 }"""
+
+
+RECORD = """async () => {
+  const { Allowance, BrowserStore } = await import("./device.js");
+  return new Allowance("8", new BrowserStore()).read();
+}"""
+SPENT = """async () => {
+  const { BrowserStore } = await import("./device.js");
+  const record = { epsilon: { "0123456789abcdef": "3" }, reports: {} };
+  await new BrowserStore().update("dprank", () => record);
+}"""
+FORGET = """() => new Promise((resolve, reject) => {
+  const asked = indexedDB.open("dprank", 1);
+  asked.onupgradeneeded = () => asked.result.createObjectStore("kept");
+  asked.onsuccess = () => {
+    const transaction = asked.result.transaction("kept", "readwrite", { durability: "strict" });
+    transaction.objectStore("kept").clear();
+    transaction.oncomplete = () => { asked.result.close(); resolve(); };
+    transaction.onabort = reject;
+  };
+})"""
 
 
 def load(name):
@@ -566,7 +591,7 @@ def test_two_hundred_voters_in_a_browser(served, browser):
     for voter, vote in enumerate(votes):
         page = pages[voter % 2]
         page.goto(address)
-        page.evaluate("localStorage.clear()")
+        page.evaluate(FORGET)
         page.reload()
         page.wait_for_selector("#send:not([disabled])")
         vote_by_keyboard(page, [NAMES[item] for item in vote.argsort()])
@@ -612,20 +637,17 @@ def comes_back(page, address):
     page.click("#send")
     page.wait_for_selector("#status:has-text('has arrived')")
     assert len(page.evaluate(SECOND_BALLOTS)) == 1
-    kept = page.evaluate("Object.entries(localStorage)")
-    assert sorted(key.split()[1][:6] for key, _ in kept if "ticket" not in key) == sorted(["allowa", first_of(kept)])
-
-
-def first_of(kept):
-    (name,) = [key.split()[1] for key, _ in kept if re.fullmatch("dprank [0-9a-f]{16} [0-9a-f]{32}", key)]
-    return name[:6]
+    record = page.evaluate(RECORD)
+    (name,) = record["reports"]
+    assert re.fullmatch("[0-9a-f]{16} [0-9a-f]{32}", name) and list(record["epsilon"]) == [name]
+    assert page.evaluate("localStorage.length") == 0
 
 
 def is_tight(page, address):
     """A browser that has answered other polls of this site for epsilon = 3 has not enough left for epsilon = 6."""
     page.goto(address)
-    page.evaluate("localStorage.clear()")
-    page.evaluate("""localStorage.setItem("dprank allowance", '{"epsilon": {"0123456789abcdef": "3"}}')""")
+    page.evaluate(FORGET)
+    page.evaluate(SPENT)
     page.reload()
     page.wait_for_selector("#status:has-text('has 5.00 of 8 left')")
     assert page.is_disabled("#send") and "So far it has spent 3.00." in page.inner_text("#spent")
@@ -633,7 +655,7 @@ def is_tight(page, address):
 
 def drags(page, address):
     page.goto(address)
-    page.evaluate("localStorage.clear()")
+    page.evaluate(FORGET)
     page.reload()
     page.wait_for_selector("#send:not([disabled])")
     first, *_, last = order_of(page)
@@ -643,3 +665,127 @@ def drags(page, address):
     page.mouse.move(boxes[1]["x"] + 30, boxes[1]["y"] + 2, steps=8)
     page.mouse.up()
     assert order_of(page)[0] == last
+
+
+# --- several pages of one browser, and a browser that is killed
+
+RACE = """async ({ poll, epsilon, at }) => {
+  const { Allowance, BrowserStore, Device, readProtocol } = await import("./device.js");
+  const protocol = readProtocol(JSON.parse(await (await fetch("protocol")).text()).protocol);
+  const allowance = new Allowance(epsilon, new BrowserStore());
+  const device = new Device(protocol, { poll, allowance });
+  await device.name();
+  await new Promise((resolve) => setTimeout(resolve, at - Date.now()));
+  try {
+    return JSON.stringify(await device.report([0, 1, 2, 3]));
+  } catch (error) {
+    return error.name;
+  }
+}"""
+STATE = """async () => {
+  const { Allowance, BrowserStore } = await import("./device.js");
+  return JSON.stringify(await new Allowance("8", new BrowserStore()).read());
+}"""
+
+
+class OfOneProfile:
+    """Chromium on a profile of its own, which can be killed and started again."""
+
+    def __init__(self, folder):
+        from playwright.sync_api import sync_playwright
+
+        self.folder, self.playwright = folder, sync_playwright().start()
+        self.start()
+
+    def start(self):
+        found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        options = {"executable_path": found, "args": ["--no-sandbox", "--disable-gpu", "--no-first-run"]}
+        self.browser = self.playwright.chromium.launch_persistent_context(str(self.folder), **options)
+
+    def kill(self):
+        """Kill all processes of the browser at once."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"--user-data-dir={self.folder}".encode() in (process / "cmdline").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+        with contextlib.suppress(Exception):
+            self.browser.close()
+
+
+@pytest.fixture
+def profile(tmp_path):
+    pytest.importorskip("playwright.sync_api")
+    if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")):
+        pytest.skip("no Chromium is installed, and so no browser votes")
+    made = OfOneProfile(tmp_path / "profile")
+    yield made
+    with contextlib.suppress(Exception):
+        made.browser.close()
+    made.playwright.stop()
+
+
+def both(pages, lag, **given):
+    """Return what two pages report that begin `lag` ms apart."""
+    at = time.time() * 1000 + 60
+    for page, start in zip(pages, (at, at + lag), strict=True):
+        page.evaluate(f"(given) => {{ window.told = ({RACE})(given); }}", {**given, "at": start})
+    return [page.evaluate("() => window.told") for page in pages]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lag", [0, 5, 50])
+def test_two_pages_of_a_browser_are_one_device(served, profile, lag):
+    """100 polls: in 0.3.0, one of ten had two different reports."""
+    pages = [profile.browser.new_page() for _ in range(2)]
+    for page in pages:
+        page.goto(served[0])
+    different = 0
+    for number in range(100):
+        one, other = both(pages, lag, poll=f"{number:032x}", epsilon="10000")
+        different += one != other
+        assert one.startswith("{")
+    assert different == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lag", [0, 5, 50])
+def test_two_pages_of_a_browser_spend_one_allowance(served, profile, lag):
+    """Two different polls at once, each for epsilon 6: an allowance of 8 pays for one of them only."""
+    pages = [profile.browser.new_page() for _ in range(2)]
+    for page in pages:
+        page.goto(served[0])
+    for number in range(30):
+        pages[0].evaluate(FORGET)
+        at = time.time() * 1000 + 60
+        for k, page in enumerate(pages):
+            given = {"poll": f"{2 * number + k:032x}", "epsilon": "8", "at": at + k * lag}
+            page.evaluate(f"(given) => {{ window.told = ({RACE})(given); }}", given)
+        told = [page.evaluate("() => window.told") for page in pages]
+        assert sorted(text[:1] for text in told) == ["B", "{"]
+        record = json.loads(pages[0].evaluate(STATE))
+        assert len(record["epsilon"]) == len(record["reports"]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
+@pytest.mark.parametrize("wait", [0, 50, 500, 2000, 5000])
+def test_a_browser_that_is_killed_keeps_the_report_that_it_sent(served, profile, wait):
+    """In 0.3.0, it forgot the last seconds: the voter sent a second, different report."""
+    address, path = served
+    page = profile.browser.new_page()
+    page.goto(address)
+    page.wait_for_selector("#send:not([disabled])")
+    page.click("#send")
+    page.wait_for_selector("#ballot.sent")
+    before = page.evaluate(STATE)
+    page.wait_for_timeout(wait)
+    profile.kill()
+    profile.start()
+    page = profile.browser.new_page()
+    page.goto(address)
+    page.wait_for_selector("#send:not([disabled])")
+    assert page.evaluate(STATE) == before
+    assert "has answered this poll" in page.inner_text("#status") and "spent 6.00" in page.inner_text("#spent")
+    page.click("#send")
+    page.wait_for_selector("#status:has-text('has arrived')")
+    assert page.evaluate(STATE) == before and len(reports(path)) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_dprank.aggregators import DPKwikSort
+from sklearn_dprank import DPKwikSort
 from sklearn_dprank.channels import Groups
 from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.orders.quicksort import quicksort_query_bound

@@ -1,6 +1,6 @@
 // The page of the poll: a list that voters order by pointer or keyboard, and the device that reports the order.
 
-import { Allowance, Device, Refused, epsilonOf, readProtocol } from "./device.js";
+import { Allowance, BrowserStore, Device, Refused, epsilonOf, readProtocol } from "./device.js";
 
 const MOST_EPSILON = "8"; // what one browser spends at most in all polls of this site together
 const list = document.querySelector("#ballot");
@@ -71,18 +71,6 @@ function ballot(count) {
   return positions;
 }
 
-// A random number for this browser's report, so that sending it again is not a second vote. Each poll has its own, so
-// that two polls cannot find voters that they have in common.
-async function ticket(device) {
-  const name = `dprank ticket ${await device.name()}`;
-  const kept = localStorage.getItem(name);
-  if (kept) return kept;
-  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(16)));
-  const made = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  localStorage.setItem(name, made);
-  return made;
-}
-
 function showReport(device, report) {
   const { items } = device.protocol;
   const messages = report.messages ?? report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
@@ -91,11 +79,11 @@ function showReport(device, report) {
   say("said", `Your report: ${words.join("; ")}. Chance may have reversed it.`);
 }
 
-function sent(device, report) {
+async function sent(device, report) {
   list.classList.add("sent");
   send.disabled = true;
   showReport(device, report);
-  showSpent(device);
+  await showSpent(device);
   say("status", "Thank you. Your answer has arrived.");
 }
 
@@ -116,10 +104,10 @@ async function answer(device) {
   say("status", "Sending …");
   try {
     const report = await device.report(ballot(device.protocol.items.length)); // the stored one, if there is one
-    const body = JSON.stringify({ poll: device.poll, ticket: await ticket(device), report });
+    const body = JSON.stringify({ poll: device.poll, ticket: await device.ticket(), report });
     const reply = await fetch("reports", { method: "POST", headers: { "content-type": "application/json" }, body });
     if (!reply.ok) throw new Error(await reply.text());
-    sent(device, report);
+    await sent(device, report);
   } catch (error) {
     const refused = error instanceof Refused;
     say("status", refused ? `Not sent: ${error.message}` : `It did not arrive (${error.message}). Try again.`);
@@ -129,11 +117,12 @@ async function answer(device) {
 
 const up = (x) => (Math.ceil(x * 100) / 100).toFixed(2);
 
-function showSpent(device) {
+async function showSpent(device) {
+  const spent = up(await device.allowance.spent());
   say(
     "spent",
     "If you answer several polls, their epsilons add up. This browser spends at most epsilon = " +
-      `${device.allowance.epsilon} in all polls of this site. So far it has spent ${up(device.allowance.spent())}. ` +
+      `${device.allowance.epsilon} in all polls of this site. So far it has spent ${spent}. ` +
       "It cannot count other sites or other browsers.",
   );
 }
@@ -166,12 +155,12 @@ function showPromise(protocol) {
 try {
   const reply = await fetch("protocol");
   const { poll, question, protocol } = JSON.parse(await reply.text());
-  const allowance = new Allowance(MOST_EPSILON, localStorage);
+  const allowance = new Allowance(MOST_EPSILON, new BrowserStore());
   const device = new Device(readProtocol(protocol), { poll, allowance });
   say("question", question);
   document.title = question;
   showPromise(device.protocol);
-  showSpent(device);
+  await showSpent(device);
   show(device.protocol.items);
   byKeyboard();
   byPointer();

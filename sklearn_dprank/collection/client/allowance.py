@@ -59,8 +59,9 @@ class Allowance:
     `BudgetExhausted` if the cost does not fit, or if the allowance was already charged for a device of this protocol. A
     second device would send a second, different report. Restore the first one with `Device.from_json`.
 
-    Store ``device.to_json()``, then ``allowance.to_json()``, then send the report. After a restart, restore the
-    allowance first and then every device: ``Device.from_json(text, allowance=allowance)`` charges a device only if the
+    Store ``device.to_json()`` and ``allowance.to_json()`` in one transaction, which excludes other processes and is on
+    the disk before the report is sent; the user guide shows it for SQLite. After a restart, restore the allowance
+    first and then every device: ``Device.from_json(text, allowance=allowance)`` charges a device only if the
     allowance does not contain it. A device that has reported is charged even if it does not fit, because its budget is
     spent.
 

@@ -16,6 +16,7 @@ from .pairs import PairsRandomizer
 from .protocol import is_digits, is_whole, n_pairs, refuse_unless
 
 SEED_DIGITS = 32  # hexadecimal digits of the public seed
+MOST_HASHES = 1 << 17  # expected number for the pairs of one voter
 
 
 class AssignedRandomizer(PairsRandomizer):
@@ -32,6 +33,8 @@ class AssignedRandomizer(PairsRandomizer):
         refuse_unless(is_whole(protocol["n_voters"], 1), "n_voters", "a positive integer")
         seed = is_digits(protocol["assignment_seed"], SEED_DIGITS)
         refuse_unless(seed, "assignment_seed", f"{SEED_DIGITS} lowercase hexadecimal digits")
+        few = _expected_hashes(protocol["n_queries"], n_pairs(protocol)) <= MOST_HASHES
+        refuse_unless(few, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")
 
     def assigned(self, pairs, protocol, voter):
         """Return (voter, first, second): the voter's number and its pairs, arrays of shape (1, K).
@@ -65,6 +68,11 @@ def public_pairs(protocol, voters):
     seed, k, n = protocol["assignment_seed"], protocol["n_queries"], n_pairs(protocol)
     numbers = np.array([_numbers(seed, voter, k, n) for voter in voters], dtype=np.int64)
     return items_of(numbers, len(protocol["items"]))
+
+
+def _expected_hashes(k, n):
+    """Return a bound on the expected number of hashes of `_numbers`: each draws one of 2^b numbers."""
+    return sum(-(-(1 << (n - 1).bit_length()) // (n - found)) for found in range(k))
 
 
 def _numbers(seed, voter, k, n):

@@ -10,11 +10,11 @@ const SCALE = 10n ** 80n; // fixed-point numbers have 80 decimal places
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 const MOST_WORDS = 8192; // of one call of getRandomValues: 65,536 bytes
 const AMOUNT = /^(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?$/;
-const ALLOWANCE = "dprank allowance";
-const REPORT = /^dprank ([0-9a-f]{16}( [0-9a-f]{32})?)$/; // version 0.2.0 had no id of the poll
+const MOST_QUERIES = 2 ** 16; // pairs of one voter
+const MOST_HASHES = 2 ** 17; // expected number for the public pairs of one voter
+const RECORD = "dprank"; // the name of the one stored record
 const DIGITS = /^[0-9a-f]{32}$/;
 const DAMAGED = "what this browser stored about its polls is damaged, so it answers no poll.";
-const UNKNOWN_PRICE = "8"; // version 0.2.0 kept no prices and refused protocols above this one
 const FIELDS = {
   rr: ["n_queries", "flip"],
   laplace: ["n_queries", "flip"],
@@ -132,7 +132,8 @@ function nPairs(protocol) {
 // Throws `Refused` unless a protocol has the exact form and spends at most what it states and at most `maxEpsilon`.
 export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(isObject(protocol), "it", "a JSON object");
-  const own = Object.hasOwn(FIELDS, protocol.randomizer) ? FIELDS[protocol.randomizer] : null;
+  const isKnown = typeof protocol.randomizer === "string" && Object.hasOwn(FIELDS, protocol.randomizer);
+  const own = isKnown ? FIELDS[protocol.randomizer] : null;
   refuseUnless(own !== null, "randomizer", `one that this device knows (${Object.keys(FIELDS).join(", ")})`);
   const expected = ["version", "randomizer", "items", "epsilon", ...own].sort();
   const exact = canonical(Object.keys(protocol).sort()) === canonical(expected);
@@ -140,8 +141,8 @@ export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(protocol.version === 3, "version", 3);
   refuseUnless(areItems(protocol.items), "items", "a list of 2 to 65,534 distinct names");
   refuseUnless(amount(protocol.epsilon) > 0n, "epsilon", "a positive decimal number as text");
-  const most = nPairs(protocol) > 2 ** 27 ? 1 : nPairs(protocol);
-  refuseUnless(isWhole(protocol.n_queries, 1, most), "n_queries", "the number of pairs of a voter");
+  const most = nPairs(protocol) > 2 ** 27 ? 1 : Math.min(nPairs(protocol), MOST_QUERIES);
+  refuseUnless(isWhole(protocol.n_queries, 1, most), "n_queries", "the number of pairs of a voter, at most 65,536");
   const { flip } = protocol;
   const flips = Array.isArray(flip) && flip.length === 2 && isWhole(flip[0], 1, 2 ** 51) && flip[1] === 2 ** 52;
   refuseUnless(flips, "flip", "[1 to 2^51, 2^52]");
@@ -149,6 +150,7 @@ export function checkProtocol(protocol, maxEpsilon = null) {
     refuseUnless(isWhole(protocol.n_voters, 1), "n_voters", "at least 1");
     const seed = protocol.assignment_seed;
     refuseUnless(typeof seed === "string" && DIGITS.test(seed), "assignment_seed", "32 hexadecimal digits");
+    refuseUnless(expectedHashes(protocol) <= MOST_HASHES, "n_queries", "so small that 131,072 hashes find its pairs");
   }
   if (protocol.randomizer === "rr-shuffled") {
     refuseUnless(["hidden", "assigned"].includes(protocol.pairs), "pairs", "hidden or assigned");
@@ -161,6 +163,15 @@ export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(spends <= amount(protocol.epsilon), "epsilon", "at least what its numbers spend");
   if (maxEpsilon === null) return;
   refuseUnless(spends <= amount(String(maxEpsilon)), "what it spends", `at most ${maxEpsilon}`);
+}
+
+// Returns a bound on the expected number of hashes that `publicPairs` needs: each draws one of 2^b numbers, and counts
+// if it is one of the pairs that are left.
+function expectedHashes(protocol) {
+  const [count, range] = [nPairs(protocol), 2 ** Math.ceil(Math.log2(nPairs(protocol)))];
+  let hashes = 0;
+  for (let found = 0; found < protocol.n_queries; found += 1) hashes += Math.ceil(range / (count - found));
+  return hashes;
 }
 
 // What one voter's report spends without a shuffler, in units of 1 / SCALE.
@@ -274,61 +285,85 @@ function drawNamed(name, protocol, ballot, streams, assigned, voter) {
 
 // --- what a browser stores: its reports, and what they cost
 
-// Returns a field of a stored record, an object or a list, or null if there is no record. A damaged record is not an
-// empty one.
-function readStored(store, key, field) {
-  const text = store.getItem(key);
-  if (text === null) return null;
-  let value = null;
-  try {
-    value = JSON.parse(text)[field];
-  } catch {
-    // refused below
+// The store of a browser, IndexedDB: one for all pages of an origin. A transaction runs alone in all of them. What it
+// changed is on the disk before `update` ends, so a browser that is killed later does not forget it.
+export class BrowserStore {
+  #database;
+
+  constructor(name = "dprank") {
+    if (!globalThis.indexedDB) throw new Refused("this browser has no IndexedDB, so it could answer twice.");
+    this.#database = new Promise((resolve, reject) => {
+      const asked = indexedDB.open(name, 1);
+      asked.onupgradeneeded = () => asked.result.createObjectStore("kept");
+      asked.onsuccess = () => resolve(asked.result);
+      asked.onerror = () => reject(asked.error);
+    });
   }
-  if (value === null || typeof value !== "object") throw new Refused(DAMAGED);
+
+  // Replaces the value of a name by `change(value)`, in one transaction; undefined stands for no value. Returns the new
+  // value when it is on the disk. If `change` throws, nothing changes.
+  async update(name, change) {
+    const database = await this.#database;
+    return new Promise((resolve, reject) => {
+      const transaction = database.transaction("kept", "readwrite", { durability: "strict" });
+      const kept = transaction.objectStore("kept");
+      const asked = kept.get(name);
+      let [made, failure] = [undefined, null];
+      asked.onsuccess = () => {
+        try {
+          made = change(asked.result);
+          if (made !== asked.result) kept.put(made, name);
+        } catch (error) {
+          failure = error;
+          transaction.abort();
+        }
+      };
+      transaction.oncomplete = () => resolve(made);
+      transaction.onabort = () => reject(failure ?? transaction.error);
+    });
+  }
+}
+
+// Returns a stored record: the prices and the reports of all polls, by the digest of the protocol and the poll's id. A
+// damaged record is not an empty one.
+function checkedRecord(value) {
+  if (value === undefined) return { epsilon: {}, reports: {} };
+  const { epsilon, reports } = isObject(value) ? value : {};
+  const isKept = ([name, kept]) =>
+    Object.hasOwn(epsilon, name) && isObject(kept) && isObject(kept.report) && DIGITS.test(kept.ticket);
+  const isWhole = isObject(epsilon) && isObject(reports) && Object.entries(reports).every(isKept);
+  if (!isWhole || !Object.values(epsilon).every((price) => amount(price) > 0n)) throw new Refused(DAMAGED);
   return value;
 }
 
-function namesOfReports(store) {
-  const keys = Array.from({ length: store.length }, (_, k) => store.key(k));
-  return keys.flatMap((key) => REPORT.exec(key)?.[1] ?? []);
-}
-
-// Version 0.2.0 stored a salted hash of the ballot beside each report. The order follows from it by trying all orders.
-function dropHashes(store) {
-  for (const name of namesOfReports(store)) {
-    const kept = JSON.stringify({ report: readStored(store, `dprank ${name}`, "report") });
-    if (store.getItem(`dprank ${name}`) !== kept) store.setItem(`dprank ${name}`, kept);
-  }
-}
-
-// What one browser spends in all polls of an origin. The store keeps a price for each protocol of each poll, by
-// its digest and the poll's id, as a decimal text that is rounded up.
+// What one browser spends in all polls of an origin. The store keeps a price for each poll, as a decimal text that is
+// rounded up, and the report that it paid for.
 export class Allowance {
   constructor(epsilon, store) {
     if (amount(epsilon) === 0n) throw new Refused("an allowance must be a positive decimal number as text.");
+    if (typeof store?.update !== "function") throw new Refused("the store of an allowance must have update().");
     this.epsilon = epsilon;
     this.store = store;
   }
 
-  #prices() {
-    const prices = readStored(this.store, ALLOWANCE, "epsilon") ?? {};
-    if (!isObject(prices) || !Object.values(prices).every((price) => amount(price) > 0n)) throw new Refused(DAMAGED);
-    const old = namesOfReports(this.store).map((name) => [name, UNKNOWN_PRICE]);
-    return { ...Object.fromEntries(old), ...prices };
-  }
-
   // Returns the epsilon that all polls have spent, as a number to show.
-  spent() {
-    return readable(sumOf(this.#prices()));
+  async spent() {
+    return readable(sumOf((await this.read()).epsilon));
   }
 
-  // Returns all prices with that of one more protocol. Throws `Refused` if they exceed the allowance.
-  #with(name, price) {
-    const prices = this.#prices();
-    const text = decimalAbove(price);
-    if (amount(prices[name] ?? "0") >= amount(text)) return prices;
-    const others = { ...prices, [name]: text };
+  // Returns the stored record.
+  async read() {
+    let record = null;
+    await this.store.update(RECORD, (value) => {
+      record = checkedRecord(value);
+      return value;
+    });
+    return record;
+  }
+
+  // Returns all prices with that of one more poll. Throws `BudgetExhausted` if they exceed the allowance.
+  charged(prices, name, price) {
+    const others = { ...prices, [name]: decimalAbove(price) };
     if (sumOf(others) > amount(this.epsilon)) {
       const left = amount(this.epsilon) - sumOf(prices);
       throw new BudgetExhausted(
@@ -337,14 +372,6 @@ export class Allowance {
       );
     }
     return others;
-  }
-
-  check(name, price) {
-    this.#with(name, price);
-  }
-
-  charge(name, price) {
-    this.store.setItem(ALLOWANCE, JSON.stringify({ epsilon: this.#with(name, price) }));
   }
 }
 
@@ -358,46 +385,48 @@ function decimalAbove(units) {
   return `${rounded / 10n ** 12n}.${String(rounded % 10n ** 12n).padStart(12, "0")}`;
 }
 
-// One voter's device. The store of `allowance` keeps its one report, as the browser's local storage does. The same
-// store always gives the same report, also for another ballot. It stores nothing else that depends on the ballot. With
-// two stores, a lost report would give a second one that is not paid for. `locks` makes all tabs of a browser one
-// device. `poll` is the id of the poll: two questions can share a protocol, but no report. `voter` is the number of a
-// registered voter, for "rr-assigned" only.
+// One voter's device. The store of `allowance` keeps its one report: all pages with this store are one device, and get
+// the same report, also for another ballot. It stores nothing else that depends on the ballot. With two stores, a lost
+// report would give a second one that is not paid for. `poll` is the id of the poll: two questions can share a
+// protocol, but no report. `voter` is the number of a registered voter, for "rr-assigned" only.
 export class Device {
   constructor(protocol, options) {
-    const { poll, allowance, maxEpsilon = null, voter = null } = options;
-    const { locks = globalThis.navigator?.locks, words = new SecureWords() } = options;
+    const { poll, allowance, maxEpsilon = null, voter = null, words = new SecureWords() } = options;
     checkProtocol(protocol, maxEpsilon);
     refuseUnless(typeof poll === "string" && DIGITS.test(poll), "the poll's id", "32 hexadecimal digits");
     if (!(allowance instanceof Allowance)) throw new Refused("this device needs an allowance for all polls.");
-    if (!locks) throw new Refused("without locks, two tabs could answer twice. Use a newer browser, over https.");
     if (protocol.pairs === "assigned") throw new Refused("this client does not support a shuffler that assigns pairs.");
-    dropHashes(allowance.store);
     this.protocol = protocol;
     this.poll = poll;
     this.voter = voter;
     this.allowance = allowance;
-    this.store = allowance.store;
     this.words = words;
-    this.locks = locks;
   }
 
   // Returns the report that this device has created for the poll, or null.
   async storedReport() {
-    return this.#kept(await this.name());
+    return (await this.#kept())?.report ?? null;
   }
 
-  // Returns the name of the stored record: the digest of the protocol, and the poll's id.
+  // Returns the random number of the report, 32 hexadecimal digits, or null before there is one. With it, a collector
+  // counts a report that comes again once.
+  async ticket() {
+    return (await this.#kept())?.ticket ?? null;
+  }
+
+  // Returns the name of the poll in the store: the digest of the protocol, and the poll's id.
   async name() {
     return `${await digest(this.protocol)} ${this.poll}`;
   }
 
   // Throws `BudgetExhausted` if the allowance does not cover this poll. Charges nothing.
   async checkAllowance() {
-    this.allowance.check(await this.name(), price(this.protocol));
+    const [record, name] = [await this.allowance.read(), await this.name()];
+    if (!Object.hasOwn(record.reports, name)) this.allowance.charged(record.epsilon, name, price(this.protocol));
   }
 
-  // Charges the allowance, then creates and stores the report. Later calls return the stored report.
+  // Charges the allowance, then creates and stores the report, all in one transaction: nobody has a report before its
+  // price is on the disk. Later calls return the stored report.
   async report(ballot) {
     const places = Array.isArray(ballot) ? Array.from(ballot) : [];
     const isPlace = (place) => place === null || Number.isFinite(place);
@@ -406,20 +435,20 @@ export class Device {
     }
     const name = await this.name();
     const pairs = this.protocol.randomizer === "rr-assigned" ? await publicPairs(this.protocol, this.voter) : null;
-    return this.locks.request("dprank", () => this.#once(name, places, pairs));
+    const record = await this.allowance.store.update(RECORD, (value) => this.#once(value, name, places, pairs));
+    return record.reports[name].report;
   }
 
-  #kept(name) {
-    return readStored(this.store, `dprank ${name}`, "report");
+  async #kept() {
+    return (await this.allowance.read()).reports[await this.name()];
   }
 
-  #once(name, ballot, pairs) {
-    const kept = this.#kept(name);
-    if (kept !== null) return kept;
-    this.allowance.charge(name, price(this.protocol)); // stored first: no report exists that is not paid for
+  #once(value, name, ballot, pairs) {
+    const { epsilon, reports } = checkedRecord(value);
+    if (Object.hasOwn(reports, name)) return value;
+    const prices = this.allowance.charged(epsilon, name, price(this.protocol));
     const streams = { noise: this.words, coins: this.words, assignment: this.words };
     const report = drawNamed(name.split(" ")[0], this.protocol, ballot, streams, pairs, this.voter);
-    this.store.setItem(`dprank ${name}`, JSON.stringify({ report }));
-    return report;
+    return { epsilon: prices, reports: { ...reports, [name]: { report, ticket: reportNumber(this.words) } } };
   }
 }

@@ -22,21 +22,17 @@ from ...sampling.streams import Bits
 from .allowance import Allowance
 from .ballot import read_ballot
 from .base import QuestionRandomizer, ReportRandomizer
-from .protocol import RefusedProtocol, canonical, decimal_of, digest, float_above, is_digits, is_whole
+from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits, is_whole
 from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
 
 if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
     from ..._utils.types import RandomState
 
 _TRUSTED = " (without trust in the servers)"
-_KEPT = {"device", "protocol", "ballot", "said", "max_epsilon"}  # fields in a text of release 0.2.0, with "device": 1
+_KEPT = {"device", "number", "protocol", "ballot", "said", "max_epsilon", "max_delta"}  # fields of a stored device
 _COPY = (
     "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter would report twice. "
     "Make the device in the process that uses it, or move it there with to_json and from_json."
-)
-_OLD = (
-    "this device was stored by release 0.2.0, for version 2 of the wire format; it repeats what it reported then "
-    "(epsilon={:.6g}, delta={:.6g}) and creates no new reports."
 )
 
 
@@ -147,7 +143,6 @@ class Device:
         self._ballot: str | None = None  # SHA-256 of the ballot's key
         # Replaced as a whole, so that a fork never sees half of it.
         self._sent: Mapping[str, str] = MappingProxyType({})
-        self._old = False  # whether release 0.2.0 stored it
         self._home: int | None = os.getpid()
         self._lock = threading.Lock()
 
@@ -186,7 +181,7 @@ class Device:
         Raises
         ------
         BudgetExhausted
-            If the device has reported another ballot, or is a copy (or a device of release 0.2.0) without a report.
+            If the device has reported another ballot, or is a copy without a report.
         ValueError
             If the ballot does not have one position per item, `pairs` or `voter` does not fit the protocol, or the
             protocol asks questions.
@@ -221,7 +216,7 @@ class Device:
         ------
         BudgetExhausted
             If the device has given all answers of this kind or has answered for another ballot. Also if it is a copy
-            (or a device of release 0.2.0) without an answer to this question. In secure aggregation, also if it has
+            without an answer to this question. In secure aggregation, also if it has
             answered a later question, or another question of this number.
         ValueError
             If the question does not follow the protocol, or the protocol does not ask questions. Also if the ballot
@@ -261,7 +256,7 @@ class Device:
                 "this device has already reported another ballot. Pass the same ballot to get the same report."
             )
         if name not in self._sent:
-            raise BudgetExhausted(_OLD.format(self.epsilon, self.delta) if self._old else _COPY)
+            raise BudgetExhausted(_COPY)
         return json.loads(self._sent[name])
 
     def to_json(self) -> str:
@@ -275,8 +270,6 @@ class Device:
         with self._lock if self._home == os.getpid() else threading.Lock():
             sent = {name: json.loads(message) for name, message in self._sent.items()}
             state = {"protocol": self._protocol, "ballot": self._ballot, "said": sent}
-        if self._old:
-            return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
         limits = {"max_epsilon": self._max_epsilon, "max_delta": self._max_delta}
         return json.dumps({"device": 2, "number": self._number, **state, **limits})
 
@@ -286,8 +279,6 @@ class Device:
     ) -> Self:
         """Restore a device from the text of `to_json`.
 
-        A device that release 0.2.0 stored repeats its reports and makes no new ones.
-
         Parameters
         ----------
         text : str
@@ -296,8 +287,7 @@ class Device:
             Client implementation of a custom randomizer, as for `Device`.
         allowance : Allowance or None, default=None
             The owner's budget. The device is charged unless the allowance already contains it. A device that has
-            reported is charged even if it exceeds the budget. A device of release 0.2.0 that has not reported is not
-            charged.
+            reported is charged even if it exceeds the budget.
 
         Returns
         -------
@@ -315,44 +305,26 @@ class Device:
         _check_allowance(allowance)
         try:
             device = cls._restored(json.loads(text), randomizer)
-        # A forged text of release 0.2.0 may lack the fields from which the cost is computed.
         except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             device = None
         if device is None:
             raise ValueError("text must be what to_json returned, with randomizer= if the device has one.") from None
-        if allowance is not None and not (device._old and not device._sent):
+        if allowance is not None:
             device._charge(allowance)
         return device
 
     @classmethod
     def _restored(cls, state, randomizer):
         """Return the device of a parsed text, or None if its form is wrong."""
-        old = type(state) is dict and set(state) == _KEPT and is_whole(state["device"], 1, 1)
-        new = type(state) is dict and set(state) == {*_KEPT, "max_delta", "number"} and is_whole(state["device"], 2, 2)
-        if not (old or new) or (state["ballot"] is None) != (not state["said"]):
+        if type(state) is not dict or set(state) != _KEPT or not is_whole(state["device"], 2, 2):
             return None
-        if old:
-            device = cls._stored_by_0_2_0(state, randomizer)
-        elif is_digits(state["number"], 32):
-            limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
-            device = cls(state["protocol"], **limits, randomizer=randomizer)
-            device._number = state["number"]
-        else:
+        if (state["ballot"] is None) != (not state["said"]) or not is_digits(state["number"], 32):
             return None
+        limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
+        device = cls(state["protocol"], **limits, randomizer=randomizer)
+        device._number = state["number"]
         sent = {name: json.dumps(message) for name, message in state["said"].items()}
         device._ballot, device._sent = state["ballot"], MappingProxyType(sent)
-        return device
-
-    @classmethod
-    def _stored_by_0_2_0(cls, state, randomizer):
-        """Return a device that only repeats messages stored by release 0.2.0, whose protocols have another form."""
-        protocol, device = state["protocol"], cls.__new__(cls)
-        if not is_whole(protocol["version"], 2, 2):
-            return None
-        device._begin(protocol, client_randomizer(protocol, randomizer))
-        device._number = hashlib.sha256(canonical(state)).hexdigest()[:32]  # constant, for an allowance
-        device._max_epsilon = state["max_epsilon"]
-        device._old, device._home = True, None
         return device
 
     def __copy__(self):

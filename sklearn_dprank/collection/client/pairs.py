@@ -7,6 +7,7 @@ from .base import ReportRandomizer
 from .protocol import FLIP_GRID, flips_cost, is_flip, is_whole, n_pairs, refuse_unless
 
 _BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
+MOST_QUERIES = 1 << 16  # of one device, whose work a curator could make endless
 _LARGEST_MARKS = 1 << 27  # bytes for the marks of one device, one byte for each pair
 
 
@@ -18,7 +19,8 @@ class PairsRandomizer(ReportRandomizer):
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
         most, flip = n_pairs(protocol), protocol["flip"]
-        refuse_unless(is_whole(protocol["n_queries"], 1, most), "n_queries", "an integer from 1 to the number of pairs")
+        rule = f"an integer from 1 to the number of pairs, at most {MOST_QUERIES:,}"
+        refuse_unless(is_whole(protocol["n_queries"], 1, min(most, MOST_QUERIES)), "n_queries", rule)
         refuse_unless(protocol["n_queries"] == 1 or most <= _LARGEST_MARKS, "n_queries", "1 for so many items")
         form = type(flip) is list and len(flip) == 2 and is_flip(flip[0]) and is_whole(flip[1], FLIP_GRID, FLIP_GRID)
         refuse_unless(form, "flip", "[numerator, 2^52], above 0 and at most a half")

@@ -25,7 +25,7 @@ from .shares import (
     sum_of,
 )
 
-_MOST = 2**20  # questions in total
+_MOST, _MOST_KINDS = 2**20, 1000  # questions in total, and kinds of them
 
 
 class Asked(NamedTuple):
@@ -47,7 +47,9 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
         rounds = protocol["rounds"]
         form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
         refuse_unless(
-            form and 1 <= len(rounds) <= _MOST, "rounds", "a list of kinds of questions, exact in their fields"
+            form and 1 <= len(rounds) <= _MOST_KINDS,
+            "rounds",
+            f"a list of at most {_MOST_KINDS:,} kinds of questions, exact in their fields",
         )
         times = all(is_whole(kind["times"], 1, _MOST) for kind in rounds)
         refuse_unless(

@@ -18,7 +18,7 @@ from ..client.protocol import digest, is_whole, refuse_unless
 from ..client.randomizers import checked
 from ..client.rounds import RoundsRandomizer, sum_about
 from ..client.shares import summed
-from .checked_file import CheckedFile, refuse_old_file
+from .checked_file import CheckedFile
 from .messages import checked_voters, longest, read
 
 _TOGETHER = 1024  # messages in a block
@@ -59,8 +59,7 @@ class AggregationServer:
     ValueError
         If the number is not that of a server, or the file belongs to another server or protocol.
     ServerFileError
-        If the file cannot be opened or written, is damaged or locked, or was written by release 0.2.0, whose shares
-        have no commitments. The message states what such a file has spent. All methods raise this error if they cannot
+        If the file cannot be opened or written, or is damaged or locked. All methods raise this error if they cannot
         use the file.
 
     Notes
@@ -92,7 +91,6 @@ class AggregationServer:
     """
 
     def __init__(self, protocol: dict[str, Any], number: int, path: Any = ":memory:") -> None:
-        refuse_old_file(path)
         self._protocol = checked(protocol)
         self._asks = self._protocol["randomizer"] == "skellam-rounds"
         known = self._asks or self._protocol["randomizer"] == "skellam-shares"

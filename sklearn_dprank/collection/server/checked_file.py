@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -24,7 +24,6 @@ from ...privacy.new_file import make_whole
 _FORMAT = 1
 _TOGETHER = 500  # keys in one query
 _WIDTH = 16  # bytes of a checksum
-# The table name `server` prevents releases up to 0.2.0 from adding their own tables to the file.
 _TABLES = (
     "CREATE TABLE server (body BLOB, checksum BLOB)",
     "CREATE TABLE rows (key BLOB PRIMARY KEY, value BLOB, checksum BLOB) WITHOUT ROWID",
@@ -218,43 +217,3 @@ def _checksum(*parts):
 def _added(digest, *checksums):
     """Return the digest of rows after adding some: the sum of their checksums, in any order."""
     return (digest + sum(int.from_bytes(checksum, "big") for checksum in checksums)) % (1 << 8 * _WIDTH)
-
-
-def refuse_old_file(path):
-    """Raise `ServerFileError` if `path` is a server's file of release 0.2.0; `CheckedFile` handles all others."""
-    try:
-        place = os.fsdecode(path)
-        if place == ":memory:" or not os.path.isfile(place) or not os.path.getsize(place):
-            return
-        with closing(sqlite3.connect(place)) as connection:
-            ((protocol, number, question, released),) = connection.execute(
-                "SELECT protocol, number, question, said FROM server"
-            ).fetchall()
-            ((shares,),) = connection.execute("SELECT count(*) FROM shares").fetchall()
-    except (OSError, TypeError, ValueError, sqlite3.Error):
-        return  # another file, or a damaged one, which `CheckedFile` refuses
-    raise ServerFileError(
-        f"path={safe_repr(path)} was written by release 0.2.0 for server {number} of protocol {protocol}. "
-        f"{_spent(question, released, shares)} This release cannot continue the file, because its reports have no "
-        "commitments. Keep it as a record of what was spent; release 0.2.0 can repeat its sum. Use a new path for "
-        "a new protocol."
-    )
-
-
-def _spent(question, released, shares):
-    """Return a sentence about the spent budget of the voters of an old file."""
-    earlier = (
-        f" It has turned to question {question}: all questions up to {question} count as spent." if question else ""
-    )
-    if released is not None:
-        return (
-            f"It has released its sum over {_voters(released)} voters: the budget of this protocol is spent.{earlier}"
-        )
-    return f"It has released no sum{' for this question' if question else ''} and holds {shares} reports.{earlier}"
-
-
-def _voters(released):
-    try:
-        return int(json.loads(released)["n_reports"])
-    except (KeyError, TypeError, ValueError):
-        return "an unknown number of"

@@ -20,17 +20,12 @@ from ..._utils.checks import (
     safe_repr,
 )
 from ..._utils.types import Neighboring
-from ...aggregators import (
-    DPBorda,
-    DPPrudentOrder,
-    DPSwissBorda,
-    DPTopK,
-    LDPBorda,
-    LDPPairwise,
-    SecAggBorda,
-    SecAggSwissBorda,
-    ShufflePairwise,
-)
+from ...aggregators.central_borda import DPBorda, DPSwissBorda
+from ...aggregators.local import LDPBorda, LDPPairwise
+from ...aggregators.prudent import DPPrudentOrder, DPTopK
+from ...aggregators.rank_intervals import publishes_intervals
+from ...aggregators.secure_aggregation import SecAggBorda, SecAggSwissBorda
+from ...aggregators.shuffle import ShufflePairwise
 from ...ballots.profile import Shape
 from ...collection.curator import PrivUnitG
 from ...privacy.calibration import gaussian_sigma
@@ -274,14 +269,6 @@ def _advice(choice, model, n_voters):
     return Recommendation(
         chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference, intervals
     )
-
-
-_NO_INTERVALS = (DPPrudentOrder, DPSwissBorda, DPTopK, SecAggSwissBorda)  # they publish orders, or several answers
-
-
-def publishes_intervals(estimator: Any) -> bool:
-    """Return whether a fit of an estimator of `recommend` or of ``dprank rank`` publishes rank intervals."""
-    return not isinstance(estimator, _NO_INTERVALS) and getattr(estimator, "noise", "") != "knorm"
 
 
 def _refusal(estimator, n_items, n_voters):

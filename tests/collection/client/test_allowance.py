@@ -6,6 +6,11 @@ import math
 import os
 import pickle
 import random
+import re
+import signal
+import subprocess
+import sys
+import textwrap
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +19,7 @@ import pytest
 from device_tools import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from process_tools import forking, in_child, python
+from process_tools import ROOT, forking, in_child, python
 from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
@@ -365,3 +370,69 @@ def test_numbers_of_devices_come_from_the_operating_system(monkeypatch):
     assert len({json.loads(device.to_json())["number"] for device in polls}) == 20
     monkeypatch.setattr(os, "urandom", lambda size: b"\x01" * size)
     assert json.loads(Device(protocol("a")).to_json())["number"] == "01" * 16
+
+
+# --- the recipe of the user guide: allowance, device and report in one transaction
+
+GUIDE = (ROOT / "docs" / "user_guide" / "collecting.rst").read_text(encoding="utf-8")
+RECIPE = textwrap.dedent(re.search(r"   :caption: one_person.py\n\n((?:   .*\n|\n)+)", GUIDE)[1])
+SPEND = f"""
+import json, os, signal, sys
+from sklearn_dprank import LDPPairwise
+from sklearn_dprank.privacy import BudgetExhausted
+{RECIPE}
+path, kill_after = sys.argv[1], sys.argv[2]
+if kill_after:
+    connect = sqlite3.connect
+    class Killing(sqlite3.Connection):
+        def execute(self, command, *values):
+            done = super().execute(command, *values)
+            if command.startswith(kill_after):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+    sqlite3.connect = lambda *args, **more: connect(*args, factory=Killing, **more)
+polls = {{name: LDPPairwise(epsilon=1.0).protocol([name, "none"]) for name in "abcdef"}}
+print("ready", flush=True)
+sys.stdin.readline()
+for name, protocol in polls.items():
+    try:
+        print(json.dumps([name, report_once(path, protocol, name, [0, 1], 4.0)]), flush=True)
+    except BudgetExhausted:
+        print(json.dumps([name, None]), flush=True)
+"""
+
+
+def spending(path, kill_after=""):
+    """Start a process that answers six polls for epsilon 1 each, of an allowance of 4."""
+    command = [sys.executable, "-c", SPEND, str(path), kill_after]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def answers_of(processes):
+    """Return what processes answered to each poll that run at once."""
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return [dict(map(json.loads, process.communicate(timeout=600)[0].splitlines())) for process in processes]
+
+
+@pytest.mark.slow
+def test_two_processes_are_one_device_and_spend_one_allowance(tmp_path):
+    one, other = answers_of([spending(tmp_path / "state") for _ in range(2)])
+    assert one == other
+    assert sum(report is not None for report in one.values()) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@pytest.mark.parametrize("kill_after", ["BEGIN", "SELECT", "INSERT", "COMMIT"])
+def test_a_process_that_is_killed_forgets_no_report_that_it_could_send(tmp_path, kill_after):
+    (sent,) = answers_of([spending(tmp_path / "state", kill_after)])
+    assert sent == {}
+    (after,) = answers_of([spending(tmp_path / "state")])
+    (again,) = answers_of([spending(tmp_path / "state")])
+    assert after == again
+    assert sum(report is not None for report in after.values()) == 4

@@ -1,7 +1,7 @@
 """The file of a server never leads to a wrong or second sum: it is read exactly, or refused.
 
 A second sum over other voters would give a voter away. The tests damage files, fill disks, fork, interrupt and send
-messages that are too long, and open files of release 0.2.0.
+and messages that are too long.
 """
 
 import json
@@ -403,71 +403,3 @@ def test_blocks_are_bounded_by_number_and_by_bytes(n_items, monkeypatch):
     blocks = [len(rows) for rows in kept]
     most = 2**20 // len(texts[0]) + 1
     assert max(blocks) == min(1024, most, len(texts))
-
-
-# --- files of release 0.2.0
-
-OLD = (
-    "CREATE TABLE IF NOT EXISTS server (protocol TEXT, number INTEGER, question INTEGER, name TEXT, said TEXT)",
-    "CREATE TABLE IF NOT EXISTS shares (report BLOB PRIMARY KEY, share BLOB) WITHOUT ROWID",
-)
-
-
-def old_file(path, protocol, question=0, said=None, shares=0):
-    """Write a file with the statements of release 0.2.0."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as kept:
-        kept.execute("BEGIN IMMEDIATE")
-        for command in OLD:
-            kept.execute(command)
-        kept.execute("INSERT INTO server VALUES (?, ?, 0, NULL, NULL)", (digest(protocol), 0))
-        if question:
-            kept.execute("UPDATE server SET question = ?, name = ?, said = NULL", (question, "0" * 16))
-        rows = [(bytes([k]) * 16, bytes(96)) for k in range(shares)]
-        kept.executemany("INSERT OR IGNORE INTO shares VALUES (?, ?)", rows)
-        if said is not None:
-            kept.execute("UPDATE server SET said = ?", (json.dumps(said),))
-        kept.execute("COMMIT")
-
-
-@pytest.mark.parametrize("protocol", [PROTOCOL, {**PROTOCOL, "version": PROTOCOL["version"] - 1}])
-@pytest.mark.parametrize(
-    ("content", "spent"),
-    [
-        ({"said": {"voters": "0" * 64, "n_reports": 57}}, "released its sum over 57 voters: the budget .* is spent"),
-        ({"shares": 30}, "has released no sum and holds 30 reports"),
-        ({}, "has released no sum and holds 0 reports"),
-        ({"question": 2, "shares": 9}, "no sum for this question and holds 9 reports.*all questions up to 2 count as"),
-        ({"question": 3, "said": {"n_reports": 21}}, "sum over 21 voters.*all questions up to 3 count as spent"),
-        ({"said": 5}, "released its sum over an unknown number of voters: the budget"),
-    ],
-)
-def test_a_file_of_an_earlier_release_says_what_is_spent(protocol, content, spent, tmp_path):
-    """Also where the protocol itself, of an earlier version, is refused."""
-    path = tmp_path / "server.db"
-    old_file(path, protocol, **content)
-    before = path.read_bytes()
-    with pytest.raises(ServerFileError, match=rf"was written by release 0.2.0 for server 0 of protocol .*{spent}"):
-        AggregationServer(protocol, 0, path)
-    assert path.read_bytes() == before
-
-
-def test_a_damaged_file_of_an_earlier_release_is_not_read_as_empty(tmp_path):
-    refused = set()
-    for seed in range(40):
-        rng, path = random.Random(seed), tmp_path / f"{seed}.db"
-        old_file(path, PROTOCOL, said={"n_reports": 57}, shares=40)
-        damaged(path, rng)
-        with pytest.raises(ServerFileError) as caught:
-            AggregationServer(PROTOCOL, 0, path)
-        refused.add("release 0.2.0" in str(caught.value))
-    assert refused == {True, False}
-
-
-def test_an_earlier_release_does_not_read_a_new_file_as_empty(files, tmp_path):
-    path = tmp_path / "server.db"
-    shutil.copy(files[True], path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as kept:
-        for command in OLD:
-            kept.execute(command)
-        with pytest.raises(sqlite3.OperationalError, match="no such column: protocol"):
-            kept.execute("SELECT protocol, number FROM server")
