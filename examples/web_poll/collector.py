@@ -17,6 +17,7 @@ import json
 import re
 import socket
 import sqlite3
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -34,7 +35,7 @@ from sklearn_dprank import LDPPairwise, ShufflePairwise
 
 STATIC = Path(__file__).parent / "static"
 CLIENT = str(files("sklearn_dprank.collection.client") / "device.js")
-LARGEST = 100_000  # bytes of one request
+MOST_OF_ONE = 1000  # voters who may share one address
 TICKET = re.compile(r"[0-9a-f]{32}")
 LOCAL = ("127.0.0.1", "localhost")
 POLICY = "; ".join(
@@ -57,9 +58,14 @@ HEADERS = [
 ]
 
 
-def collector(path, hosts=LOCAL):
-    """Return the web application of the poll in a file, for requests to these host names."""
-    question, protocol, _ = read_poll(path)
+def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
+    """Return the web application of the poll in a file, for requests to these host names.
+
+    One address may store `most_of_one` reports. Their numbers are kept in memory, until the collector ends.
+    """
+    question, protocol, estimator = read_poll(path)
+    largest = 1000 + 100 * protocol["n_queries"]  # bytes of a request
+    stored = Counter()
     poll = read_id(path)
     public = json.dumps({"poll": poll, "question": question, "protocol": json.dumps(protocol)})
     page = result_page(path)
@@ -70,6 +76,8 @@ def collector(path, hosts=LOCAL):
         """Store a report and return None, or return why it was refused."""
         if not holds(path, poll):
             return "the file holds another poll now"
+        if refused := estimator.count_reports([report], items=protocol["items"]).reports_refused:
+            return next(iter(refused))
         if shuffler is None:
             return add_report(path, ticket, report)
         before = shuffler.refused
@@ -83,7 +91,10 @@ def collector(path, hosts=LOCAL):
     async def take(request):
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return PlainTextResponse("the content type must be application/json", status_code=415)
-        body = await bounded(request)
+        sender = request.client.host if request.client else ""
+        if stored[sender] >= most_of_one:
+            return PlainTextResponse("too many answers came from this address", status_code=429)
+        body = await bounded(request, largest)
         if body is None:
             return PlainTextResponse("a report is shorter", status_code=413)
         try:
@@ -102,6 +113,7 @@ def collector(path, hosts=LOCAL):
             return PlainTextResponse("the collector cannot store reports now, try again later", status_code=503)
         if reason is not None:
             return PlainTextResponse(f"the report does not follow the protocol: {reason}", status_code=400)
+        stored[sender] += 1
         return Response(status_code=204)
 
     async def client(request):
@@ -135,12 +147,12 @@ def with_headers(application):
     return respond
 
 
-async def bounded(request):
+async def bounded(request, largest):
     """Return the body of a request, or None as soon as it is too long."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST:
+        if len(body) > largest:
             return None
     return bytes(body)
 
@@ -154,6 +166,9 @@ def main():
     parser.add_argument("--epsilon", type=float, default=2.0, help="of one voter")
     parser.add_argument("--shuffle", type=int, metavar="VOTERS", help="mix the answers of at least so many voters")
     parser.add_argument("--host", action="append", default=[], help="a host name that voters use, besides localhost")
+    parser.add_argument(
+        "--most-of-one", type=int, default=MOST_OF_ONE, help="answers from one address; more behind a proxy"
+    )
     parser.add_argument("--port", type=int, default=8000, help="0 picks a free port")
     options = parser.parse_args()
     try:
@@ -166,7 +181,7 @@ def main():
             shuffled = ShufflePairwise(local_epsilon=options.epsilon, min_reports=options.shuffle)
             estimator = shuffled if options.shuffle else LDPPairwise(epsilon=options.epsilon)
             begin(options.file, options.question, estimator, [item.strip() for item in options.items.split(",")])
-        application = collector(options.file, [*LOCAL, *options.host])
+        application = collector(options.file, [*LOCAL, *options.host], options.most_of_one)
         listening = socket.create_server(("127.0.0.1", options.port))
     except (ValueError, OSError, sqlite3.Error) as error:  # wrong items, a file that is not a poll, a port in use
         parser.error(str(error))

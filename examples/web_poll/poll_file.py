@@ -36,7 +36,6 @@ def begin(path, question, estimator, items):
         kept.execute("BEGIN IMMEDIATE")
         for table in TABLES:
             kept.execute(table)
-        add_id(kept)
         poll = "INSERT INTO poll SELECT ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT * FROM poll)"
         kept.execute(poll, (question, protocol, trust, epsilon, secrets.token_hex(16)))
         kept.execute("COMMIT")
@@ -51,21 +50,10 @@ def is_begun(path):
         return tables > 0 and kept.execute("SELECT count(*) FROM poll").fetchone() != (0,)
 
 
-def add_id(kept):
-    """Give the poll of an open file an id, if version 0.2.0 wrote it without one."""
-    if ("id",) not in kept.execute("SELECT name FROM pragma_table_info('poll')").fetchall():
-        kept.execute("ALTER TABLE poll ADD COLUMN id TEXT")
-        kept.execute("UPDATE poll SET id = ?", (secrets.token_hex(16),))
-
-
 def read_id(path):
     """Return the random id of a poll. Two polls with the same items and parameters differ in it only."""
-    with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as kept:
-        kept.execute("BEGIN IMMEDIATE")
-        add_id(kept)
-        (poll,) = kept.execute("SELECT id FROM poll").fetchone()
-        kept.execute("COMMIT")
-    return poll
+    with closing(sqlite3.connect(path, timeout=30)) as kept:
+        return kept.execute("SELECT id FROM poll").fetchone()[0]
 
 
 def holds(path, poll):
@@ -119,7 +107,7 @@ def open_shuffler(path, protocol):
 
 
 def read_reports(path, protocol):
-    """Return all reports in a random order, or all messages that the shuffler releases.
+    """Yield all reports in a random order as text, or all messages that the shuffler releases.
 
     Raises
     ------
@@ -129,16 +117,20 @@ def read_reports(path, protocol):
     shuffler = open_shuffler(path, protocol)
     if shuffler is None:
         with closing(sqlite3.connect(path)) as kept:
-            return [json.loads(report) for (report,) in kept.execute("SELECT report FROM reports ORDER BY ticket")]
+            for (report,) in kept.execute("SELECT report FROM reports ORDER BY ticket"):
+                yield report
+        return
     with closing(shuffler):
         if shuffler.batches == 0 or shuffler.waiting >= protocol["min_reports"]:
             shuffler.release()
-        return [message for number in range(shuffler.batches) for message in shuffler.batch(number)]
+        for number in range(shuffler.batches):
+            yield from shuffler.batch(number)
 
 
 def add_report(path, ticket, report):
-    """Store a report of a poll without a shuffler; the first report of a ticket stays."""
+    """Store a checked report of a poll without a shuffler, on the disk; the first report of a ticket stays."""
     with closing(sqlite3.connect(path, timeout=30)) as kept, kept:
+        kept.execute("PRAGMA synchronous = EXTRA")
         kept.execute("INSERT OR IGNORE INTO reports VALUES (?, ?)", (ticket, json.dumps(report)))
 
 
