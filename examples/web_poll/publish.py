@@ -85,7 +85,7 @@ def page(path):
     statement = guarantee.statement(width=None).replace(" PrivacyGuarantee.compose returns the sum.", "")
     return PAGE.format(
         question=escape(question),
-        voters=counted(fitted.reports_accepted_, "answer"),
+        voters="the answers of " + counted(fitted.reports_accepted_, "voter"),
         verdict="" if settled else "<strong>They settle no rank: this order may be due to chance alone.</strong>",
         refused=f" {counted(refused, 'report')} did not follow the protocol and did not count." if refused else "",
         rows="\n".join(rows),

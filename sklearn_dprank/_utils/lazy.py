@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 def lazily(
@@ -33,6 +35,23 @@ def lazily(
         return sorted([*homes, *modules, "__all__"])  # without `__all__`, Sphinx would list only names defined here
 
     return __getattr__, __dir__
+
+
+class cached_property(Generic[T]):
+    """Property that is computed once for each object, without the lock of Python 3.11.
+
+    That lock belongs to the class: a process that is forked while another thread computes would wait for ever. Two
+    threads may compute the same value; all of them see the first.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.func, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        found: T = vars(instance).setdefault(self._name, self.func(instance))
+        return found
 
 
 def pyplot() -> Any:

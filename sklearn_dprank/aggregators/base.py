@@ -25,7 +25,7 @@ from ..channels.plan import Unanswerable
 from ..metrics import average_kendall_tau
 from ..orders.permutations import order_to_positions
 from ..privacy import PrivacyGuarantee
-from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline
+from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline, with_own_methods
 from ..privacy.workers import warn_in_worker
 from ..rules import Rule, SortByScore, resolve_rule
 from ..rules.base import Consensus, asks_of, checked_order
@@ -171,7 +171,9 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         session = plan.open(voters)(Bits.from_random_state(random_state))
         consensus = rule.aggregate(session)
         session.close()
-        return self.publish(consensus, session, plan.guarantee.simulated(random_state is None), names)
+        self.publish(consensus, session, plan.guarantee.simulated(random_state is None), names)
+        self.privacy_ = with_own_methods(self, self.privacy_)
+        return self
 
     def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
         """Set the fitted attributes of one release: only what may be published.
@@ -249,8 +251,8 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         if shape.bound is not None:
             if not getattr(channel, "takes_weights", False):
                 raise ValueError(
-                    f"groups and sample_weight are for a trusted curator; {type(channel).__name__} counts one report "
-                    "per voter: pass a Profile without them."
+                    f"groups and sample_weight are for the channels Exact and Central, and {type(channel).__name__} "
+                    "counts each row as one voter: pass a Profile without them, with one row of each person."
                 )
             agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:

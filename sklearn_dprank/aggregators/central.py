@@ -175,8 +175,8 @@ class DPHistogram(_PublishedOnce):
     Unit: one ballot. Trust: the curator. One ballot changes one count by 1 under "add_remove", and two counts by 1 each
     under "replace". Tied and partial ballots are first completed, each by its own coins, which keeps these
     sensitivities. Every pair without an opinion is then ordered by a fair coin. If the rule asks for positional scores,
-    unseen items go last instead. Complete ballots cost the same work, so the time does not reveal whether ballots are
-    complete.
+    unseen items go last instead.
+    The running time may show whether ballots are complete, so keep it secret.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

@@ -65,7 +65,7 @@ class ShufflePairwise(_Shuffled):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        Number of shuffled messages that were counted.
+        Number of voters whose messages were counted, also if each sent several.
     reports_refused_ : dict of {str: int}
         Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float
@@ -176,7 +176,7 @@ class ShuffleHierarchical(_Shuffled):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        Number of shuffled messages that were counted.
+        Number of voters whose messages were counted, also if each sent several.
     reports_refused_ : dict of {str: int}
         Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float

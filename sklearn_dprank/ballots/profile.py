@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._utils.checks import check_choice
+from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
 from .compact import Positions
 from .counting import (

@@ -168,7 +168,7 @@ class Shuffle(BaseEstimator):
         protocol = make_protocol("rr-shuffled", n_items if items is None else items, alone, fields)
         how = f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
         caveat = f"without the shuffler, local epsilon = {costs.each * rounds:.6g}"
-        whom = tuple(("shuffle", party) for party in (SHUFFLER, f"{n_voters} of the voters"))
+        whom = tuple(("shuffle", party) for party in (SHUFFLER, f"{n_voters} of the voters in each batch"))
         guarantee = PrivacyGuarantee(
             costs.epsilon, costs.delta, "shuffle", "replace", how, caveats=(caveat,), whom=whom
         )
@@ -243,9 +243,9 @@ class _ShuffledReader(ReportReader):
 
     def __init__(self, protocol):
         super().__init__([protocol])
-        self._k, self._hidden = protocol["n_queries"], protocol["pairs"] == "hidden"
+        self._k, self.is_hidden = protocol["n_queries"], protocol["pairs"] == "hidden"
         self._n_items = len(protocol["items"])
-        self._shuffles = self._k if self._hidden else 1  # assigned pairs share one
+        self._shuffles = self._k if self.is_hidden else 1  # assigned pairs share one
 
     def counts(self, drawn, protocol):
         shuffle, wins = np.divmod(drawn, self._n_items**2)
@@ -297,7 +297,7 @@ class _ShuffledReader(ReportReader):
 
     def _check_submissions(self, shuffle, first, second):
         """Refuse rows (voters) without exactly one message per shuffle, or with equal pairs if pairs are assigned."""
-        hidden, k = self._hidden, self._k
+        hidden, k = self.is_hidden, self._k
         if hidden and (np.sort(shuffle, axis=1) != np.arange(k)).any():
             raise RefusedReport("shuffle out of range")
         pairs = np.sort(first * self._n_items + second, axis=1)
@@ -319,12 +319,13 @@ class _ShufflePoll:
             if voters.n_voters < protocol["min_reports"]:
                 raise ValueError(f"the plan is for {protocol['min_reports']} voters or more, got {voters.n_voters}.")
             self._ballots = ballots_of(voters)
-            self._inbox.accepted = voters.n_voters * protocol["n_queries"]
+            self._n_accepted = voters.n_voters
         else:
             counts = reader(voters)
             self._inbox = counts.inbox(f"Devices {FOLLOW}.")
             received, self._wins = reader.total(counts)
             self._check_mixed(received, self._wins)
+            self._n_accepted = int(received.min() if reader.is_hidden else received.sum() // protocol["n_queries"])
         self._more = published
 
     def __call__(self, bits):
@@ -332,7 +333,7 @@ class _ShufflePoll:
         flip, grid = self._protocol["flip"]
         tallies = Tallies(flip / grid, wins)
         publication = Publication(PairTallies(), (tallies,))
-        published = {**self._inbox.published, **self._more}
+        published = {**self._inbox.published, "reports_accepted": self._n_accepted, **self._more}
         return PublishedSession(len(wins), bits.coins, publication, published, tallies.law)
 
     def _simulated(self, bits):

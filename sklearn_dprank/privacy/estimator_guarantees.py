@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from .._utils.checks import safe_repr
@@ -19,6 +20,7 @@ _SEARCH = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
 _MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each other")
 _UNKNOWN = PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit")
 _REFIT = "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again"
+_ON_DISK = "Pipeline(memory=...) writes the ballots to a disk, in clear, which this does not cover"
 _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear_fitted` deletes
 #: Methods of an aggregator or a search that read ballots, draw noise, publish, or state what was spent. An override may
 #: reveal more than the forecast.
@@ -143,10 +145,9 @@ def guarantee_after(fitted, declared):
     if _states_guarantee(last):
         changed = last is not fitted and getattr(last, _FITTED_IN, None) != _classes_of(_pipelines_of(fitted))
         stated = replace(_UNKNOWN, caveats=(_REFIT,)) if changed else last.guarantee_after(declared)
-        if own := own_methods(last):
-            caveat = f"{type(last).__name__} has a {own[0]} of its own: nothing checks that its guarantee covers it"
-            stated = replace(stated, caveats=(*stated.caveats, caveat))
-        return stated
+        if any(pipeline.memory is not None for pipeline in _pipelines_of(fitted)):
+            stated = _with(stated, _ON_DISK)
+        return with_own_methods(last, stated)
     if hasattr(last, "privacy_"):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
         return replace(_UNSTATED, caveats=(caveat,))
@@ -201,6 +202,19 @@ def is_forecast_proved(estimator: Any) -> bool:
     return forecast.__module__.startswith(f"{__package__.partition('.')[0]}.")
 
 
+def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+    """Return a guarantee with a caveat if the class or the object overrides a method between ballots and release."""
+    if not (own := own_methods(estimator)):
+        return guarantee
+    return _with(
+        guarantee, f"{type(estimator).__name__} has a {own[0]} of its own: nothing checks that its guarantee covers it"
+    )
+
+
+def _with(guarantee, caveat):
+    return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, caveat])))
+
+
 def _states_guarantee(estimator):
     """Return whether the guarantee of this estimator counts. Wrappers that forward attributes do not qualify."""
     return issubclass(type(estimator), GuaranteedEstimator)
@@ -208,7 +222,12 @@ def _states_guarantee(estimator):
 
 def own_methods(estimator: Any) -> list[str]:
     """Return the methods between ballots and release that the class or the object overrides; its forecast may fail."""
-    return [*replaced_methods(estimator), *(name for name in _CARRYING if _overridden(type(estimator), name))]
+    return [*replaced_methods(estimator), *_own_methods_of(type(estimator))]  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=256)
+def _own_methods_of(kind):
+    return [name for name in _CARRYING if _overridden(kind, name)]
 
 
 def _overridden(kind, name):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import isqrt
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import changed_ballots, safe_repr
+from .._utils.lazy import cached_property
 from .._utils.types import Neighboring
 from .base import Query, Sensitivity, n_pairs
 from .pairs import are_pairs, every_pair

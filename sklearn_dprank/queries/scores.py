@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from math import factorial, isqrt
 from typing import Any, ClassVar, Self
 from warnings import warn
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import changed_ballots, check_number, check_whole, safe_repr
+from .._utils.lazy import cached_property
 from .._utils.types import Neighboring
 from .base import Query, Sensitivity
 from .histogram import Histogram, completed_ballots, halves

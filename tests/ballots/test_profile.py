@@ -1,12 +1,15 @@
 """`Profile`: counts against a naive implementation, addition of parts, names, pickling and errors."""
 
+import inspect
 import pickle
+import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import all_ballots, assert_same_profile, naive_counts, naive_placements, odd_profiles, profiles
+from process_tools import forking, in_child
 
 from sklearn_dprank.ballots import counting
 from sklearn_dprank.ballots.compact import Positions
@@ -290,3 +293,33 @@ def test_strict_profiles():
     assert not Profile.from_rankings([[0, 1, 1], [0, 1, 2]]).strict
     assert not Profile.from_rankings([[0, 1, np.nan], [0, 1, 2]]).strict
     assert not Profile.from_rankings([[0, 1, 2]], keep="counts").strict  # the ballots are not there
+
+
+@forking[0]
+@forking[1]
+@pytest.mark.parametrize("name", ["net_wins", "pairwise_counts", "placements"])
+def test_a_fork_does_not_wait_for_a_thread_that_counts(name):
+    """On Python 3.11, `functools.cached_property` locks its class while it computes, and a child keeps that lock."""
+    inside, leave = threading.Event(), threading.Event()
+    prepared = inspect.getattr_static(Profile, name)
+
+    def slow(profile):
+        inside.set()
+        leave.wait(60)
+        return prepared.func(profile)
+
+    slow.__name__ = name
+    watched = type("Watched", (Profile,), {name: type(prepared)(slow)})
+    thread = threading.Thread(target=lambda: getattr(watched.from_rankings([[0, 1, 2]]), name))
+    thread.start()
+    inside.wait(60)
+
+    def child():
+        leave.set()
+        return getattr(watched.from_rankings([[0, 1, 2]]), name).tolist()
+
+    try:
+        assert in_child(child) == getattr(Profile.from_rankings([[0, 1, 2]]), name).tolist()
+    finally:
+        leave.set()
+        thread.join()

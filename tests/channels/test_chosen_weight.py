@@ -320,7 +320,7 @@ def test_without_noise_nothing_is_chosen(estimator):
     "estimator", [LDPPairwise(), ShufflePairwise(min_reports=9), SecAggBorda(min_reports=9), DPStreamingBorda()]
 )
 def test_channels_of_one_report_refuse(estimator):
-    with pytest.raises(ValueError, match=r"^groups and sample_weight are for a trusted curator"):
+    with pytest.raises(ValueError, match=r"^groups and sample_weight are for the channels Exact and Central"):
         estimator.fit(PERSONS)
 
 

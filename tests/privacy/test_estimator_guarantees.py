@@ -374,3 +374,27 @@ def test_a_search_with_private_scores_names_fits_of_their_own(kind):
         search = GridSearchCV(estimator, named, n_trials=2, scoring=scorer).fit(X)
         for stated in (search.privacy_, search.fits_cost_, search.results_cost_):
             assert (CAVEAT in stated.caveats) == (kind is ReadsTwice)
+
+
+# --- what a printed guarantee does not cover
+
+
+@pytest.mark.parametrize("name", ["publish", "read_ballots", "_checked_order", "_set_items"])
+def test_a_method_of_its_own_is_a_caveat_of_the_fit_itself(name):
+    """Not only of `guarantee_of`, because users print ``privacy_``."""
+    inherited = getattr(DPBorda, name)
+    own = type("Own", (DPBorda,), {name: lambda self, *args, **more: inherited(self, *args, **more)})
+    fitted = own(epsilon=0.5).fit([[0, 1, 2]] * 9)
+    assert fitted.privacy_.caveats == (f"Own has a {name} of its own: nothing checks that its guarantee covers it",)
+    assert "read its caveats" in str(fitted.privacy_)
+    assert guarantee_of(fitted) == fitted.privacy_
+    assert DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 9).privacy_.caveats == ()
+
+
+def test_a_cache_on_a_disk_is_a_caveat(tmp_path):
+    steps = [("ratings", RatingsToRankings()), ("borda", DPBorda(epsilon=0.5))]
+    ratings = [[2.0, 1.0, 0.0]] * 9
+    assert guarantee_of(Pipeline(steps).fit(ratings)).caveats == ()
+    cached = guarantee_of(Pipeline(steps, memory=str(tmp_path)).fit(ratings))
+    assert (cached.epsilon, cached.caveats) == (0.5, (cached.caveats[0],))
+    assert "writes the ballots to a disk" in cached.caveats[0]

@@ -54,7 +54,7 @@ def test_a_seed_comes_first():
         (LDPPairwise(), "Trusted parties: none.", None),
         (
             ShufflePairwise(min_reports=90),
-            "Trusted parties: the shuffler (one public protocol for all voters), 90 of the voters.",
+            "Trusted parties: the shuffler (one public protocol for all voters), 90 of the voters in each batch.",
             "without the shuffler, local epsilon = ",
         ),
         (SecAggBorda(), "Trusted parties: one of the 2 servers, 100 of the voters.", "if all servers collude"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..._utils.lazy import cached_property
 
 #: Unit of the stored errors, which are whole numbers.
 UNIT = 1e-5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +19,7 @@ from ..._utils.checks import (
     check_whole,
     safe_repr,
 )
+from ..._utils.lazy import cached_property
 from ..._utils.types import Neighboring
 from ...aggregators.central_borda import DPBorda, DPSwissBorda
 from ...aggregators.local import LDPBorda, LDPPairwise

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from itertools import tee
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -47,6 +47,8 @@ def refits(aggregator, profile, rule, plan, seeds):
 class FromScratch:
     """Candidate on one split, cloned and fitted from the start in every trial."""
 
+    is_planned: ClassVar[bool] = False  # whether all fits have one guarantee
+
     estimator: Any
     train: Any
     test: Any
@@ -74,6 +76,8 @@ class Counted:
     If it is the last step of a Pipeline, `name` is its name, and `before` holds the fitted steps before it. A scorer
     gets `ballots`.
     """
+
+    is_planned: ClassVar[bool] = True
 
     aggregator: Any
     rule: Any

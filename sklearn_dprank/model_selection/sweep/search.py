@@ -233,8 +233,9 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         try:
             for place, row in run(seeds, prepared, metrics, self.n_jobs, self.progress):
                 results.add(place, row)
-        except KeyboardInterrupt:
-            self._keep(results, scoring, splits)  # finished trials, and their cost
+        except BaseException as error:  # an interrupt, or a worker that was killed
+            if results.guarantees or isinstance(error, KeyboardInterrupt):
+                self._keep(results, scoring, splits)  # finished trials, and their cost
             raise
         self._keep(results, scoring, splits)
         self._choose(list(metrics))
@@ -311,8 +312,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
         self.refit_time_ = time.perf_counter() - start
         self._account(results.guarantees, [guarantee_after(self.best_estimator_, declared=False)], scoring, splits)
-        if not self.public_ballots:
-            warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
+        warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
 
     def _account(self, scored, unscored, scoring, splits):
         self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)

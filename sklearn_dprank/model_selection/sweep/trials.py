@@ -113,14 +113,17 @@ def _task(job, metrics, kind, *fields):
 
 def rows_of(prepared, seeds, metrics):
     """Yield one Row per seed."""
-    fits = prepared.refits(seeds)
+    fits, guarantee = prepared.refits(seeds), None
     for seed in seeds:
         start = time.perf_counter()
         fitted = next(fits)
         middle = time.perf_counter()
         scorers = [_seeded(scorer, seed, place) for place, scorer in enumerate(metrics.values())]
         scores = [prepared.score(fitted, scorer) for scorer in scorers]
-        yield Row(scores, middle - start, time.perf_counter() - middle, prepared.guarantee(fitted))
+        took = middle - start, time.perf_counter() - middle
+        if guarantee is None or not prepared.is_planned:
+            guarantee = prepared.guarantee(fitted)
+        yield Row(scores, *took, guarantee)
 
 
 def _seeded(scorer: Any, seed, place):

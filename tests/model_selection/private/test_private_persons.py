@@ -147,7 +147,7 @@ def test_candidates_of_another_unit_are_refused():
 
 @pytest.mark.parametrize("candidate", [LDPPairwise(), ShufflePairwise()], ids=lambda one: type(one).__name__)
 def test_candidates_of_one_report_a_voter_are_refused(candidate):
-    with pytest.raises(ValueError, match="is impossible: groups and sample_weight are for a trusted curator"):
+    with pytest.raises(ValueError, match="is impossible: groups and sample_weight are for"):
         PrivateSelection([DPBorda(neighboring="replace"), candidate]).fit(PERSONS)
 
 

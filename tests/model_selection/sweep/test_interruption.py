@@ -53,6 +53,54 @@ def test_ctrl_c_keeps_what_finished():
     assert np.isfinite(search.cv_results_["trial_test_score"][2]).all()
 
 
+class Killed(Exception):
+    """As joblib's error of a worker that was killed."""
+
+
+def test_an_error_keeps_what_finished_and_its_cost():
+    calls = []
+
+    def fails(fitted, profile):
+        calls.append(1)
+        if len(calls) > 35:
+            raise Killed
+        return fitted.score(profile)
+
+    search = sweep(scoring=fails)
+    with pytest.raises(Killed):
+        search.fit(X)
+    assert [np.isfinite(cell).sum() for cell in search.cv_results_["trial_test_score"]] == [25, 10, 0]
+    assert search.fits_cost_.epsilon == pytest.approx(25 * 0.1 + 10 * 1.0)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_an_error_before_anything_finished_leaves_no_results():
+    def fails(fitted, profile):
+        raise Killed
+
+    search = sweep(scoring=fails)
+    with pytest.raises(Killed):
+        search.fit(X)
+    assert not hasattr(search, "cv_results_")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_a_worker_that_is_killed_loses_no_finished_trial(tmp_path):
+    def kills(fitted, profile):
+        with open(tmp_path / "calls", "a+") as file:
+            file.write("x")
+            if file.tell() == 40:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return fitted.score(profile)
+
+    search = sweep(scoring=kills, n_jobs=2, n_trials=100)
+    with pytest.raises(Exception, match="terminated"):
+        search.fit(X)
+    finished = sum(np.isfinite(cell).sum() for cell in search.cv_results_["trial_test_score"])
+    assert finished > 0 and search.fits_cost_.epsilon > 0
+
+
 def test_interrupt_before_anything_finished():
     def stops(fitted, profile):
         raise KeyboardInterrupt

@@ -45,6 +45,7 @@ from sklearn_dprank.model_selection import (
     smallest_within,
     with_seed,
 )
+from sklearn_dprank.model_selection.sweep import candidates_on_splits
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.composition import Losses
@@ -225,6 +226,12 @@ def test_ballots_are_counted_once(counted):
     assert len(calls) == 1
     from_counts = without_times(mechanisms.fit(Profile.from_rankings(X, keep="counts")).cv_results_)
     assert from_counts["mean_test_score"] == from_ballots["mean_test_score"]
+
+
+def test_the_guarantee_of_a_pipeline_is_computed_once_for_each_job(counted):
+    calls = counted(candidates_on_splits.Counted, "guarantee")
+    search(*CASES["pipeline"], refit=False, n_trials=20).fit(RATINGS)
+    assert 0 < len(calls) <= 2 * len(search(*CASES["pipeline"], refit=False).fit(RATINGS).cv_results_["params"])
 
 
 def test_histograms_are_read_once(counted):
@@ -471,7 +478,7 @@ def test_public_ballots():
     assert (found.privacy_.epsilon, found.privacy_.delta) == (0.0, 0.0)
     assert "declared public" in caveat_of(found)
     assert "read its caveats" in str(found.privacy_)
-    assert found.best_estimator_.privacy_.caveats == ()
+    assert "selected on exact scores" in found.best_estimator_.privacy_.caveats[0]
     plainly, not_private, *_ = found.privacy_.statement(width=None).splitlines()
     assert plainly == "In plain words: this result does not protect the voters. It may show how somebody voted."
     assert not_private == "Not private: the ballots are declared public, so their voters have no guarantee."

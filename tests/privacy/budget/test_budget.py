@@ -81,7 +81,7 @@ def test_an_entry_states_the_public_number_of_voters(estimator):
     """Without `min_reports`, in the models where this number is public, as the documentation of `releases_` says."""
     budget = PrivacyBudget(1.0, 1e-4, neighboring="replace")
     budget.fit(estimator, X)
-    assert f"{N_VOTERS} of the voters" in budget.releases_[0].guarantee.parties
+    assert f"{N_VOTERS} of the voters" in ", ".join(budget.releases_[0].guarantee.parties)
 
 
 def test_a_pipeline_whose_transformers_read_each_ballot_by_itself():
