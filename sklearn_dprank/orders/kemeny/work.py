@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 WORK_LIMIT = 10_000  # units: about ten seconds
 _UNIT = 10**6  # steps, about a nanosecond each
+_SLOWEST = 1.5  # milliseconds of processor time of a unit; on a slower machine, long searches end by the clock
 
 
 class Work:
@@ -17,7 +18,8 @@ class Work:
     Parameters
     ----------
     limit : float, default=inf
-        Units of a million steps, about a millisecond each.
+        Units of a million steps, about a millisecond each. A limit of ten seconds or more also holds for the processor
+        time, times 1.5.
     seconds : float or None, default=None
         Limit on wall-clock time, in addition to `limit`.
 
@@ -41,6 +43,8 @@ class Work:
     def __init__(self, limit=math.inf, seconds=None):
         self.left = limit * _UNIT
         self._deadline = math.inf if seconds is None else time.monotonic() + seconds
+        is_long = WORK_LIMIT <= limit < math.inf
+        self._processor = time.process_time() + _SLOWEST * limit / 1000 if is_long else math.inf
         self._whole = None
 
     @property
@@ -50,7 +54,11 @@ class Work:
 
     @property
     def seconds(self):
-        """Remaining seconds of wall-clock time; infinite without a limit."""
+        """Remaining seconds of wall-clock time or of processor time, whichever is less; infinite without a limit."""
+        return min(self._wall, self._processor - time.process_time())
+
+    @property
+    def _wall(self):
         return math.inf if self._deadline == math.inf else self._deadline - time.monotonic()
 
     def spend(self, steps):
@@ -68,8 +76,9 @@ class Work:
         """Return a fraction, in [0, 1], of the remaining steps and seconds. Its steps are also subtracted here."""
         part = Work.__new__(Work)
         part.left = max(self.left, 0) * share
-        seconds = self.seconds
-        part._deadline = self._deadline - (1 - share) * max(seconds, 0) if seconds < math.inf else math.inf
+        part._processor, part._deadline = self._processor, math.inf
+        if self._deadline < math.inf:
+            part._deadline = self._deadline - (1 - share) * max(self._wall, 0)
         part._whole = self
         return part
 
@@ -124,5 +133,5 @@ class Pace(NamedTuple):
         return paid
 
 
-COLD = Pace(start=1_500_000, line=200, iteration=3.8, filled=19, half=1.6)  # SciPy; fullness by iterations
-WARM = Pace(start=200_000, line=900, iteration=0.5, filled=23, half=0.4)  # highspy; fullness by the last basis
+COLD = Pace(start=1_500_000, line=200, iteration=5, filled=25, half=1.6)  # SciPy; fullness by iterations
+WARM = Pace(start=200_000, line=900, iteration=0.65, filled=31, half=0.4)  # highspy; fullness by the last basis
