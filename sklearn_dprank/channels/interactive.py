@@ -21,7 +21,7 @@ from ..collection.curator.resolve import check_randomizer, resolve_flips
 from ..collection.curator.response import PairFlips, counted_wins
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
-from ..queries import Ask, Tallies
+from ..queries import Ask, PairMargin, Tallies
 from .clients import RemoteClients, SimulatedClients
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
 from .schedules import Groups, Rounds, Slots
@@ -144,6 +144,7 @@ class _InteractiveSession(Session):
         self._kinds, self._flips = kinds, protocol["flips"]
         self._answers: dict[Any, Any] = {}
         self._asked = 0
+        self._shared = np.zeros((self.n_items,) * 2, dtype=np.int64)
 
     def answer(self, query):
         if query not in self._answers:
@@ -153,16 +154,27 @@ class _InteractiveSession(Session):
             voters = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
             if voters is None:
                 raise BudgetExhausted(f"no answer is left for {query}.")
-            self._answers[query] = query.counted(self._tallies(kind, query.asked_pairs(self.n_items), voters))
+            tallies = self._tallies(kind, query.asked_pairs(self.n_items), voters, isinstance(query, PairMargin))
+            self._answers[query] = query.counted(tallies)
         return self._answers[query]
 
     def close(self):
         self._clients.close()
         self.published = self._clients.inbox.published
 
-    def _tallies(self, kind, pairs, voters):
-        """Ask each of `voters` about one of `pairs`, and return the tallies of the answers."""
+    def _tallies(self, kind, pairs, voters, is_margin):
+        """Ask each of `voters` about one of `pairs`, and return the tallies of the answers.
+
+        A margin needs the tallies of one pair, and only until it is computed. So all margins share a matrix, because a
+        new one for each of thousands of questions would take longer than the answers.
+        """
         self._asked += 1
         pairs = np.fromiter(chain.from_iterable(pairs), dtype=np.int64).reshape(-1, 2)
         first, second, answers = self._clients.ask(self._asked, kind, pairs, voters)
-        return (Tallies(self._flips[kind] / FLIP_GRID, counted_wins(first, second, answers, self.n_items)),)
+        if is_margin:
+            ((i, j),), yes = pairs, np.count_nonzero(answers)
+            wins = self._shared
+            wins[i, j], wins[j, i] = yes, np.size(answers) - yes
+        else:
+            wins = counted_wins(first, second, answers, self.n_items)
+        return (Tallies(self._flips[kind] / FLIP_GRID, wins),)

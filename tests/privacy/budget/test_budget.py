@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 from audited import AUDITED
 from budget_tools import charged, pure
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn import config_context, model_selection
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
@@ -479,3 +481,78 @@ def test_a_budget_in_memory_cannot_be_copied(monkeypatch):
         budget.charge(pure(0.1), "in a fork")
     with pytest.raises(RuntimeError, match="the process that made it"):
         _ = budget.spent_
+
+
+# --- what is charged is what the noise hides
+
+
+ROWS = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]] * 25)
+UNITS = {
+    "ballots": ({}, 1),
+    "persons": ({"groups": [k // 2 for k in range(100)], "max_weight": 1}, 1),
+    "persons with three votes": ({"groups": [k // 2 for k in range(100)], "max_weight": 3}, 3),
+    "weights": ({"sample_weight": [2.0] * 100, "max_weight": 5}, 5),
+    "light weights": ({"sample_weight": [0.1] * 100, "max_weight": 0.25}, 0.25),
+}
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_noise_of_a_charge_hides_a_whole_unit(unit, neighboring, noise):
+    """The scale of the noise that is published, over the effect of one unit, is that of the charged guarantee.
+
+    A failure: noise for one unweighted ballot is charged as if it hid a person.
+    """
+    given, weight = UNITS[unit]
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    estimator = DPBorda(0.5, noise=noise, delta=delta, neighboring=neighboring)
+    budget = PrivacyBudget(1.0, 1e-4, neighboring=neighboring)
+    budget.fit(estimator, Profile.from_rankings(ROWS, **given))
+    (release,) = budget.releases_
+    plain = DPBorda(0.5, noise=noise, delta=delta, neighboring=neighboring).fit(ROWS)
+    assert (release.guarantee.epsilon, release.guarantee.delta) == (plain.privacy_.epsilon, plain.privacy_.delta)
+    assert release.guarantee == estimator.privacy_
+    scales = [fitted.noise_.law.std / fitted.noise_.grid for fitted in (estimator, plain)]
+    assert scales[0] / scales[1] == pytest.approx(weight, rel=2e-3)  # of fractions with small terms
+
+
+def test_segments_are_charged_once_and_hide_a_person_in_all_of_them():
+    budget = PrivacyBudget(1.0, 1e-4)
+    persons = Profile.from_rankings(ROWS, groups=[k // 2 for k in range(100)])
+    by_region = SegmentedAggregator(["a", "b"], epsilon=0.5, delta=1e-6)
+    budget.fit(by_region, persons, segments=["a", "b"] * 50)
+    (release,) = budget.releases_
+    assert release.guarantee == by_region.privacy_
+    assert release.guarantee.unit == "all ballots of one person"
+    assert release.guarantee.epsilon == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_what_is_spent_keeps_the_conditions_of_its_parts(delta):
+    one = replace(pure(0.25), caveats=("only if asked on a Monday",))
+    budget = PrivacyBudget(1.0, delta)
+    for number in range(2):
+        budget.charge(one, str(number))
+    spent = budget.spent_
+    assert "only if asked on a Monday" in spent.caveats
+    assert any("chosen after a look at earlier ones" in caveat for caveat in spent.caveats) == (delta > 0)
+    assert "read its caveats" in str(spent)
+    further = PrivacyGuarantee.compose([spent, one])
+    assert set(spent.caveats) <= set(further.caveats)
+    assert further.epsilon >= spent.epsilon and further.epsilon >= 0.75 * (1 - 1e-12)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.floats(0.01, 0.3), st.sampled_from([0.0, 1e-8, 1e-7])), min_size=2, max_size=6))
+def test_composing_what_is_spent_never_states_less_than_the_account(parts):
+    budget = PrivacyBudget(10.0, 1e-4)
+    for number, (epsilon, delta) in enumerate(parts):
+        release = DPBorda(epsilon, delta=delta, noise="gaussian" if delta else "laplace").fit(X).privacy_
+        budget.charge(release, str(number))
+    spent = budget.spent_
+    again = PrivacyGuarantee.compose([spent, pure(0.5)])
+    assert again.epsilon >= spent.epsilon and again.delta >= spent.delta
+    other = PrivacyBudget(100.0, 1e-2)
+    other.charge(spent, "all of it")
+    assert other.spent_.epsilon >= spent.epsilon
