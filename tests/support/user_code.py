@@ -274,7 +274,7 @@ def refused_parameters() -> None:
 
 def refused_calls(borda: DPBorda, local: LDPPairwise, profile: Profile) -> None:
     borda.fit()  # type: ignore[call-arg]
-    borda.fit(BALLOTS, voter_epsilons=[1.0])  # type: ignore[call-arg]
+    borda.fit(BALLOTS, voter_epsilons=[1.0])  # type: ignore[arg-type]
     print(borda.typo_)  # type: ignore[attr-defined]
     borda.score(None)  # type: ignore[arg-type]
     borda.report([0, 1, 2])  # type: ignore[attr-defined]
