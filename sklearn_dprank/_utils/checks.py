@@ -58,13 +58,15 @@ def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, 
     raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {safe_repr(value)}.")
 
 
-def refuse_unknown(estimator: Any, names: Iterable[str]) -> None:
-    """Raise TypeError if `fit` was given parameters that it does not have, and say where they belong."""
+def refuse_unknown(estimator: Any, names: Iterable[str], method: str = "fit") -> None:
+    """Raise TypeError if a method was given parameters that it does not have, and say where they belong."""
     for name in names:
         also = ""
-        if name in ("groups", "sample_weight", "max_weight"):
-            also = f" Persons and weights belong to the ballots: fit(Profile.from_rankings(X, {name}=...))."
-        raise TypeError(f"{type(estimator).__name__}.fit got an unexpected keyword argument {name!r}.{also}")
+        if name in ("groups", "sample_weight", "max_weight", "voter_epsilon"):
+            also = f" Persons and weights belong to the ballots: {method}(Profile.from_rankings(X, {name}=...))."
+        elif name == "segments":
+            also = " Use SegmentedAggregator(classes).fit(X, segments=...)."
+        raise TypeError(f"{type(estimator).__name__}.{method} got an unexpected keyword argument {name!r}.{also}")
 
 
 def check_number(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Never, Self
 from warnings import warn
 
+from .._utils.checks import refuse_unknown
 from .._utils.fitted import draft_of, swap_fitted
 from .._utils.scikit_learn import available_if
 from .._utils.types import RandomState
@@ -25,7 +26,7 @@ class PartialFitMixin:
     publish: Callable[..., Any]
 
     @available_if(channel_can("has_periods"))
-    def partial_fit(self, X: Ballots, y: None = None) -> Self:
+    def partial_fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
         """Add the ballots of one more period, and aggregate all ballots so far.
 
         Parameters
@@ -62,6 +63,7 @@ class PartialFitMixin:
         reads ``random_state``. Several threads can call this method on one object. Each call adds one period, after the
         periods of all calls that finished before it.
         """
+        refuse_unknown(self, unknown, "partial_fit")
         while True:
             draft = draft_of(self)
             before = getattr(draft, "stream_", None)

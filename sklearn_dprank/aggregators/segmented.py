@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils.checks import Check, check_delta, check_flag, check_number, refuse_unknown, safe_repr
 from .._utils.scikit_learn import available_if
 from .._utils.types import Amount, Neighboring, NoiseName, RandomState
-from ..ballots.names import checked_name
+from ..ballots.names import checked_name, seen
 from ..ballots.profile import Ballots, Profile, as_profile
 from ..ballots.rankings import check_aligned, shape_of
 from ..ballots.segments import SegmentedProfile, segment_numbers
@@ -37,7 +37,7 @@ def _labels(classes):
     if isinstance(labels, (list, tuple)):
         labels = [checked_name(label, "classes") if isinstance(label, str) else label for label in labels]
     try:
-        valid = isinstance(labels, (list, tuple, range)) and len(set(labels)) == len(labels) >= 2
+        valid = isinstance(labels, (list, tuple, range)) and len(set(map(seen, labels))) == len(labels) >= 2
     except TypeError:  # labels that cannot be hashed
         valid = False
     if not valid or any(label is None or label != label for label in labels):  # NaN differs from itself

@@ -128,7 +128,8 @@ def not_numbers_message(name, dtype):
     what = _KINDS.get(dtype.kind, "text")
     return (
         f"X must hold numbers (NaN for no opinion), got {what} in column {name!r}; turn orders of names into positions "
-        "with sklearn_dprank.preprocessing.orders_to_positions, and text of numbers into numbers with X.astype(float); "
-        "leave out a column that is not an item. If one row of a CSV file has a cell too many, pandas shifts all other "
-        "rows; read it with pandas.read_csv(path, index_col=False)."
+        "with sklearn_dprank.preprocessing.orders_to_positions, text of numbers into numbers with X.astype(float), and "
+        "words of a scale with X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. If one row of "
+        "a CSV file has a cell too many, pandas shifts all other rows; read it with pandas.read_csv(path, "
+        "index_col=False)."
     )

@@ -17,7 +17,9 @@ if TYPE_CHECKING:  # it would load numpy.random, which clients do not need
 
 
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # inside words of Persian and Hindi, and inside emoji
-_NO_JOINERS = str.maketrans("", "", _JOINERS)
+_BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # Unicode calls them letters, marks or symbols
+_SELECTORS = [*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]  # of emoji and kanji
+_UNSEEN = dict.fromkeys([*map(ord, _JOINERS), *_SELECTORS])
 
 
 def normal(text: str) -> str:
@@ -47,18 +49,23 @@ def checked_name(name: str, input_name: str) -> str:
     return name
 
 
+def seen(name: Any) -> Any:
+    """Return a name without joiners and variation selectors: two names that look alike are equal."""
+    return name.translate(_UNSEEN) if isinstance(name, str) else name
+
+
 def _is_hidden(letter):
     """Return whether a character does not show, or changes how others show; joiners inside a name are allowed."""
     kind = unicodedata.category(letter)
     is_noncharacter = ord(letter) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(letter) <= 0xFDEF
-    return is_noncharacter or (kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS)
+    return is_noncharacter or letter in _BLANKS or (kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS)
 
 
 def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     """Return item names as plain strings or plain integers; raise ValueError unless they are distinct and of one kind.
 
-    Strings are `checked_name` each, and must also differ without joiners. `input_name` is the name of the argument in
-    error messages.
+    Strings are `checked_name` each, and must also differ as they are `seen`. `input_name` is the name of the argument
+    in error messages.
 
     Examples
     --------
@@ -88,7 +95,7 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
             "rename the items."
         )
     plain: list[Any] = [checked_name(name, input_name) if isinstance(name, str) else int(name) for name in listed]
-    shown = [name.translate(_NO_JOINERS) if isinstance(name, str) else name for name in plain]
+    shown = [seen(name) for name in plain]
     if len(set(shown)) < len(shown):
         twice = Counter(shown).most_common(1)[0][0]
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._utils.checks import safe_repr
 from ..aggregators.segmented import SegmentedAggregator
-from ..ballots.names import checked_name
+from ..ballots.names import checked_name, seen
 from .files import listed
 from .headers import plain
 from .printing import as_table, wrapped
@@ -80,7 +80,7 @@ def labels(cells: Sequence[str], names: list[str]) -> list[str | None]:
         if name not in found and _loosely(name) in near:
             tell(
                 f"dprank rank: no row has the segment {safe_repr(name)}, but some have a name that differs only in "
-                "case or blanks. This line depends on the ballots; do not publish it."
+                "case, blanks or invisible characters. This line depends on the ballots; do not publish it."
             )
     return found
 
@@ -149,7 +149,7 @@ def _names(values):
         raise ValueError(f"--segment-values must list 2 to {_MOST} names, with commas between, got {len(names)}.")
     if "" in names:
         raise ValueError("--segment-values has an empty name, but rows with an empty cell count nowhere; leave it out.")
-    plain = [_plain(name) for name in names]
+    plain = [seen(_plain(name)) for name in names]
     for place, name in enumerate(plain):
         if name in plain[:place]:
             raise ValueError(f"--segment-values lists {safe_repr(name)} twice (1.0 is the same as 1); leave one out.")
@@ -157,8 +157,8 @@ def _names(values):
 
 
 def _loosely(text):
-    """Return text without blanks and differences of case."""
-    return "".join(text.split()).casefold()
+    """Return text without blanks, invisible characters and differences of case."""
+    return "".join(letter for letter in seen(text) if letter.isprintable() and letter != " ").casefold()
 
 
 def _plain(text):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from .._utils.lazy import pyplot
+from ..ballots.names import checked_name
 
 _MARKERS = "os^Dvp*XP<>h"
 # Dashes alone distinguish up to seven lines, and a covered line shows in the gaps of the line above it.
@@ -177,10 +178,10 @@ def fitting(names, length):
 
 
 def names_of_items(items, n_items):
-    """Return one name per item as strings, by default column indices; raise ValueError for a wrong number of names."""
+    """Return one name per item as strings, by default column indices; raise ValueError for invalid names."""
     if items is None:
         return [str(item) for item in range(n_items)]
-    names = [str(name) for name in items]
+    names = [checked_name(str(name), "items") for name in items]
     if len(names) != n_items:
         raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
     return names

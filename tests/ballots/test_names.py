@@ -8,6 +8,7 @@ from sklearn_dprank import DPBorda, DPTopK, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.names import checked_names, column_names, names_differ, names_of
 from sklearn_dprank.ballots.segments import segment_numbers
+from sklearn_dprank.plotting import ConsensusDisplay
 from sklearn_dprank.preprocessing import orders_to_positions
 
 
@@ -66,7 +67,7 @@ def test_names_of_a_fit(names):
 COMPOSED, DECOMPOSED = "S\u00e8te", "Se\u0300te"
 
 
-@pytest.mark.parametrize("name", [COMPOSED, "کتاب\u200cها", "👩\u200d🔬", "a b", "中文 名"])
+@pytest.mark.parametrize("name", [COMPOSED, "کتاب\u200cها", "👩\u200d🔬", "a b", "中文 名", "\u2764\ufe0f"])
 def test_names_of_any_language_are_accepted(name):
     assert checked_names([name, "x"], "items") == [name, "x"]
 
@@ -86,17 +87,21 @@ def test_names_are_composed_and_their_blanks_are_plain(name, plain):
 
 
 @pytest.mark.parametrize(
-    "names", [[COMPOSED, DECOMPOSED], ["a b", "a\u00a0b"], ["کتاب\u200cها", "کتابها"], ["a", "a"]], ids=ascii
+    "names",
+    [[COMPOSED, DECOMPOSED], ["a b", "a\u00a0b"], ["کتاب\u200cها", "کتابها"], ["\u2764", "\u2764\ufe0f"], ["a", "a"]],
+    ids=ascii,
 )
 def test_names_that_look_alike_are_refused(names):
     with pytest.raises(ValueError, match="items must be distinct"):
         checked_names(names, "items")
+    with pytest.raises(ValueError, match="at least two different labels"):
+        SegmentedAggregator(names).fit([[0, 1]], segments=["x"])
 
 
-CODES = [0, 7, 9, 10, 0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x61C, 0x200B, 0x200E, 0x202E, 0x2028, 0x2060, 0x2066]
+CODES = [0, 7, 9, 10, 0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x61C, 0x200B, 0x200E, 0x202E, 0x2028, 0x2060, 0x2066, 0x2800]
 
 
-@pytest.mark.parametrize("code", [*CODES, 0xFEFF, 0xFFFE, 0x1FFFF, 0xD800, 0xE0041])
+@pytest.mark.parametrize("code", [*CODES, 0x3164, 0xFEFF, 0xFFFE, 0x1FFFF, 0xD800, 0xE0041])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_characters_that_do_not_show_are_refused_with_their_code(code, place):
     name = "ab"[:place] + chr(code) + "ab"[place:]
@@ -105,6 +110,7 @@ def test_characters_that_do_not_show_are_refused_with_their_code(code, place):
         lambda: Profile.from_rankings([[0, 1]], items=[name, "x"]),
         lambda: SegmentedAggregator([name, "x"]).fit([[0, 1]], segments=["x"]),
         lambda: LDPPairwise().protocol([name, "x"]),
+        lambda: ConsensusDisplay([0, 1], [1, 0], items=[name, "x"]),
     ):
         with pytest.raises(ValueError, match=rf"must not hold control characters .* U\+{code:04X}; remove") as error:
             use()
@@ -132,11 +138,6 @@ def test_segments_are_compared_in_composed_form(label, listed):
     )
     assert fitted.segments_.tolist() == [COMPOSED, "x"]
     assert fitted.net_wins_[0, 0] > 50
-
-
-def test_segments_that_look_alike_are_refused():
-    with pytest.raises(ValueError, match="at least two different labels"):
-        SegmentedAggregator([COMPOSED, DECOMPOSED]).fit([[0, 1]], segments=["x"])
 
 
 def test_labels_of_voters_never_raise_an_error():

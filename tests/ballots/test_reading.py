@@ -325,6 +325,14 @@ def test_cells_that_are_not_numbers_are_refused_in_every_container(container, ce
         WAYS[way](CONTAINERS[container](given))
 
 
+def test_the_remedy_for_words_of_a_scale_reads_them():
+    X = pd.DataFrame({"a": pd.Categorical(["bad", "good", None], ordered=True), "b": ["good", "bad", "bad"]})
+    with pytest.raises(ValueError, match=r"X\.map\({'good': 0, 'bad': 1}\.get\)"):
+        Profile.from_rankings(X)
+    read = Profile.from_rankings(X.map({"good": 0, "bad": 1}.get))
+    assert read.pairwise_counts.tolist() == [[0, 1], [1, 0]]
+
+
 GAPS = [[True, None, False], [False, True, True]]
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from oracles import profiles
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import DPBorda, LDPPairwise, SegmentedAggregator
+from sklearn_dprank import DPBorda, DPStreamingBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID, clipped, person_numbers, weight_bound
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.queries import Histogram, NumberOfVoters, PositionalScores, ScoresByHistogram
@@ -342,9 +343,13 @@ def test_a_fit_refuses_columns_of_other_rows(in_pipeline):
 @pytest.mark.parametrize("name", ["groups", "sample_weight", "max_weight"])
 def test_a_fit_says_where_persons_and_weights_belong(name):
     budget = PrivacyBudget(1.0)
-    for fit in (DPBorda().fit, SegmentedAggregator().fit, lambda X, **more: budget.fit(DPBorda(), X, **more)):
+    searches = GridSearchCV(DPBorda(), {}), PrivateSelection(DPBorda(), {})
+    fits = [estimator.fit for estimator in (DPBorda(), SegmentedAggregator(), *searches)]
+    for fit in (*fits, DPStreamingBorda().partial_fit, lambda X, **more: budget.fit(DPBorda(), X, **more)):
         with pytest.raises(TypeError, match=rf"fit\(Profile\.from_rankings\(X, {name}=\.\.\.\)\)"):
             fit([[0, 1]], **{name: [1]})
+    with pytest.raises(TypeError, match=r"Use SegmentedAggregator\(classes\)"):
+        DPBorda().fit([[0, 1]], segments=["a"])
     with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
         DPBorda().fit([[0, 1]], weights=[1])
     assert budget.releases_ == ()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import Any, Literal, Self
+from typing import Any, Literal, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..._utils.checks import check_epsilon
+from ..._utils.checks import check_epsilon, refuse_unknown
 from ..._utils.fitted import clear_fitted
 from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import Amount, RandomState
@@ -189,7 +189,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         """
         return self._total(candidates_of(self.estimator, self.param_grid), Shape(n_items, n_voters, bound=bound))
 
-    def fit(self, X: Ballots, y: None = None) -> Self:
+    def fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
         """Draw candidates, and keep the best draw.
 
         Parameters
@@ -209,6 +209,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         ValueError
             As for `guarantee`, before any ballot is read; or if X is not a set of ballots.
         """
+        refuse_unknown(self, unknown)
         candidates = candidates_of(self.estimator, self.param_grid)
         privacy = self._total(candidates, public_shape(X))
         eta = eta_of(self.distribution)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from numpy.ma import MaskedArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
-from ..._utils.checks import check_flag, check_jobs, check_whole
+from ..._utils.checks import check_flag, check_jobs, check_whole, refuse_unknown
 from ..._utils.fitted import clear_fitted
 from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin, available_if
 from ..._utils.types import RandomState
@@ -206,7 +206,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self.public_ballots = public_ballots
         self.progress = progress
 
-    def fit(self, X: Ballots, y: None = None) -> Self:
+    def fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
         """Run all trials of all candidates, and fit the best one.
 
         Parameters
@@ -221,6 +221,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self : object
             The search.
         """
+        refuse_unknown(self, unknown)
         metrics, rows, estimators = self._checked()
         scoring = scoring_of(metrics, X)
         sequence = seed_sequence(self.random_state)
