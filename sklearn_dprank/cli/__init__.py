@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -43,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 after an error, which is printed on standard error. 130 after an interrupt, and 141 if the reader of the
-        output is gone.
+        0, or 2 after a refusal, which is printed on standard error. 1 if an output could not be written, or after
+        another failure, 130 after an interrupt, and 141 if the reader of the output is gone.
 
     Examples
     --------
@@ -56,38 +57,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    options = argparse.Namespace(command="")
     try:
-        return _run(words)
+        return _run(words, options)
     except SystemExit:  # of --help, --version or wrong options
         if status := _flushed(""):
             return status
         raise
     except KeyboardInterrupt:
-        tell(f"dprank: interrupted. {_STAYS}")
+        tell(f"dprank: interrupted. {_STAYS}{_way_back(options)}")
         return 130
 
 
-def _run(words):
-    options = parser(words).parse_args(words)
-    name = f"dprank {options.command}"
+def _run(words, options):
+    """Run the command of these words; set its `options`, so that a failure at any time finds the kept result."""
     try:
+        parser(words).parse_args(words, options)
         if sys.stdout is None:
             raise ValueError("standard output is closed, so the result would be lost; open it, or name a file for it.")
         text = options.run(options)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
-        tell(f"{name}: {printable(message(refusal))}")
+        tell(f"{_name(options)}: {printable(message(refusal))}{_way_back(options)}")
         return 2
     except MemoryError:
-        tell(f"{name}: out of memory. {_STAYS}")
+        tell(f"{_name(options)}: out of memory. {_STAYS}{_way_back(options)}")
         return 1
     except Exception as error:  # its message and its traceback may quote ballots
-        tell(f"{name}: stopped by an unexpected {type(error).__name__}, which is a fault of this program. {_STAYS}")
+        fault = f"stopped by an unexpected {type(error).__name__}, which is a fault of this program"
+        tell(f"{_name(options)}: {fault}. {_STAYS}{_way_back(options)}")
         return 1
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    account = getattr(options, "budget", None)
-    back = f" Print it again, without a new charge: dprank budget {account} --last" if account else ""
-    status = _flushed(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n", back)
+    status = _flushed(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n", _way_back(options))
     return status or int(getattr(options, "is_incomplete", False))
+
+
+def _name(options):
+    return f"dprank {options.command or ''}".strip()
+
+
+def _way_back(options):
+    """Return how to print a result again that was charged and kept; empty if there is none."""
+    if not getattr(options, "is_kept", False):
+        return ""
+    file = shlex.quote(printable(str(options.budget)))
+    return f" Print it again, without a new charge: dprank budget {file} --last"
 
 
 def _flushed(text, back=""):

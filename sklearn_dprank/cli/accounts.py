@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any
+
+from ..privacy import PrivacyBudget
+from .words import tell
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -27,11 +31,24 @@ def run(options: argparse.Namespace) -> str:
 
     path = last_result(options.file)
     try:
-        return show(json.loads(path.read_text(encoding="utf-8")), options.format)
+        result = json.loads(path.read_text(encoding="utf-8"))
+        text, kept = show(result, options.format), result["made"]["budget"]
     except FileNotFoundError:
         raise ValueError(f"there is no result beside {options.file}. dprank rank keeps it in {path.name}.") from None
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ValueError(f"{path.name} is damaged, so the result is lost. Its charge stays.") from None
+    try:
+        is_last = state(PrivacyBudget.open(options.file)) == kept
+    except (ValueError, OSError):
+        is_last = False
+    if not is_last:
+        tell(f"dprank budget: this is not the result of the last charge to {options.file}, or that cannot be read.")
+    return text
+
+
+def state(budget: PrivacyBudget) -> dict[str, float]:
+    """Return what is spent and what is left, as a result states it; every charge changes it."""
+    return {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
 
 
 def last_result(budget: Path) -> Path:
@@ -41,9 +58,12 @@ def last_result(budget: Path) -> Path:
 
 def keep(budget: Path, result: dict[str, Any]) -> None:
     """Write the result beside its budget, completely or not at all; it may be published."""
-    path, part = last_result(budget), budget.with_name(f"{budget.name}.last.part")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(result, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    part = budget.with_name(f"{budget.name}.{secrets.token_hex(8)}.part")
+    try:
+        with part.open("x", encoding="utf-8") as file:
+            json.dump(result, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(last_result(budget))
+    finally:
+        part.unlink(missing_ok=True)

@@ -184,8 +184,9 @@ def as_numbers(
     columns hold if they are not items.
     """
     numbers = np.empty(cells.shape)
+    places = {name: place for place, name in reversed([*enumerate(header.names, start=1)])}
     for column, name in enumerate(names):
-        shown = header.names.index(name) + 1 if is_no_name(name) else safe_repr(name)
+        shown = places[name] if is_no_name(name) else safe_repr(name)
         problem = f"column {shown} {must or f'{_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}'}"
         numbers[:, column] = _column(cells[:, column], problem, unreadable, scale)
     numbers[list(unreadable.rows)] = np.nan

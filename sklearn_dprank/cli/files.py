@@ -17,7 +17,6 @@ from ..ballots.cells import missing
 from ..ballots.compact import MAX_ITEMS
 from ..ballots.names import checked_names
 from ..ballots.profile import Profile
-from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from .cells import (
     GAPS,
@@ -229,6 +228,8 @@ def _from_preflib(path, options):
             "--ratings, --positions, --orders, --items, --scale, --no-answer, --separator, --person, --weight, "
             "--max-weight and --unreadable do not apply to PrefLib files. Leave them out."
         )
+    from ..datasets import read_preflib  # only such files need it
+
     try:
         return read_preflib(path, unranked(options)).profile
     except ValueError as error:
@@ -334,7 +335,7 @@ def _items(names, cells, options, header: Header):
     else:
         given = _listed_items(options.items)
         by_item, count = header.by_item(), Counter(names)
-        columns = [item if count[item] == 1 else _column_of(item, names, header, by_item) for item in given]
+        columns = [item if count[item] == 1 else _column_of(item, names, header, by_item, count) for item in given]
         if len(set(columns)) < len(columns):
             raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
     items = header.shortened(columns) if given == columns else given
@@ -343,14 +344,14 @@ def _items(names, cells, options, header: Header):
     return items, columns, cells[:, [place[name] for name in columns]]
 
 
-def _column_of(item, names, header, by_item):
+def _column_of(item, names, header, by_item, count):
     """Return the name of the column that ``--items`` names, itself or by the item that a question asks about."""
-    found = [] if item in names else [name for name in by_item.get(item, ()) if name in names]
+    found = [] if item in count else [name for name in by_item.get(item, ()) if name in count]
     if len(found) > 1:
         raise ValueError(
             f"--items {item!r} is an item of {len(found)} questions. List the names of the columns: {joined(found)}."
         )
-    if not found and item not in names:
+    if not found and item not in count:
         names = [header.parts.get(name, ("", name))[1] for name in names if name not in header.no_items]
     return found[0] if found else names[_column(names, "--items", item)]
 

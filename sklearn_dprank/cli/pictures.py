@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Mapping, Sequence
 from errno import ELOOP
 from pathlib import Path
 from typing import Any
 
 from .._utils.lazy import pyplot
+from .cells import STANDARD_INPUT
 
 
 def check_picture(path: Path, option: str) -> None:
@@ -20,35 +23,40 @@ def check_path(path: Path, option: str, endings: list[str]) -> None:
     """Raise ValueError unless a file with one of these endings can be written; create no file."""
     if path.suffix.lstrip(".").lower() not in endings:
         raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {path.name!r}.")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option}: the folder {path.parent} does not exist; make it first.")
     try:
         os.stat(path)
     except OSError as error:
         if error.errno == ELOOP:
             raise ValueError(f"{option}: {path} is a loop of links; name another file.") from None
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    real = Path(os.path.realpath(path))
+    if not real.parent.is_dir():
+        raise ValueError(f"{option}: the folder of {path} does not exist; make it first.")
+    if (real.exists() and not real.is_file()) or not os.access(real if real.exists() else real.parent, os.W_OK):
         raise ValueError(f"{option}: {path} cannot be written; name another file.")
 
 
 def check_distinct(outputs: Mapping[str, Path | None], kept: Sequence[Path | None]) -> None:
-    """Raise ValueError if an output would replace an input, an account or another output, by whichever name."""
-    seen = [(path, "holds the ballots or the budget") for path in kept if path is not None]
-    for option, path in outputs.items():
-        if path is None:
+    """Raise ValueError if an output would change an input, an account or another output, by whichever name."""
+    inputs = (sys.stdin if path == STANDARD_INPUT else path for path in kept)
+    seen = [(file, "holds the ballots or the budget") for file in inputs if file is not None]
+    for option, file in {"standard output": sys.stdout, **outputs}.items():
+        if file is None:
             continue
         for other, why in seen:
-            if _is_same(path, other):
-                raise ValueError(f"{option}: {path} {why}, and would be replaced; name another.")
-        seen.append((path, f"is the file of {option}"))
+            if _is_same(file, other):
+                name = f"{option}: {file}" if isinstance(file, Path) else f"the file of {option}"
+                raise ValueError(f"{name} {why}, and would be replaced; name another.")
+        seen.append((file, f"is the file of {option}"))
 
 
 def _is_same(one, other):
-    """Return whether two paths name one file, also by links; a file may not exist yet."""
+    """Return whether two paths or streams are one file, also by links; the file of a path may not exist yet."""
     try:
-        return os.path.samefile(one, other)
-    except OSError:  # one does not exist, or is a loop of links
-        return os.path.realpath(one) == os.path.realpath(other)
+        found = [os.stat(each if isinstance(each, Path) else each.fileno()) for each in (one, other)]
+        return os.path.samestat(*found) and stat.S_ISREG(found[0].st_mode)  # input and output may be one terminal
+    except (OSError, ValueError, AttributeError):  # does not exist, is a loop of links, or has no file
+        paths = isinstance(one, Path) and isinstance(other, Path)
+        return paths and os.path.realpath(one) == os.path.realpath(other)
 
 
 def save(figure: Any, path: Path) -> None:

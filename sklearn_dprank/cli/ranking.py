@@ -117,10 +117,10 @@ def run(options: argparse.Namespace) -> str:
         made["max_weight"] = fitted.max_weight_
     made["privacy"] = _guarantee(fitted.privacy_)
     if budget:
-        made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
+        made["budget"] = accounts.state(budget)
     result = {"made": made, "guarantee": guarantee_as_text(fitted.privacy_)}
     if budget:
-        _attempt(options, "Last result", lambda: accounts.keep(options.budget, result))
+        options.is_kept = bool(_attempt(options, "Last result", lambda: accounts.keep(options.budget, result)))
     return show(result, options.format, _write(options, fitted, made))
 
 
@@ -169,8 +169,9 @@ def _check_outputs(options, estimator):
         pictures.check_picture(options.plot, "--plot")
     if options.report is not None:
         pictures.check_path(options.report, "--report", ["html", "htm"])
-    kept = [options.file, *([options.budget, accounts.last_result(options.budget)] if options.budget else [])]
-    pictures.check_distinct({"--plot": options.plot, "--report": options.report}, kept)
+    last = None if options.budget is None else accounts.last_result(options.budget)
+    outputs = {"--budget": last, "--plot": options.plot, "--report": options.report}
+    pictures.check_distinct(outputs, [options.file, options.budget])
 
 
 def _estimator(options):

@@ -125,16 +125,22 @@ def test_there_is_either_a_file_or_an_example(arguments, message, run):
         ("--plot p.png --estimator DPPrudentOrder", "--plot draws rank intervals"),
         ("--plot p.png --estimator DPSwissBorda", "--plot draws rank intervals"),
         ("--plot p.abc", "--plot: its name must end in one of"),
-        ("--plot none/p.png", "--plot: the folder none does not exist; make it first."),
+        ("--plot none/p.png", "--plot: the folder of none/p.png does not exist; make it first."),
         ("--report p.txt", "--report: its name must end in one of html, htm, got 'p.txt'."),
         ("--report v.csv", "--report: its name must end in one of html, htm, got 'v.csv'."),
-        ("--report none/p.html", "--report: the folder none does not exist; make it first."),
+        ("--report dangling.html", "--report: the folder of dangling.html does not exist; make it first."),
+        ("--report device.html", "--report: device.html cannot be written"),
+        ("--plot device.png", "--plot: device.png cannot be written"),
+        ("--report none/p.html", "--report: the folder of none/p.html does not exist; make it first."),
         ("--report folder.html", "--report: folder.html cannot be written; name another file."),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_a_charge(options, message, run):
     pytest.importorskip("matplotlib")
     Path("folder.html").mkdir()
+    os.symlink("none/p.html", "dangling.html")
+    for name in ("device.html", "device.png"):
+        os.symlink(os.devnull, name)
     said = run(*FILE, "--epsilon", "1", *NEW, *options.split())
     assert said.startswith("dprank rank: ") and message in said
     assert not Path("new.sqlite").exists() and not Path("p.html").exists()
@@ -397,6 +403,37 @@ def test_a_last_result_that_is_missing_or_damaged_is_explained(text, run):
     assert "new.sqlite.last is damaged" in run("new.sqlite", "--last", command="budget")
 
 
+def test_a_last_result_says_if_it_is_not_of_the_last_charge(run, capsys):
+    first = run(*FILE, "--epsilon", "0.5", *NEW)
+    PrivacyBudget.open("new.sqlite").fit(DPBorda(epsilon=0.25), VOTES)
+    assert main(["budget", "new.sqlite", "--last"]) == 0
+    out, err = capsys.readouterr()
+    assert out == first and "this is not the result of the last charge to new.sqlite" in err
+    run(*FILE, "--epsilon", "0.5", "--budget", "new.sqlite")
+    assert main(["budget", "new.sqlite", "--last"]) == 0
+    assert capsys.readouterr().err == ""
+    Path("new.sqlite").unlink()
+    assert main(["budget", "new.sqlite", "--last"]) == 0
+    assert "this is not the result of the last charge" in capsys.readouterr().err
+
+
+def test_no_way_back_is_offered_to_a_result_that_was_not_kept(unwritten):
+    Path("new.sqlite.last").mkdir()
+    status, says = unwritten("rank", *FILE, "--epsilon", "1", *NEW)
+    assert status == 1 and "Last result could not be written" in says and "it stays charged." in says
+    assert "Print it again" not in says and not list(Path().glob("*.part"))
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (MemoryError, 1), (KeyError, 1)])
+def test_a_failure_after_the_charge_offers_the_way_back(error, status, monkeypatch, capsys):
+    def fail(*args):
+        raise error
+
+    monkeypatch.setattr(ranking, "show", fail)
+    assert main(["rank", *FILE, "--epsilon", "1", "--budget", "my budget", "--budget-epsilon", "2"]) == status
+    assert "dprank budget 'my budget' --last" in capsys.readouterr().err
+
+
 def test_without_an_account_nothing_is_kept(run):
     run(*FILE, "--epsilon", "1")
     assert sorted(path.name for path in Path().iterdir()) == ["s.csv", "v.csv"]
@@ -453,6 +490,16 @@ def test_no_traceback_and_no_ballot_reaches_a_user(error, where, monkeypatch, ru
     assert "a ballot" not in err and "Traceback" not in err
 
 
+@pytest.mark.parametrize(("error", "status"), [(MemoryError(), 1), (ImportError("no numpy"), 2)])
+def test_a_command_that_cannot_be_loaded_prints_no_traceback(error, status, monkeypatch, capsys):
+    def fail(name):
+        raise error
+
+    monkeypatch.setattr("sklearn_dprank.cli.import_module", fail)
+    assert main(["rank", *FILE, "--epsilon", "1"]) == status
+    assert capsys.readouterr().err.startswith("dprank: ")
+
+
 def test_control_characters_in_messages_are_escaped(run):
     Path("v.csv").write_text("\x1b]0;t\x07tea,milk\n1,2\n")
     for options in ([], ["--items", "tea,wine"], ["--person", "\x1bx"], ["--weight", "\u202ex", "--max-weight", "1"]):
@@ -483,8 +530,41 @@ def test_no_output_replaces_an_input_by_another_name(option, link, run, tmp_path
         budget, output = ["--budget", "w/b", "--budget-epsilon", "2"], name
         os.symlink("w/b.last", name)
     says = run(file, "--positions", "--epsilon", "1", *budget, option, output)
-    assert f"{option}: {output} holds the ballots or the budget" in says
+    why = "is the file of --budget" if link == "the last result" else "holds the ballots or the budget"
+    assert f"{option}: {output} {why}" in says
     assert not Path("new.sqlite").exists() and not Path("w/b").exists()
+
+
+@pytest.mark.parametrize("name", ["v.csv", "new.sqlite", "r.html"])
+def test_standard_output_is_not_a_file_that_is_read_or_written(name, run, monkeypatch, capsys):
+    run(*FILE, "--epsilon", "0.5", *NEW, "--report", "r.html")
+    before = Path(name).read_bytes()
+    with open(name, "a") as file, monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", file)
+        assert main(["rank", *FILE, "--epsilon", "0.5", *NEW, "--report", "r.html"]) == 2
+    assert "standard output" in capsys.readouterr().err and Path(name).read_bytes() == before
+    assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
+
+
+def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatch):
+    Path("v.csv").rename("v.html")
+    with open("v.html") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        says = run("-", "--positions", "--epsilon", "1", *NEW, "--report", "v.html")
+    assert "--report: v.html holds the ballots" in says and not Path("new.sqlite").exists()
+
+
+def test_input_and_output_may_be_one_device(monkeypatch, capsys):
+    with open(os.devnull, "r+") as device, monkeypatch.context() as patch:
+        patch.setattr("sys.stdin", device)
+        patch.setattr("sys.stdout", device)
+        assert main(["rank", "-", "--orders", "--items", "tea,milk", "--epsilon", "1"]) == 0
+
+
+def test_a_last_result_does_not_replace_the_ballots(run):
+    Path("v.csv").rename("new.sqlite.last")
+    says = run("new.sqlite.last", "--positions", "--epsilon", "1", *NEW)
+    assert "--budget: new.sqlite.last holds the ballots" in says and not Path("new.sqlite").exists()
 
 
 def test_two_outputs_are_two_files(run):
@@ -588,7 +668,7 @@ def test_a_ranking_loads_neither_pictures_nor_searches():
 import sys
 from sklearn_dprank.cli import main
 main(["rank", {str(Path("v.csv").absolute())!r}, "--positions", "--epsilon", "1"])
-unused = {{"matplotlib", "sklearn_dprank.plotting", "sklearn_dprank.model_selection"}}
+unused = {{"matplotlib", *(f"sklearn_dprank.{{name}}" for name in ("datasets", "plotting", "model_selection"))}}
 print(*sorted(unused & set(sys.modules)), "end")
 """
     assert python(code).splitlines()[-1].strip() == "end"
