@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import textwrap
+import unicodedata
 from typing import Any
 
 A_POINT = "A point is one pair of items in a hundred more than the best possible consensus gets wrong."
@@ -19,14 +20,22 @@ def as_json(made: dict[str, Any]) -> str:
 
 def as_table(rows: list[list[str]]) -> str:
     """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(columns_of(row[column]) for row in rows) for column in range(len(rows[0]))]
     right = [all(_number(row[column]) for row in rows[1:]) for column in range(len(widths))]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if side else cell.ljust(width)
+            " " * (width - columns_of(cell)) + cell if side else cell + " " * (width - columns_of(cell))
             for cell, width, side in zip(row, widths, right, strict=True)
         ).rstrip()
         for row in rows
+    )
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes: 2 for a wide letter, 0 for a mark on the letter before."""
+    return sum(
+        0 if unicodedata.category(letter) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
     )
 
 

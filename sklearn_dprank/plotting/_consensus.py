@@ -15,6 +15,7 @@ from ._style import (
     BLUE,
     TITLE,
     VERMILION,
+    finished,
     fitting,
     item_axes,
     legend_below,
@@ -197,7 +198,8 @@ class ConsensusDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Axes to draw on. None makes a figure, higher for more items.
+            Axes to draw on. None makes a figure, higher for more items, up to 11 inches. Of items whose names
+            would overlap, only every second or third is named.
 
         Returns
         -------
@@ -223,7 +225,7 @@ class ConsensusDisplay:
         if half := self.n_half_tied:
             title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
         ax.set_title(title, fontsize=TITLE)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = finished(ax)
         return self
 
     def _label_sides(self, ax, places):

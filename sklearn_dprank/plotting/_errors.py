@@ -21,7 +21,7 @@ from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
-from ._style import LABEL, WIDTH, axes, dress, number_ticks, place_legend, scale_errors, shortened, tone
+from ._style import LABEL, WIDTH, axes, dress, finished, number_ticks, place_legend, scale_errors, shortened, tone
 from ._words import text_of
 
 _DISTANCE = "average Kendall tau distance"
@@ -139,7 +139,7 @@ class ErrorDisplay:
         notes = [words_of(quantiles), *([_BESIDE] if part_markers(ax, drawn) else [])]
         named = [bound for bound in bounds if not excess or bound.get_ydata()[0]]  # the axis names it
         _explain(ax, [*drawn, *named, *([linear] if linear else [])], notes, own)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = finished(ax)
         return ax, base
 
     def _is_excess(self, excess):

@@ -17,6 +17,7 @@ from ._style import (
     LABEL,
     SKY,
     dress,
+    finished,
     fitting,
     head,
     ink,
@@ -144,7 +145,8 @@ class RankIntervalDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Axes to draw on. None makes a figure, higher for more items.
+            Axes to draw on. None makes a figure, higher for more items, up to 11 inches. Of items whose names
+            would overlap, only every second or third is named.
 
         Returns
         -------
@@ -170,7 +172,7 @@ class RankIntervalDisplay:
         )
         self._label(ax, items)
         place_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = finished(ax)
         return self
 
     def _label(self, ax, items):

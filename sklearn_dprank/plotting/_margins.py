@@ -13,12 +13,11 @@ from ..ballots.profile import Ballots, as_profile
 from ..privacy.estimator_guarantees import last_step
 from ._errors import best_known
 from ._ranked import ranked
-from ._style import LABEL, SMALL, TITLE, axes, fitting, names_of_items, read_positions, shortened, tone
+from ._style import LABEL, NAMES, SMALL, TITLE, axes, finished, fitting, names_of_items, read_positions, shortened, tone
 
 _NUMBERS = 12  # largest number of items with a number in each cell
 _LONGEST = 24  # characters of a name
 _LARGE = 20  # largest number of items with names of the usual size
-_LABELS = 60  # largest number of names on an axis; with more items, only every second or third is shown
 
 
 class PairwiseMarginDisplay:
@@ -214,7 +213,7 @@ class PairwiseMarginDisplay:
         ax.spines[:].set_color(tone(ax, 0.2))
         ax.tick_params(length=0)
         ax.set_title(self._title(), fontsize=TITLE, parse_math=False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = finished(ax)
         return self
 
     def _title(self):
@@ -226,7 +225,7 @@ class PairwiseMarginDisplay:
     def _name_items(self, ax, names):
         """Label rows and columns, in a smaller font for many items."""
         n_items = len(self.margins)
-        places = np.arange(0, n_items, -(-n_items // _LABELS))
+        places = np.arange(0, n_items, -(-n_items // NAMES))
         labels = [names[item] for item in self.order[places]]
         size = LABEL if n_items <= _LARGE else 7
         ax.set_yticks(places, labels, fontsize=size, parse_math=False)

@@ -19,11 +19,13 @@ from ._style import (
     SMALL,
     WIDTH,
     dress,
+    finished,
     fitting,
     head,
     ink,
     item_axes,
     legend_below,
+    make_readable,
     name_rows,
     names_of_items,
     paper,
@@ -183,7 +185,8 @@ class SegmentsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Axes to draw on. None makes a figure, wider for more segments and higher for more items.
+            Axes to draw on. None makes a figure, wider for more segments and higher for more items,
+            up to 11 inches. Of items whose names would overlap, only every second or third is named.
 
         Returns
         -------
@@ -204,7 +207,7 @@ class SegmentsDisplay:
         head(ax, self.name, self.mark)
         self._name_columns(ax, starts)
         legend_below(ax, [*dots, *bars[0], diagonal], ncols=2 if n_segments > 15 else 1, pad=5.0)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = finished(ax)
         return self
 
     def _draw_columns(self, ax, starts):
@@ -266,6 +269,7 @@ class SegmentsDisplay:
         texts = top.get_xticklabels()
         for text, faint in zip(texts, self.faint, strict=True):
             text.set_color(tone(ax, 0.5 if faint else 1))
+        make_readable(ax)
         ax.figure.canvas.figure.draw_without_rendering()
         boxes = [text.get_window_extent() for text in texts]
         if any(one.x1 + 4 > other.x0 for one, other in pairwise(boxes)):

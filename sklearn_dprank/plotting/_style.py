@@ -3,6 +3,8 @@
 import itertools
 import math
 import re
+import warnings
+from functools import cache
 
 import numpy as np
 
@@ -130,15 +132,85 @@ def axes(ax, size):
 
 
 def item_axes(ax, n_items, width=WIDTH):
-    """Return axes with one row per item, the first on top; a new figure is higher for more items."""
+    """Return axes with one row per item, the first on top; a new figure is higher for more items, up to 11 inches."""
     ax = axes(ax, (width, min(1.9 + 0.26 * n_items, 11)))
     ax.set_ylim(n_items - 0.5, -0.5)
     return ax
 
 
+NAMES = 60  # largest number of names along an axis; of more items, only every second or third is named
+
+
 def name_rows(axis, names):
-    """Label the rows, in a smaller font if there are many."""
-    axis.set_yticks(range(len(names)), names, fontsize=LABEL if len(names) <= 30 else 7, parse_math=False)
+    """Label the rows, in a smaller font if there are many; name only every k-th of those that would overlap."""
+    figure = axis.get_figure(root=True)
+    size = LABEL if len(names) <= 30 else 7
+    lines = axis.get_window_extent().height / figure.dpi * 72 / (1.3 * size)  # that fit above each other
+    step = -(-len(names) // max(min(NAMES, int(lines)), 1))
+    axis.set_yticks(range(0, len(names), step), names[::step], fontsize=size, parse_math=False)
+    if step > 1:
+        axis.set_ylabel(f"1 name of {step} is shown", fontsize=SMALL)
+
+
+def finished(ax):
+    """Make the names readable, and return the axes and their figure."""
+    make_readable(ax)
+    return ax, ax.figure
+
+
+def make_readable(ax):
+    """Draw letters that the font lacks in an installed font that has them; draw others as boxes, with one warning."""
+    from matplotlib.axis import Axis
+    from matplotlib.text import Text
+
+    boxes: dict[int, str] = {}
+    for text in ax.findobj(Text):
+        unusual = {letter for letter in text.get_text() if not letter.isascii()}
+        if lacking := unusual.difference(*map(_letters, map(_file, text.get_fontfamily()))):
+            found = {letter: _family(letter) for letter in sorted(lacking)}
+            text.set_fontfamily([*text.get_fontfamily(), *dict.fromkeys(filter(None, found.values()))])
+            boxes |= {ord(letter): "\u25a1" for letter, family in found.items() if family is None}
+            text.set_text(text.get_text().translate(boxes))
+    if not boxes:
+        return
+    for axis in ax.findobj(Axis):  # an axis writes its own labels into the texts whenever it is drawn
+        labels = [text.get_text() for text in axis.get_ticklabels()]
+        if (drawn := [label.translate(boxes) for label in labels]) != labels:
+            axis.set_ticklabels(drawn, parse_math=False)
+    lost = " ".join(map(chr, [*boxes][:8])) + (" …" if len(boxes) > 8 else "")
+    warnings.warn(
+        f"no installed font has {lost}, so boxes are drawn. Install a font that has them, such as Noto Sans CJK, start "
+        "Python again and draw the picture again.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _file(family):
+    from matplotlib.font_manager import FontProperties, findfont
+
+    return findfont(FontProperties(family=[family]))
+
+
+@cache
+def _letters(file):
+    """Return the letters of a font file; none if it cannot be read, which holds for some fonts of emoji."""
+    from matplotlib.font_manager import get_font
+
+    try:
+        return frozenset(map(chr, get_font(file).get_charmap()))
+    except (OSError, RuntimeError):
+        return frozenset()
+
+
+@cache
+def _family(letter):
+    """Return an installed family that has this letter, or None; the fonts of last resort have boxes only."""
+    from matplotlib.font_manager import fontManager
+
+    upright = [font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name]
+    upright.sort(key=lambda font: (font.weight != 400, "Sans" not in font.name, font.name))
+    return next((font.name for font in upright if letter in _letters(font.fname)), None)
 
 
 def head(ax, name, mark):
@@ -230,6 +302,7 @@ def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
     inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": tone(ax, 0.2), "fancybox": False}
     legend = _legend(ax, handles, notes, loc="lower left", bbox_to_anchor=(0, 0), **inside)
     legend.set_in_layout(False)  # it is only measured here
+    make_readable(ax)
     ax.figure.canvas.figure.draw_without_rendering()  # draws the whole figure, even if the axes are in a subfigure
     spot = _free(ax, legend.get_window_extent())
     if spot is not None:

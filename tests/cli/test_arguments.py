@@ -169,6 +169,11 @@ def test_columns_with_negative_numbers_are_aligned_right():
     assert as_table([["a", "b"], ["x", "-1.50"], ["y", "12.5"]]) == "a      b\nx  -1.50\ny   12.5"
 
 
+def test_tables_line_up_for_wide_and_combining_characters():
+    lines = as_table([["item", "score"], ["茶", "1"], ["咖啡", "22"], ["the\u0301", "3"]]).splitlines()
+    assert lines == ["item  score", "茶        1", "咖啡     22", "the\u0301       3"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -63,12 +63,37 @@ def test_what_may_be_published_has_no_mark(plt):
     assert display.ax_.get_title() == "ours"
 
 
-@pytest.mark.slow
-def test_many_items(plt, inside, apart):
-    fitted = DPBorda(1.0, random_state=0).fit(make_mallows(500, 60, 0.9, random_state=0))
+@pytest.mark.parametrize("n_items", [60, 110, 300])
+def test_names_of_many_items_do_not_overlap(plt, inside, apart, n_items):
+    fitted = DPBorda(1.0, random_state=0).fit(make_mallows(50, n_items, 0.9, random_state=0))
     display = RankIntervalDisplay.from_estimator(fitted).plot()
     assert inside(display.figure_)
+    labels = display.ax_.get_yticklabels()
+    assert apart(labels)
+    assert len(labels) >= 40
+    shown = [np.flatnonzero(display.ranks == int(label.get_position()[1]))[0] for label in labels]
+    assert [label.get_text() for label in labels] == [display.item_names[item] for item in shown]
+    assert (n_items > 60) == ("is shown" in display.ax_.get_ylabel())
+
+
+def test_names_on_small_axes_of_a_caller_do_not_overlap(plt, apart):
+    figure, ax = plt.subplots(figsize=(6, 2))
+    fitted = DPBorda(1.0, random_state=0).fit(make_mallows(50, 40, 0.9, random_state=0))
+    display = RankIntervalDisplay.from_estimator(fitted).plot(ax)
+    figure.canvas.draw()
     assert apart(display.ax_.get_yticklabels())
+
+
+def test_letters_without_a_font_are_boxes_with_one_warning(plt):
+    # No font has private-use letters.
+    names = ["tea", "\U000f1234 coffee", "\U000f1235", "чай"]
+    with pytest.warns(UserWarning) as caught:
+        display = RankIntervalDisplay([[0, 3]] * 4, [0, 1, 2, 3], names).plot()
+        display.figure_.canvas.draw()
+    assert len(caught) == 1
+    assert "no installed font has" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["tea", "□ coffee", "□", "чай"]
 
 
 def test_of_a_pipeline_on_given_axes(plt):
