@@ -198,8 +198,10 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
 
 def is_forecast_proved(estimator: Any) -> bool:
     """Return whether this package states the forecast of an estimator, and not a class that vouches for itself."""
-    forecast = getattr(last_step(estimator), "guarantee_before", guarantee_before)  # of an estimator that is refused
-    return forecast.__module__.startswith(f"{__package__.partition('.')[0]}.")
+    last = last_step(estimator)
+    # The class decides, not the function: a decorated method may carry the module of the method that it replaces.
+    kind = next((base for base in type(last).__mro__ if "guarantee_before" in vars(base)), GuaranteedEstimator)
+    return "guarantee_before" not in vars(last) and kind.__module__.startswith(f"{__package__.partition('.')[0]}.")
 
 
 def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:

@@ -8,6 +8,7 @@ difference is charged after the fit, and the call fails.
 import math
 import sqlite3
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -111,6 +112,7 @@ def test_a_method_that_never_runs_is_not_refused(name):
 def vouching(**methods):
     """A subclass of DPBorda that vouches for these methods: it states its guarantee before the fit itself."""
 
+    @wraps(DPBorda.guarantee_before)  # the function then has the name and the module of the package's own
     def guarantee_before(self, X, voter_epsilon):
         return DPBorda.guarantee_before(self, X, voter_epsilon)
 
