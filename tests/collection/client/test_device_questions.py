@@ -6,6 +6,7 @@ or fixes the ballot. What devices send has the probabilities that randomized res
 
 import json
 import math
+from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
@@ -14,7 +15,7 @@ from device_tools import ASKED, BALLOT, every_kind, protocol_of, question, refus
 from local_tools import law_of
 from oracles import flip_probability
 
-from sklearn_dprank import LDPQuickSort, ShufflePairwise
+from sklearn_dprank import LDPPairwise, LDPQuickSort, ShufflePairwise
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.answers import is_random_number
 from sklearn_dprank.collection.client.protocol import digest
@@ -175,7 +176,7 @@ def test_answers_are_flipped_preferences_or_fair_coins():
     protocol = LDPQuickSort(1.0).protocol(3)
     pairs, flip = list(combinations(range(3), 2)), flip_probability(1.0)
     asked = question(1, pairs=pairs, protocol=protocol)
-    for ballot in ([0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]):
+    for ballot in OPINIONS:
 
         def pair_and_answer(ballot=ballot):
             answer = Device(protocol).answer(asked, ballot)
@@ -187,6 +188,57 @@ def test_answers_are_flipped_preferences_or_fair_coins():
             yes = 1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5
             expected[json.dumps([[i, j], says_yes])] = (yes if says_yes else 1 - yes) / 3
         assert law_of(pair_and_answer, protocol["flips"]["each"]) == pytest.approx(expected, rel=1e-9), ballot
+
+
+OPINIONS = [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]]
+
+
+def chance_of(answers, pairs, ballot, flip):
+    """The probability of these answers about these pairs: preferences that are flipped, or fair coins."""
+    yes = (1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5 for i, j in pairs)
+    return math.prod(p if answer else 1 - p for p, answer in zip(yes, answers, strict=True))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("ballot", OPINIONS)
+def test_the_exact_law_of_a_report_on_hidden_pairs(ballot, k):
+    """Each set of k pairs is equally likely, and every answer is flipped with the probability for epsilon / k."""
+    protocol, flip = LDPPairwise(1.5, n_queries=k).protocol(3), flip_probability(1.5 / k)
+    law = Counter()
+    for text, probability in law_of(lambda: Device(protocol).report(ballot), protocol["flip"][0]).items():
+        report = json.loads(text)
+        law[frozenset(zip(map(tuple, report["pairs"]), report["answers"], strict=True))] += probability
+    chosen = list(combinations(combinations(range(3), 2), k))
+    assert law == pytest.approx(
+        {
+            frozenset(zip(pairs, answers, strict=True)): chance_of(answers, pairs, ballot, flip) / len(chosen)
+            for pairs in chosen
+            for answers in product((0, 1), repeat=k)
+        },
+        rel=1e-9,
+    )
+
+
+@pytest.mark.parametrize("ballot", OPINIONS)
+def test_the_exact_law_of_shuffled_messages(ballot):
+    """Pairs are drawn with replacement, and the answer to each is flipped by itself."""
+    protocol, flip = shuffled("hidden", m=3), flip_probability(2.0 / 2)
+
+    def messages():
+        return [[message["pair"], message["answer"]] for message in Device(protocol).report(ballot)["messages"]]
+
+    pairs = list(product(combinations(range(3), 2), repeat=2))
+    assert law_of(messages, protocol["flip"][0]) == pytest.approx(
+        {
+            json.dumps([[list(pair), answer] for pair, answer in zip(both, answers, strict=True)]): chance_of(
+                answers, both, ballot, flip
+            )
+            / len(pairs)
+            for both in pairs
+            for answers in product((0, 1), repeat=2)
+        },
+        rel=1e-9,
+    )
 
 
 def shuffled(pairs, m=4):
