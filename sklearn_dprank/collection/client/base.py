@@ -78,6 +78,9 @@ class ReportRandomizer(ClientRandomizer):
         return with_digest(protocol, self.message(self.draw(protocol, ballots, bits)))
 
 
+MOST_ANSWERS = 1 << 14  # of one device, which stores them all
+
+
 class QuestionRandomizer(ClientRandomizer):
     """Base class for the client's side of a randomizer whose devices answer questions."""
 

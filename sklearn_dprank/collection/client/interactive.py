@@ -3,7 +3,7 @@
 import numpy as np
 
 from .answers import flipped_answers, random_number
-from .base import QuestionRandomizer, with_digest
+from .base import MOST_ANSWERS, QuestionRandomizer, with_digest
 from .protocol import (
     FLIP_GRID,
     UNCHANGED,
@@ -28,7 +28,8 @@ class InteractiveRandomizer(QuestionRandomizer):
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
         flips = protocol["flips"]
-        refuse_unless(is_whole(protocol["answers"], 1), "answers", "a positive integer")
+        rule = f"an integer from 1 to {MOST_ANSWERS:,}"
+        refuse_unless(is_whole(protocol["answers"], 1, MOST_ANSWERS), "answers", rule)
         refuse_unless(is_whole(protocol["flip_grid"], FLIP_GRID, FLIP_GRID), "flip_grid", "2^52")
         form = type(flips) is dict and set(flips) == set(KINDS) and is_flip(flips["each"])
         rule = "{'each': numerator, 'last': numerator or null}, above 0 and at most a half of 2^52"

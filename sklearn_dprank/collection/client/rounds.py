@@ -10,7 +10,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from .base import QuestionRandomizer
+from .base import MOST_ANSWERS, QuestionRandomizer
 from .protocol import UNCHANGED, digest, is_whole, refuse_unless
 from .shares import (
     NOISE,
@@ -25,7 +25,7 @@ from .shares import (
     sum_of,
 )
 
-_MOST, _MOST_KINDS = 2**20, 1000  # questions in total, and kinds of them
+_MOST_KINDS = 1000  # of questions
 
 
 class Asked(NamedTuple):
@@ -51,10 +51,9 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
             "rounds",
             f"a list of at most {_MOST_KINDS:,} kinds of questions, exact in their fields",
         )
-        times = all(is_whole(kind["times"], 1, _MOST) for kind in rounds)
-        refuse_unless(
-            times and sum(kind["times"] for kind in rounds) <= _MOST, "times", "2^20 questions together, at most"
-        )
+        times = all(is_whole(kind["times"], 1, MOST_ANSWERS) for kind in rounds)
+        few = times and sum(kind["times"] for kind in rounds) <= MOST_ANSWERS
+        refuse_unless(few, "times", f"{MOST_ANSWERS:,} questions together, at most")
         for kind in rounds:
             check_noise(kind, protocol)
         check_among(protocol, sums(protocol))

@@ -322,6 +322,13 @@ def spoiled(rng):
     return protocol
 
 
+@pytest.mark.parametrize(("times", "field"), [(16_383, "epsilon"), (16_384, "times"), (2**20, "times")])
+def test_a_device_stores_at_most_16_384_answers(times, field):
+    few = {**SWISS, "rounds": [{**FIRST, "times": times}, {**FIRST, "times": 1}]}
+    with pytest.raises(RefusedProtocol, match=f"protocol: {field} must be"):
+        Device(few)
+
+
 @pytest.mark.slow
 def test_no_protocol_gets_more_out_of_a_device_than_it_states():
     """Changed at random, a protocol is refused, or costs what it states at most: worked out once more."""
