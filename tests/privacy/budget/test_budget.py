@@ -459,8 +459,9 @@ def test_one_thread_decides_at_a_time():
     kept = InMemory(Terms(1.0))
 
     def decide(before):
+        seen = len(before.releases())
         time.sleep(0.01)  # long enough for another to see the same, if it could
-        return Release.now(str(len(before.releases())), pure(0.1))
+        return Release.now(str(seen), pure(0.1))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: kept.add(decide), range(8)))
