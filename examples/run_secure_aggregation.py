@@ -25,6 +25,7 @@ detect it. Proofs that numbers are in range, as in Prio3, prevent that.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -160,7 +161,12 @@ def run_round(question, home, missing, outboxes):
         if not missed:
             messages.append(device.answer(question, voter["ballot"]))
         voter["device"] = device.to_json()
-    home.write_text("".join(json.dumps(voter) + "\n" for voter in awake))
+    saved = home.with_suffix(".new")
+    with saved.open("w") as file:
+        file.writelines(json.dumps(voter) + "\n" for voter in awake)
+        file.flush()
+        os.fsync(file.fileno())  # on the disk before a message leaves
+    saved.replace(home)
     for number, outbox in enumerate(outboxes):
         outbox.write_text("".join(json.dumps(split[number]) + "\n" for split in messages))
 

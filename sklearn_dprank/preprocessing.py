@@ -120,9 +120,7 @@ def _order_table(orders, named):
             orders = [row + [None] * (longest - len(row)) for row in rows]
     table = np.asarray(orders, dtype=kind)
     if table.ndim != 2 or table.size == 0:
-        raise ValueError(
-            f"orders must be two-dimensional and not empty (one row a voter, best item first), got shape {table.shape}."
-        )
+        raise ValueError("orders must be two-dimensional and not empty (one row a voter, best item first).")
     return table
 
 

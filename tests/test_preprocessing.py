@@ -86,7 +86,7 @@ OUTSIDE = (
     "orders must hold item indices 0, ..., {} (n_items={}), and one holds another number; "
     "subtract 1 if the items count from 1, pass n_items if no ballot lists every item, fill up with NaN."
 )
-SHAPE = "orders must be two-dimensional and not empty (one row a voter, best item first), got shape {}."
+SHAPE = "orders must be two-dimensional and not empty (one row a voter, best item first)."
 TEXT = (
     "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
     "for names, pass items=[...] with all items in the order of the columns."
@@ -120,16 +120,16 @@ SIZE = "n_items must be None or a positive integer, got {!r}."
         ([["tea"]], {"items": ["a", "b"], "n_items": 3}, CLASH),
         ([[0, 1]], {"n_items": 0}, SIZE.format(0)),
         ([[0, 1]], {"n_items": "two"}, SIZE.format("two")),
-        ([0, 1], {}, SHAPE.format((2,))),
-        (["tea", "milk"], {"items": ["tea", "milk"]}, SHAPE.format((2,))),
+        ([0, 1], {}, SHAPE),
+        (["tea", "milk"], {"items": ["tea", "milk"]}, SHAPE),
         ([["a"]], {"items": "abc"}, ONE_TEXT),
         ([["a"]], {"items": {"a", "b"}}, NO_ORDER),
         ([["a"]], {"items": [("a", 1), ("b", 2)]}, NO_NAMES),
         ([["1", "0"]], {}, TEXT),
         (np.array([["1", None]], dtype=object), {}, TEXT),
         ([["tea", ["milk"]]], {"items": ["tea", "milk"]}, UNKNOWN),
-        (None, {}, SHAPE.format(())),
-        ([[]], {}, SHAPE.format((1, 0))),
+        (None, {}, SHAPE),
+        ([[]], {}, SHAPE),
     ],
 )
 def test_bad_orders(orders, arguments, message):

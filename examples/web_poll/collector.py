@@ -94,6 +94,13 @@ def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
         sender = request.client.host if request.client else ""
         if stored[sender] >= most_of_one:
             return PlainTextResponse("too many answers came from this address", status_code=429)
+        stored[sender] += 1  # before anything is awaited, so that requests at once cannot pass together
+        response = await store(request)
+        if response.status_code != 204:
+            stored[sender] -= 1
+        return response
+
+    async def store(request):
         body = await bounded(request, largest)
         if body is None:
             return PlainTextResponse("a report is shorter", status_code=413)
@@ -113,7 +120,6 @@ def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
             return PlainTextResponse("the collector cannot store reports now, try again later", status_code=503)
         if reason is not None:
             return PlainTextResponse(f"the report does not follow the protocol: {reason}", status_code=400)
-        stored[sender] += 1
         return Response(status_code=204)
 
     async def client(request):
@@ -187,7 +193,7 @@ def main():
         parser.error(str(error))
     with listening:
         print(f"Serving http://127.0.0.1:{listening.getsockname()[1]}/ until Ctrl-C.", flush=True)
-        uvicorn.Server(uvicorn.Config(application, access_log=False)).run(sockets=[listening])
+        uvicorn.Server(uvicorn.Config(application, access_log=False, proxy_headers=False)).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import threading
 from functools import lru_cache
 from inspect import signature
 
+import numpy as np
+
 _replacing = threading.Lock()
 if hasattr(os, "register_at_fork"):  # a child process must not inherit a lock held by another thread
     os.register_at_fork(
@@ -46,9 +48,16 @@ def own_copy(part):
     >>> own = own_copy(shared)
     >>> shared.set_params(channel__epsilon=8.0).channel is own.channel, own.channel.epsilon
     (False, 0.5)
+    >>> grid = {"epsilon": [0.5]}
+    >>> own_copy(grid) is grid, own_copy(grid)["epsilon"] is grid["epsilon"]
+    (False, False)
     """
     if isinstance(part, (list, tuple)) and type(part) in (list, tuple):
         return type(part)(map(own_copy, part))
+    if type(part) is dict:
+        return {key: own_copy(value) for key, value in part.items()}
+    if type(part) is np.ndarray:
+        return part.copy()
     if isinstance(part, type) or not hasattr(part, "get_params"):
         return part
     own = draft_of(part)

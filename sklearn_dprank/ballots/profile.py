@@ -418,7 +418,7 @@ class Profile:
         except (TypeError, ValueError):
             raise ValueError("voter_epsilon must hold numbers.") from None
         if own.shape != (self.n_voters,):
-            raise ValueError(f"voter_epsilon must hold one number for each voter, got shape {own.shape}.")
+            raise ValueError("voter_epsilon must hold one number for each voter.")
         if not (np.isfinite(own).all() and (own > 0).all()):
             raise ValueError("voter_epsilon must be positive and finite for every voter.")
         profile = copy(self)  # with the counts that are already computed

@@ -81,7 +81,8 @@ def shape_of(X):
     check_is_table(X)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got shape {tuple(shape)}.")
+        found = f"{len(shape)} dimensions" if len(shape) != 2 else "1 item" if shape[1] else "no item"
+        raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got {found}.")
     return shape[0], shape[1]
 
 

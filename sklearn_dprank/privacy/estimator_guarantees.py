@@ -6,9 +6,9 @@ The functions import scikit-learn only when they need it.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from .._utils.checks import safe_repr
@@ -29,6 +29,7 @@ _CARRYING = (
     *("_planned", "_release", "publish", "_checked_order", "_segment_numbers"),
     *("_total", "_publish", "_keep", "_choose", "_fit_best", "_account", "guarantee_after"),
 )
+_FORECAST = {"guarantee_before", "plan_for", "guarantee"}  # methods that state a guarantee before the fit
 
 
 class GuaranteedEstimator:
@@ -198,10 +199,13 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
 
 def is_forecast_proved(estimator: Any) -> bool:
     """Return whether this package states the forecast of an estimator, and not a class that vouches for itself."""
-    last = last_step(estimator)
-    # The class decides, not the function: a decorated method may carry the module of the method that it replaces.
-    kind = next((base for base in type(last).__mro__ if "guarantee_before" in vars(base)), GuaranteedEstimator)
-    return "guarantee_before" not in vars(last) and kind.__module__.startswith(f"{__package__.partition('.')[0]}.")
+    # A class with one of these may be decorated, and then names a module of this package as its own.
+    stating = (base for base in type(last_step(estimator)).__mro__ if not _FORECAST.isdisjoint(vars(base)))
+    return all(
+        kind.__module__.startswith(f"{__package__.partition('.')[0]}.")
+        and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+        for kind in stating
+    )
 
 
 def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
@@ -224,12 +228,7 @@ def _states_guarantee(estimator):
 
 def own_methods(estimator: Any) -> list[str]:
     """Return the methods between ballots and release that the class or the object overrides; its forecast may fail."""
-    return [*replaced_methods(estimator), *_own_methods_of(type(estimator))]  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=256)
-def _own_methods_of(kind):
-    return [name for name in _CARRYING if _overridden(kind, name)]
+    return [*replaced_methods(estimator), *(name for name in _CARRYING if _overridden(type(estimator), name))]
 
 
 def _overridden(kind, name):

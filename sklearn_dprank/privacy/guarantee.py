@@ -106,7 +106,9 @@ class PrivacyGuarantee:
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
         object.__setattr__(self, "whom", _pairs_of_text(self.whom))
-        if self.losses is None or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
+        # At epsilon 0, even losses of no release at all seem to agree with any delta.
+        is_all_delta = self.epsilon == 0 < self.delta
+        if self.losses is None or is_all_delta or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
             object.__setattr__(self, "losses", Losses.stated(self.epsilon, self.delta))
 
     @property

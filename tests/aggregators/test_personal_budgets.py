@@ -105,7 +105,7 @@ def test_refused_outside_the_local_model(ballots, estimator):
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        (np.ones(3), "one number for each voter, got shape"),
+        (np.ones(3), "one number for each voter."),
         (np.zeros(3000), "positive and finite"),
         (np.full(3000, np.inf), "positive and finite"),
         (["a"] * 3000, "must hold numbers"),

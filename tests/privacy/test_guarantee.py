@@ -263,3 +263,11 @@ def test_losses_without_a_bound_are_no_promise():
 def test_caveats_show():
     caveat = dataclasses.replace(guarantee(1, 0, "central", "add_remove"), caveats=("only on Sundays",))
     assert str(caveat) == "epsilon = 1 (central, add_remove; read its caveats)"
+
+
+def test_a_delta_without_an_epsilon_is_not_composed_as_no_release():
+    """Otherwise the whole delta is left for the others: three releases of epsilon 1 would state .59."""
+    nothing = PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "nothing")
+    one = PrivacyGuarantee(1.0, 0.0, "central", "add_remove", "noise")
+    for failing in (dataclasses.replace(nothing, delta=0.5), dataclasses.replace(nothing, delta=0.5, losses=Losses())):
+        assert PrivacyGuarantee.compose([failing, one, one, one], delta=0.5).epsilon == 3.0

@@ -74,8 +74,10 @@ function ballot(count) {
 function showReport(device, report) {
   const { items } = device.protocol;
   const messages = report.messages ?? report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
-  const orders = messages.map(({ pair, answer }) => (answer ? pair : pair.toReversed()));
+  // Thousands of long names in one text end the tab.
+  const orders = messages.slice(0, 20).map(({ pair, answer }) => (answer ? pair : pair.toReversed()));
   const words = orders.map(([first, second]) => `${items[first]} before ${items[second]}`);
+  if (messages.length > words.length) words.push(`${messages.length - words.length} more answers`);
   say("said", `Your report: ${words.join("; ")}. Chance may have reversed it.`);
 }
 

@@ -58,13 +58,13 @@ export async function digest(protocol) {
 
 // Parses the text of a protocol; JavaScript takes 1.0 for the integer 1, and the wire format does not.
 export function readProtocol(text) {
-  let protocol;
+  let protocol, withoutTexts;
   try {
     protocol = JSON.parse(text);
-  } catch {
+    withoutTexts = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
+  } catch {  // also of a value that is no text, or of a text of millions of characters
     throw new Refused("the protocol is not JSON.");
   }
-  const withoutTexts = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
   refuseUnless(!/[0-9][.eE]/.test(withoutTexts) && !withoutTexts.includes("-0"), "every number", "an integer");
   return protocol;
 }
@@ -332,7 +332,8 @@ function checkedRecord(value) {
   const isKept = ([name, kept]) =>
     Object.hasOwn(epsilon, name) && isObject(kept) && isObject(kept.report) && DIGITS.test(kept.ticket);
   const isWhole = isObject(epsilon) && isObject(reports) && Object.entries(reports).every(isKept);
-  if (!isWhole || !Object.values(epsilon).every((price) => amount(price) > 0n)) throw new Refused(DAMAGED);
+  const isPaired = isWhole && Object.keys(epsilon).every((name) => Object.hasOwn(reports, name));
+  if (!isPaired || !Object.values(epsilon).every((price) => amount(price) > 0n)) throw new Refused(DAMAGED);
   return value;
 }
 

@@ -287,7 +287,7 @@ class PrivacyBudget:
         """Replace the charge of a fit by what it revealed; explain a failure."""
         try:
             self._kept.amend(number, guarantee)
-        except Exception as error:
+        except BaseException as error:
             stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
             raise RuntimeError(
                 f"{revealed}, and this could not be written ({error.__cause__ or error}). The account keeps "

@@ -73,6 +73,8 @@ class InMemory:
         """Replace the charged guarantee of a release."""
         self._refuse_fork()
         with self._lock:
+            # Both guarantees count until the account is computed again: an interrupt leaves no charge too small.
+            self._account = self._account.with_one_more(guarantee)
             self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
             self._account = account_of(self.terms, self._releases)
 

@@ -308,13 +308,15 @@ const values = [null, true, ...numbers, "", "x", "rr", [], [[]], [1], {}, { toSt
 const changed = Object.keys(good).flatMap((field) => values.map((value) => ({ ...good, [field]: value })));
 const wrong = [];
 let tried = 0;
-for (const protocol of [...values, ...changed]) {
+const texts = [...values, "[".repeat(1e6), `{"items": ["${"x".repeat(2e7)}"]}`];
+for (const [read, protocol] of [...values, ...changed].map((each) => [(value) => value, each])
+  .concat(texts.map((each) => [readProtocol, each]))) {
   tried += 1;
   try {
-    checkProtocol(protocol);
+    checkProtocol(read(protocol));
     if (JSON.stringify(protocol) !== JSON.stringify(good)) wrong.push(JSON.stringify(protocol));
   } catch (error) {
-    if (error.name !== "Refused") wrong.push(`${error.name}: ${JSON.stringify(protocol)}`);
+    if (error.name !== "Refused") wrong.push(`${error.name}: ${JSON.stringify(protocol).slice(0, 100)}`);
   }
 }
 console.log(JSON.stringify({ tried, wrong }));

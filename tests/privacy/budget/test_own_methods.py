@@ -21,6 +21,7 @@ from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.privacy.budget import file as budget_file
 from sklearn_dprank.privacy.guarantee import TRUST
+from sklearn_dprank.rules import SortByScore
 
 X = np.tile(np.arange(3), (100, 1))
 every_relation = pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
@@ -274,3 +275,48 @@ def test_a_charge_that_cannot_be_settled_says_what_is_missing(path, is_proved, m
     other.close()
     assert not hasattr(estimator, "consensus_")
     assert PrivacyBudget.open(path).spent_.epsilon == (0.1 if is_proved else math.inf)
+
+
+class Failing(SortByScore):
+    """A rule that fails when it has seen the noisy scores."""
+
+    def aggregate(self, session):
+        raise KeyError("it fails")
+
+
+@pytest.mark.parametrize("decorated", [False, True])
+def test_a_plan_of_its_own_is_charged_openly(account, decorated):
+    """The inherited forecast asks it, and a fit that fails is never compared with it."""
+
+    class Small(DPBorda):
+        def plan_for(self, profile):
+            return DPBorda(epsilon=0.01).plan_for(profile)
+
+        def _compose(self):
+            return super()._compose()[0], Failing()
+
+    kind = wraps(DPBorda, updated=())(Small) if decorated else Small
+    budget = account(3.0)
+    with pytest.raises(KeyError):
+        budget.fit(kind(epsilon=0.9), X)
+    assert (budget.spent_.epsilon, budget.remaining.epsilon) == (math.inf, 0)
+
+
+def test_a_method_that_is_replaced_after_an_earlier_fit_is_refused():
+    derived = type("Derived", (DPBorda,), {})
+    budget = PrivacyBudget(10.0)
+    budget.fit(derived(epsilon=0.1), X)
+    derived.read_ballots = lambda self, *args, **kwargs: pytest.fail("a ballot was read")
+    with pytest.raises(ValueError, match="has a read_ballots of its own"):
+        budget.fit(derived(epsilon=0.1), X)
+
+
+def test_an_interrupt_while_a_charge_is_raised_leaves_it_raised(monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    budget = PrivacyBudget(100.0)
+    monkeypatch.setattr("sklearn_dprank.privacy.budget.charging.account_of", interrupted)
+    with pytest.raises(RuntimeError, match="could not be written"):
+        budget.fit(changing("_release", epsilon=90.0)(epsilon=0.1), X)
+    assert budget.remaining.epsilon <= 10.0
