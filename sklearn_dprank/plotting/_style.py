@@ -143,9 +143,8 @@ NAMES = 60  # largest number of names along an axis; of more items, only every s
 
 def name_rows(axis, names):
     """Label the rows, in a smaller font if there are many; name only every k-th of those that would overlap."""
-    figure = axis.get_figure(root=True)
     size = LABEL if len(names) <= 30 else 7
-    lines = axis.get_window_extent().height / figure.dpi * 72 / (1.3 * size)  # that fit above each other
+    lines = axis.get_window_extent().height / axis.figure.dpi * 72 / (1.3 * size)  # that fit above each other
     step = -(-len(names) // max(min(NAMES, int(lines)), 1))
     axis.set_yticks(range(0, len(names), step), names[::step], fontsize=size, parse_math=False)
     if step > 1:

@@ -202,7 +202,7 @@ def _deltas_of_many(groups, mu_squared, delta):
 
     def delta_at(epsilon):
         exponent = top - c * epsilon
-        found = (values * np.exp(-1j * y * epsilon)).real.sum() + rounding
+        found = max((values * np.exp(-1j * y * epsilon)).real.sum(), 0.0) + rounding
         return math.inf if exponent > 700 else math.exp(exponent) * found
 
     return delta_at
@@ -216,10 +216,10 @@ def epsilon_up(epsilon: float) -> float:
 def _log_cosh(x):
     """Return log cosh of numbers whose real part is at least 0, with a small relative error."""
     far = x.real > 20
-    near = np.where(far, 0, x)
-    return np.where(
-        far, x - math.log(2) + np.log1p(np.exp(-2 * np.where(far, x, 0))), np.log1p(2 * np.sinh(near / 2) ** 2)
-    )
+    a, b = np.where(far, 0, x.real), x.imag  # log1p of a complex number has an absolute error
+    size = np.log1p(np.sinh(a) ** 2 - np.sin(b) ** 2) / 2
+    near = size if np.isrealobj(x) else size + 1j * np.arctan2(np.sinh(a) * np.sin(b), np.cosh(a) * np.cos(b))
+    return np.where(far, x - math.log(2) + np.log1p(np.exp(-2 * np.where(far, x, 0))), near)
 
 
 def _heads(count, epsilon):

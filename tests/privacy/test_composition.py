@@ -234,6 +234,15 @@ def test_the_integral_is_the_sum_over_all_outcomes(mu_squared, pairs):
         assert exact * (1 - 1e-9) <= found(epsilon) <= exact * 1.02
 
 
+@pytest.mark.parametrize(
+    ("mu_squared", "epsilon", "count", "delta"), [(25.0, 1e-6, 20_000, 1e-8), (0.0, 3.5e-6, 39_130, 1e-36)]
+)
+def test_many_tiny_releases_never_hide_larger_losses(mu_squared, epsilon, count, delta):
+    """Rounding errors of the integral must not make it accept epsilon = 0."""
+    for part in (Losses(mu_squared), Losses(pure=(epsilon,) * 10_000)):
+        assert Losses(mu_squared, (epsilon,) * count).epsilon(delta) >= part.epsilon(delta)
+
+
 def test_a_few_large_releases_beside_many_small_ones():
     assert Losses(pure=(10.0,) + (1e-6,) * 20_000).epsilon(1e-6) <= 10.02 * (1 + 1e-12)
     found = Losses(pure=(3.0,) * 3 + (0.01,) * 20_000).epsilon(1e-6)
