@@ -76,10 +76,9 @@ def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
         """Store a report and return None, or return why it was refused."""
         if not holds(path, poll):
             return "the file holds another poll now"
-        if refused := estimator.count_reports([report], items=protocol["items"]).reports_refused:
-            return next(iter(refused))
         if shuffler is None:
-            return add_report(path, ticket, report)
+            refused = estimator.count_reports([report], items=protocol["items"]).reports_refused
+            return next(iter(refused)) if refused else add_report(path, ticket, report)
         before = shuffler.refused
         shuffler.receive([report])  # one submission is one voter
         new = [reason for reason, count in shuffler.refused.items() if count > before.get(reason, 0)]

@@ -52,7 +52,7 @@ def own_copy(part):
     >>> own_copy(grid) is grid, own_copy(grid)["epsilon"] is grid["epsilon"]
     (False, False)
     """
-    if isinstance(part, (list, tuple)) and type(part) in (list, tuple):
+    if type(part) in (list, tuple):
         return type(part)(map(own_copy, part))
     if type(part) is dict:
         return {key: own_copy(value) for key, value in part.items()}

@@ -131,6 +131,7 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
         if name in chosen:
             command: Any = import_module(f"{__name__}.{module}")
+            added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
             command.add_arguments(added)
             added.set_defaults(run=command.run)
     return made

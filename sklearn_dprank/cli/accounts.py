@@ -15,7 +15,6 @@ from .words import tell
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``budget``."""
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
     added.add_argument("file", type=Path, metavar="FILE", help="the file of the budget")
     added.add_argument(
         "--last",

@@ -38,7 +38,6 @@ _WITHOUT = (
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
     files.add_arguments(added, optional=True)
     added.add_argument(
         "--public", action="store_true", help="the ballots in the file are public; without this, a file is refused"

@@ -28,7 +28,6 @@ _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
     files.add_arguments(added, optional=True)
     added.add_argument(
         "--example",

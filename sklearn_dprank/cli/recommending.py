@@ -16,7 +16,6 @@ TRUST = ["central", "secure_aggregation", "shuffle", "local"]
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``recommend``."""
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
     added.add_argument("--items", type=int, required=True, help="number of items")
     added.add_argument("--voters", type=float, required=True, help="public estimate of the number of voters")
     added.add_argument(

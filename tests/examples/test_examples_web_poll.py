@@ -776,11 +776,20 @@ def profile(tmp_path):
     made.playwright.stop()
 
 
-def both(pages, lag, **given):
-    """Return what two pages report that begin `lag` ms apart."""
+def two_pages(profile, address):
+    """Open two pages of one browser."""
+    pages = [profile.browser.new_page() for _ in range(2)]
+    for page in pages:
+        page.goto(address)
+    return pages
+
+
+def both(pages, lag, polls, epsilon):
+    """Return what two pages report, each for its poll, that begin `lag` ms apart."""
     at = time.time() * 1000 + 60
-    for page, start in zip(pages, (at, at + lag), strict=True):
-        page.evaluate(f"(given) => {{ window.told = ({RACE})(given); }}", {**given, "at": start})
+    for page, start, poll in zip(pages, (at, at + lag), polls, strict=True):
+        given = {"poll": f"{poll:032x}", "epsilon": epsilon, "at": start}
+        page.evaluate(f"(given) => {{ window.told = ({RACE})(given); }}", given)
     return [page.evaluate("() => window.told") for page in pages]
 
 
@@ -788,12 +797,10 @@ def both(pages, lag, **given):
 @pytest.mark.parametrize("lag", [0, 5, 50])
 def test_two_pages_of_a_browser_are_one_device(served, profile, lag):
     """100 polls: in 0.3.0, one of ten had two different reports."""
-    pages = [profile.browser.new_page() for _ in range(2)]
-    for page in pages:
-        page.goto(served[0])
+    pages = two_pages(profile, served[0])
     different = 0
     for number in range(100):
-        one, other = both(pages, lag, poll=f"{number:032x}", epsilon="10000")
+        one, other = both(pages, lag, [number, number], "10000")
         different += one != other
         assert one.startswith("{")
     assert different == 0
@@ -803,16 +810,10 @@ def test_two_pages_of_a_browser_are_one_device(served, profile, lag):
 @pytest.mark.parametrize("lag", [0, 5, 50])
 def test_two_pages_of_a_browser_spend_one_allowance(served, profile, lag):
     """Two different polls at once, each for epsilon 6: an allowance of 8 pays for one of them only."""
-    pages = [profile.browser.new_page() for _ in range(2)]
-    for page in pages:
-        page.goto(served[0])
+    pages = two_pages(profile, served[0])
     for number in range(30):
         pages[0].evaluate(FORGET)
-        at = time.time() * 1000 + 60
-        for k, page in enumerate(pages):
-            given = {"poll": f"{2 * number + k:032x}", "epsilon": "8", "at": at + k * lag}
-            page.evaluate(f"(given) => {{ window.told = ({RACE})(given); }}", given)
-        told = [page.evaluate("() => window.told") for page in pages]
+        told = both(pages, lag, [2 * number, 2 * number + 1], "8")
         assert sorted(text[:1] for text in told) == ["B", "{"]
         record = json.loads(pages[0].evaluate(STATE))
         assert len(record["epsilon"]) == len(record["reports"]) == 1

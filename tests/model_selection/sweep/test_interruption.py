@@ -24,16 +24,21 @@ def sweep(**settings):
     return GridSearchCV(DPBorda(), GRID, **{"n_trials": 25, "random_state": 0, **settings})
 
 
-def test_ctrl_c_keeps_what_finished():
+def failing(error, after):
+    """A metric that works so many times, and then raises the error."""
     calls = []
 
-    def stops(fitted, profile):
+    def scoring(fitted, profile):
         calls.append(1)
-        if len(calls) > 35:
-            raise KeyboardInterrupt
+        if len(calls) > after:
+            raise error
         return fitted.score(profile)
 
-    search = sweep(scoring=stops)
+    return scoring
+
+
+def test_ctrl_c_keeps_what_finished():
+    search = sweep(scoring=failing(KeyboardInterrupt, after=35))
     with pytest.raises(KeyboardInterrupt):
         search.fit(X)
     whole = sweep().fit(X).cv_results_
@@ -58,15 +63,7 @@ class Killed(Exception):
 
 
 def test_an_error_keeps_what_finished_and_its_cost():
-    calls = []
-
-    def fails(fitted, profile):
-        calls.append(1)
-        if len(calls) > 35:
-            raise Killed
-        return fitted.score(profile)
-
-    search = sweep(scoring=fails)
+    search = sweep(scoring=failing(Killed, after=35))
     with pytest.raises(Killed):
         search.fit(X)
     assert [np.isfinite(cell).sum() for cell in search.cv_results_["trial_test_score"]] == [25, 10, 0]
@@ -75,10 +72,7 @@ def test_an_error_keeps_what_finished_and_its_cost():
 
 
 def test_an_error_before_anything_finished_leaves_no_results():
-    def fails(fitted, profile):
-        raise Killed
-
-    search = sweep(scoring=fails)
+    search = sweep(scoring=failing(Killed, after=0))
     with pytest.raises(Killed):
         search.fit(X)
     assert not hasattr(search, "cv_results_")
