@@ -154,7 +154,7 @@ class Account:
         epsilon, delta = self._sums
         if _within(epsilon, self.epsilon) and _within(delta, self._kept):
             return True
-        return _is_one_gaussian(self._mu, self.epsilon, self._rest(self._kept))
+        return _is_one_gaussian(self.totals.mu, self.epsilon, self._rest(self._kept))
 
     def spent(self) -> tuple[float, float]:
         """Return the smaller epsilon of the two rules, with its delta."""
@@ -179,10 +179,6 @@ class Account:
         return rounded_up(self.totals.epsilon), rounded_up(self.totals.delta)
 
     @property
-    def _mu(self):
-        return self.totals.mu
-
-    @property
     def _kept(self):
         """Return the part of delta for the rule of sums."""
         if self.basic_delta is not None:
@@ -200,19 +196,21 @@ class Account:
 
     def _one_gaussian(self, delta):
         """Return (epsilon, delta) of the second rule; epsilon is at most that of the account if the rule holds."""
-        if math.isinf(self._mu) or not delta:
+        mu = self.totals.mu
+        if math.isinf(mu) or not delta:
             return math.inf, delta
-        if _is_one_gaussian(self._mu, 0.0, delta):
+        if _is_one_gaussian(mu, 0.0, delta):
             return 0.0, delta
-        least = smallest(lambda epsilon: _is_one_gaussian(self._mu, epsilon, delta))
-        return (min(least, self.epsilon) if _is_one_gaussian(self._mu, self.epsilon, delta) else least), delta
+        least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, delta))
+        return (min(least, self.epsilon) if _is_one_gaussian(mu, self.epsilon, delta) else least), delta
 
     def _room(self, delta):
         """Return the mu of one more Gaussian release that satisfies the second rule, rounded down."""
-        if math.isinf(self._mu) or not delta:
+        mu = self.totals.mu
+        if math.isinf(mu) or not delta:
             return 0.0
         most = _most_mu(self.epsilon, delta)
-        return math.sqrt(max(0.0, (most - self._mu) * (most + self._mu))) * (1 - _ROOM)
+        return math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
 
 
 def _within(total, most):
