@@ -140,7 +140,7 @@ class Kemeny(RankAggregator):
     tolerance : float, default=0.0
         Relative tolerance. The search stops at an order that is certified to have at most (1 + tolerance) times the
         fewest disagreements. 0 is exact.
-    work_limit : int or None, default=10000
+    work_limit : int or None, default=6000
         Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
         number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
         more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,

@@ -17,7 +17,7 @@ from ..orders.subset_dp import FEW, best_of_few_many
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 
-_NOISY = WORK_LIMIT // 10  # for margins with noise: in 12 paired fits, a hundredth of the limit had the same error
+_NOISY = WORK_LIMIT // 6  # for margins with noise: in 12 paired fits, a tenth of it had the same error
 _SIDE_BY_SIDE = 30  # sessions that are decided together
 
 
@@ -30,12 +30,11 @@ class KemenyRule(Rule):
         Relative tolerance. The search stops at an order that is certified to cost at most (1 + tolerance) times the
         optimum. 0 is exact. None is exact too, unless the margins have noise of a known standard deviation. The search
         then stops once the certified gap is at most the noise in the overruled margins; see the notes.
-    work_limit : int or None, default=10000
+    work_limit : int or None, default=6000
         Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
         number of items. It is one second if the margins have noise of a known standard deviation and `tolerance` is
         None, because more work does not make the consensus more accurate. Work is counted, so results do not depend on
-        the machine, unless it needs more than 15 seconds of processor time. Only majority cycles of more than 20 items
-        need much work. At the limit, the best order found is returned with a `ConvergenceWarning`, and `optimal_gap`,
+        the machine. Only majority cycles of more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`, and `optimal_gap`,
         which is published, bounds its excess. None means unlimited.
     time_limit : float or None, default=None
         Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.

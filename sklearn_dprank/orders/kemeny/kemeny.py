@@ -67,11 +67,11 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     slack : float, default=0.0
         Stop also when the total is proved to be at most `slack` above the optimum. Components of more than 16 items
         then use branch and cut.
-    work_limit : float, default=10000
+    work_limit : float, default=6000
         Limit on the work, in units of about a millisecond. Work is counted from problem sizes and simplex iterations,
-        so the result does not depend on the machine's speed. On a machine that needs more than 1.5 times as long, a
-        limit of at least 10000 ends by processor time. Only large components can be cut short. With 0, they keep
-        the order of net wins, or of the indices if that costs less, and the bound of one cycle of majorities.
+        so the result does not depend on the machine's speed. Dense problems take up to 2.3 milliseconds a unit. Only
+        large components can be cut short. With 0, they keep the order of net wins, or of the indices if that costs
+        less, and the bound of one cycle of majorities.
     time_limit : float or None, default=None
         Limit on the wall-clock time, in seconds. It is checked like `work_limit`, but the result depends on the
         machine.

@@ -4,9 +4,8 @@ import math
 import time
 from typing import NamedTuple
 
-WORK_LIMIT = 10_000  # units: about ten seconds
+WORK_LIMIT = 6_000  # units: 6 to 14 seconds
 _UNIT = 10**6  # steps, about a nanosecond each
-_SLOWEST = 1.5  # milliseconds of processor time of a unit; on a slower machine, long searches end by the clock
 
 
 class Work:
@@ -18,8 +17,7 @@ class Work:
     Parameters
     ----------
     limit : float, default=inf
-        Units of a million steps, about a millisecond each. A limit of ten seconds or more also holds for the processor
-        time, times 1.5.
+        Units of a million steps, about a millisecond each.
     seconds : float or None, default=None
         Limit on wall-clock time, in addition to `limit`.
 
@@ -43,8 +41,6 @@ class Work:
     def __init__(self, limit=math.inf, seconds=None):
         self.left = limit * _UNIT
         self._deadline = math.inf if seconds is None else time.monotonic() + seconds
-        is_long = WORK_LIMIT <= limit < math.inf
-        self._processor = time.process_time() + _SLOWEST * limit / 1000 if is_long else math.inf
         self._whole = None
 
     @property
@@ -54,11 +50,7 @@ class Work:
 
     @property
     def seconds(self):
-        """Remaining seconds of wall-clock time or of processor time, whichever is less; infinite without a limit."""
-        return min(self._wall, self._processor - time.process_time())
-
-    @property
-    def _wall(self):
+        """Remaining seconds of wall-clock time; infinite without a limit."""
         return math.inf if self._deadline == math.inf else self._deadline - time.monotonic()
 
     def spend(self, steps):
@@ -76,9 +68,9 @@ class Work:
         """Return a fraction, in [0, 1], of the remaining steps and seconds. Its steps are also subtracted here."""
         part = Work.__new__(Work)
         part.left = max(self.left, 0) * share
-        part._processor, part._deadline = self._processor, math.inf
+        part._deadline = self._deadline
         if self._deadline < math.inf:
-            part._deadline = self._deadline - (1 - share) * max(self._wall, 0)
+            part._deadline -= (1 - share) * max(self.seconds, 0)
         part._whole = self
         return part
 

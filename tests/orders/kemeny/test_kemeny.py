@@ -442,7 +442,7 @@ def test_the_default_limit_is_a_count_that_repeats(solver):
     first, second = (minimum_order(cost, work_limit=200) for _ in range(2))
     np.testing.assert_array_equal(first.order, second.order)
     assert first.bound == second.bound
-    assert inspect.signature(minimum_order).parameters["work_limit"].default == WORK_LIMIT == 10_000
+    assert inspect.signature(minimum_order).parameters["work_limit"].default == WORK_LIMIT == 6_000
 
 
 @pytest.mark.slow
