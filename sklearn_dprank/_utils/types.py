@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 #: An epsilon or a delta. Fractions are used without rounding.
 Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
-RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+RandomState: TypeAlias = "int | np.integer[Any] | np.random.Generator | np.random.RandomState | None"
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]
 LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]

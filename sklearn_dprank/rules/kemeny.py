@@ -34,8 +34,9 @@ class KemenyRule(Rule):
         Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
         number of items. It is one second if the margins have noise of a known standard deviation and `tolerance` is
         None, because more work does not make the consensus more accurate. Work is counted, so results do not depend on
-        the machine. Only majority cycles of more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`, and `optimal_gap`,
-        which is published, bounds its excess. None means unlimited.
+        the machine. Only majority cycles of more than 20 items need much work. At the limit, the best order found is
+        returned with a `ConvergenceWarning`, and `optimal_gap`, which is published, bounds its excess. None means
+        unlimited.
     time_limit : float or None, default=None
         Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.
 

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtrc, ive, ndtr
-
-from .posterior import LOG_PRIOR, SPREADS, chance_above, chance_before, likely
 
 _LEAST = 1e-20  # smaller standard deviations are raised to this, to avoid division by 0
 _NEARLY_NORMAL = 10**7  # rate of Skellam noise above which the normal distribution replaces sums of probabilities
@@ -65,6 +62,8 @@ class _Additive:
         ndarray of float, shape (n_items, n_items)
             The diagonal is 0.5.
         """
+        from .posterior import chance_above
+
         return chance_above(margins, np.full(margins.shape, 1 / max(self.std, _LEAST) ** 2), self.power)
 
 
@@ -102,6 +101,8 @@ class LaplaceLaw(_Additive):
 
     def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
         """Return the posterior probability that each true score exceeds each other one, averaged over their spread."""
+        from .posterior import chance_before
+
         return chance_before(scores, 1 / float(self.rate))
 
 
@@ -134,6 +135,8 @@ class NormalLaw(_Additive):
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return P(noise >= x)."""
+        from scipy.special import ndtr
+
         least = np.asarray(x, dtype=float)
         if self.grid:
             least = (np.ceil(least / self.grid) - 0.5) * self.grid
@@ -141,6 +144,10 @@ class NormalLaw(_Additive):
 
     def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
         """Return the posterior probability that each true score exceeds each other one, averaged over their spread."""
+        from scipy.special import ndtr
+
+        from .posterior import LOG_PRIOR, SPREADS, likely
+
         y = np.asarray(scores, dtype=float) / max(self.std, _LEAST)
         evidence = -(len(y) * np.log1p(SPREADS**2) + np.square(y).sum() / (1 + SPREADS**2)) / 2
         d = (y[:, None] - y) / math.sqrt(2)
@@ -192,6 +199,8 @@ class SkellamLaw(_Additive):
 @lru_cache(maxsize=16)
 def _skellam_tails(rate):
     """Return P(noise >= k) for k = 0, 1, ... until it vanishes, as sums of scaled Bessel functions."""
+    from scipy.special import ive
+
     far = math.ceil(40 * math.sqrt(2 * rate)) + 60
     return np.append(np.cumsum(ive(np.arange(far), 2 * float(rate))[::-1])[::-1], 0.0)
 
@@ -247,6 +256,8 @@ class AnswersLaw:
         margins : ndarray of shape (n_items, n_items)
             Published margins.
         """
+        from scipy.special import bdtrc
+
         plus = np.rint((1 + self.gain * margins) * self.asked / 2)
         enough = 2 * plus >= np.add(self.asked, 2)
         return np.where(enough, bdtrc(np.where(enough, plus - 1, 0), np.maximum(self.asked, 1), 0.5), 1.0)
@@ -264,6 +275,8 @@ class AnswersLaw:
         ndarray of float, shape (n_items, n_items)
             The diagonal is 0.5.
         """
+        from .posterior import chance_above
+
         precision = np.broadcast_to(self.gain**2 * self.asked, margins.shape)
         return chance_above(margins, precision, most=1.0)  # a true margin lies between -1 and 1
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
+from inspect import signature
 from numbers import Integral
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import Amount, Items
 from ...ballots.compact import Positions
 from ...queries import Query
@@ -42,7 +42,7 @@ class ReceivedReports(NamedTuple):
     n_reports: int
 
 
-class Randomizer(BaseEstimator):
+class Randomizer:
     """Base class for the curator's side of a local randomizer; subclass it to add your own.
 
     A subclass sets the attributes and defines `protocol`, `read` (or `read_all`, which can be faster), `counts` and
@@ -70,6 +70,23 @@ class Randomizer(BaseEstimator):
     releases: Query
     arithmetic: str = "exact"
     names_voters: bool = False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's parameters, as scikit-learn's estimators do; devices do without scikit-learn."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn's estimators do."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {list(self.get_params())}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        parameters = signature(type(self)).parameters
+        changed = {name: value for name, value in self.get_params().items() if value != parameters[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         """Return the protocol for devices as JSON-able data. Make it with `make_protocol`.

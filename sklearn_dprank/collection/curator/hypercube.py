@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from ..._utils.checks import Check, check_parameters, one_of
 from ..._utils.types import Amount, Items
@@ -128,6 +127,8 @@ def _best_cap(d, epsilon):
 
     If N(k) corners are in the cap, the scale is (N(k) (e^epsilon - 1) + 2^d) / ((e^epsilon - 1) C(d - 1, k)).
     """
+    from scipy.stats import binom
+
     k = np.arange((d + 1) // 2)
     inside, edge = binom.cdf(k, d, 0.5), binom.pmf(k, d - 1, 0.5)  # in units of 2^d and of 2^(d-1)
     return int(np.argmax(edge / (inside + math.exp(-epsilon) / -math.expm1(-epsilon))))

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, xlogy
 
 from ..._utils.types import Amount, Items
 from ...queries import NetWins
@@ -176,6 +175,8 @@ def _moments(gamma, high, low, n_items, norm):
     Let a be the component along the direction before the report is shortened, and b the length across it, which has the
     chi distribution with m - 2 degrees of freedom. The report is multiplied by min(1, norm / sqrt(a^2 + b^2)).
     """
+    from scipy.special import xlogy
+
     ends = min(gamma, 0.0) - _REACH, max(gamma, 0.0) + _REACH
     edges = sorted({gamma, *ends, *(edge for edge in (-norm, norm) if ends[0] < edge < ends[1])})
     a, weights = (np.concatenate(parts)[:, None] for parts in zip(*map(_nodes, edges[:-1], edges[1:]), strict=True))
@@ -202,6 +203,8 @@ def _nodes(low, high):
 
 def _lean(gamma, epsilon):
     """Return the mean component of a report along its direction, before it is shortened."""
+    from scipy.special import ndtr
+
     return np.exp(-(gamma**2) / 2) / math.sqrt(2 * math.pi) / (ndtr(-gamma) + 1 / math.expm1(epsilon))
 
 

@@ -11,16 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import binom
 
 from ..._utils.checks import at_least_two, check_choice, check_positive, is_as_printed
 from ..._utils.types import PairNoise, Variant
 
 # epsilon/K that maximises K (p - q)^2: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
 _BEST_BUDGET = {
-    "rr": brentq(lambda x: math.sinh(x) - 2 * x, 1, 4, xtol=1e-15),
-    "laplace": brentq(lambda x: math.exp(x / 2) - 1 - x, 1, 4, xtol=1e-15),
+    "rr": 2.1773189849653067,
+    "laplace": 2.512862417252339,
 }
 
 
@@ -183,6 +181,8 @@ def group_overflow_bound(q: int, n_items: int, load: int) -> float:
 
 
 def _overflow(q, n_items, load):
+    from scipy.stats import binom
+
     return n_items * binom.sf(load, q, 1 / n_items)
 
 

@@ -1,7 +1,5 @@
 """Resolution of the ``randomizer`` parameter of channels and estimators."""
 
-from sklearn.base import clone
-
 from ..._utils.checks import check_made, check_parameters, safe_repr
 from .response import RandomizedResponse
 
@@ -54,4 +52,6 @@ def flips_of(randomizer, n_queries):
     """Return the randomizer of a name or an object, with this number of queries."""
     if isinstance(randomizer, str):
         return RandomizedResponse(n_queries)
+    from sklearn.base import clone
+
     return clone(randomizer).set_params(n_queries=n_queries)

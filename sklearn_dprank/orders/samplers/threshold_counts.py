@@ -14,7 +14,6 @@ from functools import lru_cache
 from math import comb
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ..subsets import over_subsets, subsets_of
 from .choice import CountedChoice
@@ -23,6 +22,8 @@ from .choice import CountedChoice
 @lru_cache(maxsize=4)
 def _links(n_items):
     """Return, for p = 0, 1, ..., the 0/1 matrix from the sets S of p + 1 items (rows) to the sets S - x (columns)."""
+    from scipy.sparse import csr_array  # here and below, so that devices load no SciPy
+
     subsets, links = subsets_of(n_items), []
     for p in range(n_items):
         _, items, rest = subsets.layer(p + 1)

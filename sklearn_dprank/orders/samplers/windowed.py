@@ -9,7 +9,6 @@ covers all thresholds of the margins.
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ..._utils.checks import check_whole
 from .base import OrderSampler, checked_margins
@@ -25,6 +24,8 @@ def _steps(window):
 
     An entry is exp(-inversions added), the number of unplaced items that the anchor has before the new one.
     """
+    from scipy.sparse import csr_array
+
     rows, columns, inversions = [], [], []
     for mask in range(2 ** (window - 1)):
         run = (~mask & (mask + 1)).bit_length() - 1  # number of placed items right after a
