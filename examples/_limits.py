@@ -23,7 +23,7 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.privacy.calibration import gaussian_sigma
+from sklearn_dprank.privacy.composition import gaussian_sigma
 
 #: Mallows' phi, by the number of items, for voters who contradict the centre on 35 % of the pairs on average.
 PHI = {10: 0.79596, 45: 0.94081}

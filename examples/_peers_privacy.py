@@ -14,11 +14,10 @@ import numpy as np
 from _peers import Duel, close, expected
 
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
-from sklearn_dprank.privacy.calibration import gaussian_epsilon
-from sklearn_dprank.privacy.composition import Losses
+from sklearn_dprank.privacy.composition import Losses, gaussian_epsilon
+from sklearn_dprank.sampling.bit_source import SecureBits
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
 from sklearn_dprank.sampling.rounded_gaussian import rounded_gaussian
-from sklearn_dprank.sampling.streams import SecureBits
 
 SCALE = 10
 DELTA = 1e-6

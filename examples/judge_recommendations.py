@@ -30,7 +30,7 @@ from joblib import Parallel, delayed
 from sklearn_dprank._utils.progress import progress_bar
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.model_selection import recommend
-from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
+from sklearn_dprank.model_selection.advice import RESOLUTION, RESOLUTION_OF_BEST
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 # Files, or the number of JESTER's first items. A ballot that lists only some candidates puts them first, except in the

@@ -44,7 +44,7 @@ from _shared import (
 from sklearn_dprank import Aggregator, LDPGroupKwikSort, LDPPairwise
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Local
-from sklearn_dprank.collection.curator import HypercubeSampling, RandomizedResponse
+from sklearn_dprank.collection import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.rules import SortByScore
 from sklearn_dprank.theory.alabi import GUARANTEES, corollary_bound, local_budget, reduction_error

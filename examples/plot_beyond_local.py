@@ -27,7 +27,7 @@ from sklearn_dprank import LDPAdaptivePairs, LDPBorda, LDPKwikSort, LDPPairwise,
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import kemeny_positions
 from sklearn_dprank.privacy import shuffle_local_epsilon
-from sklearn_dprank.privacy.shuffle.groups import balanced_group_size
+from sklearn_dprank.privacy.shuffle import balanced_group_size
 from sklearn_dprank.theory.yan import best_query_count
 
 TRIALS = 8

@@ -45,7 +45,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kemeny_positions
-from sklearn_dprank.orders.samplers.choice import draw_each
+from sklearn_dprank.orders.samplers import draw_each
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.queries import KemenyUtility
 from sklearn_dprank.rules import Choose

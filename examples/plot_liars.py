@@ -24,10 +24,10 @@ from _shared import begin, claim, curves, finish, mallows, panels, real, summary
 from sklearn_dprank import Borda
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels.plan import PublishedSession
-from sklearn_dprank.collection.curator import PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection import PrivUnitG, RandomizedResponse
 from sklearn_dprank.queries import Publication
 from sklearn_dprank.rules import BradleyTerryRule, SortByScore
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 EPSILON = 1.0
 TRIALS = 20  # 100 with --full

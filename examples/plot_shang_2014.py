@@ -23,7 +23,7 @@ from sklearn_dprank import Aggregator, DPHistogram
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_uniform_profile
 from sklearn_dprank.metrics import ranking_changed
-from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits  # many seeds, planned once
+from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.theory.shang import (
     PrintedGaussian,
     central_density,

@@ -46,7 +46,7 @@ from _shared import (
 from sklearn_dprank import LDPPairwise, LDPQuickSort, ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
-from sklearn_dprank.privacy.shuffle.groups import balanced_group_size
+from sklearn_dprank.privacy.shuffle import balanced_group_size
 from sklearn_dprank.theory.song import PrintedGaussian
 
 DELTA, N_VOTERS = 1e-4, 100

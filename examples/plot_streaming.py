@@ -24,7 +24,7 @@ from sklearn_dprank import DPBorda, DPStreamingBorda
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
-from sklearn_dprank.privacy.calibration import gaussian_epsilon
+from sklearn_dprank.privacy.composition import gaussian_epsilon
 
 EPSILON, DELTA = 0.3, 1e-6
 HORIZON, TRIALS = 64, 5

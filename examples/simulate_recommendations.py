@@ -22,16 +22,13 @@ from _electorates import LEVELS, electorates, fits
 from scipy.optimize import brentq
 
 from sklearn_dprank import DPPrudentOrder, DPSwissBorda, DPTopK
-from sklearn_dprank.model_selection.advice import curves as stored
-from sklearn_dprank.orders.samplers.permute_and_flip import Flips
-from sklearn_dprank.orders.samplers.permutohedron import sample_ball
-from sklearn_dprank.orders.samplers.threshold_counts import Counts
-from sklearn_dprank.orders.samplers.top_k import MOST_WAYS, costs_of_ways
-from sklearn_dprank.privacy.calibration import gaussian_sigma
+from sklearn_dprank.model_selection import advice as stored
+from sklearn_dprank.orders.samplers import MOST_WAYS, Counts, Flips, costs_of_ways, sample_ball
+from sklearn_dprank.privacy.composition import gaussian_sigma
 from sklearn_dprank.queries import NetWins, Tallies
 from sklearn_dprank.rules import BradleyTerryRule
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 DELTA = 1e-6
 

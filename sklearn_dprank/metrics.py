@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .ballots.profile import Ballots, as_profile
-from .ballots.rankings import check_ballot, compact_positions
+from .ballots.reading import check_ballot, compact_positions
 from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.permutations import FEW, as_positions, check_order, disagreements, opposite_pairs, order_to_positions
 from .privacy.estimator_guarantees import GuaranteedEstimator, last_step

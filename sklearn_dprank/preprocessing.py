@@ -11,13 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.checks import check_flag, check_whole
-from ._utils.scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from ._utils.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from ._utils.types import ItemNames
-from .ballots.cells import as_doubles, as_floats, missing, unmasked
-from .ballots.names import as_named, checked_names, column_names, has_names, is_frame, normal
-from .ballots.rankings import as_array, ballots_unquoted, check_ballots
-from .ballots.sorting import smaller_values
-from .ballots.tables import check_is_table
+from .ballots.reading import (
+    as_array,
+    as_doubles,
+    as_floats,
+    as_named,
+    ballots_unquoted,
+    check_ballots,
+    check_is_table,
+    checked_names,
+    column_names,
+    has_names,
+    is_frame,
+    missing,
+    normal,
+    smaller_values,
+    unmasked,
+)
 from .privacy.estimator_guarantees import row_wise
 
 __all__ = ["RatingsToRankings", "orders_to_positions", "unranked_last"]

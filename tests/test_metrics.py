@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise, PositionalRule
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import check_ballots, compact_positions
+from sklearn_dprank.ballots.reading import check_ballots, compact_positions
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import (
     average_kendall_tau,

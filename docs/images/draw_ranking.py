@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 from sklearn_dprank import DPBorda
-from sklearn_dprank.cli.example import simulated
+from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.plotting import RankIntervalDisplay
 
 mpl.use("agg")

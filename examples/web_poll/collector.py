@@ -34,7 +34,7 @@ from starlette.staticfiles import StaticFiles
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 
 STATIC = Path(__file__).parent / "static"
-CLIENT = str(files("sklearn_dprank.collection.client") / "device.js")
+CLIENT = str(files("sklearn_dprank.collection") / "device.js")
 MOST_OF_ONE = 1000  # voters who may share one address
 TICKET = re.compile(r"[0-9a-f]{32}")
 LOCAL = ("127.0.0.1", "localhost")

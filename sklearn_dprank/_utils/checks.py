@@ -59,14 +59,15 @@ def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, 
 
 
 def refuse_unknown(estimator: Any, names: Iterable[str], method: str = "fit") -> None:
-    """Raise TypeError if a method was given parameters that it does not have, and say where they belong."""
+    """Raise TypeError if a method (of no estimator: a function) got unknown parameters; say where they belong."""
     for name in names:
-        also = ""
+        also, at = "", "estimator, " * (estimator is None)
         if name in ("groups", "sample_weight", "max_weight", "voter_epsilon"):
-            also = f" Persons and weights belong to the ballots: {method}(Profile.from_rankings(X, {name}=...))."
+            also = f" Persons and weights belong to the ballots: {method}({at}Profile.from_rankings(X, {name}=...))."
         elif name == "segments":
             also = " Use SegmentedAggregator(classes).fit(X, segments=...)."
-        raise TypeError(f"{type(estimator).__name__}.{method} got an unexpected keyword argument {name!r}.{also}")
+        called = method if estimator is None else f"{type(estimator).__name__}.{method}"
+        raise TypeError(f"{called} got an unexpected keyword argument {name!r}.{also}")
 
 
 def check_number(

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 #: An epsilon or a delta. Fractions are used without rounding.
 Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
-RandomState: TypeAlias = "int | np.integer[Any] | np.random.Generator | np.random.RandomState | None"
+if TYPE_CHECKING:  # devices do not load numpy.random
+    RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+else:
+    RandomState: TypeAlias = Any
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]
 LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]

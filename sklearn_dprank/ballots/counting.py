@@ -35,7 +35,7 @@ def count_pairs(positions, strict=False):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.ballots.counting import count_pairs
-    >>> from sklearn_dprank.ballots.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.reading import compact_positions
     >>> count_pairs(compact_positions(np.array([[0, 1, 2], [0, 2, 1], [1, 0, 1]])))
     array([[0, 2, 2],
            [1, 0, 2],
@@ -126,7 +126,7 @@ def net_wins(positions):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.ballots.counting import net_wins
-    >>> from sklearn_dprank.ballots.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.reading import compact_positions
     >>> net_wins(compact_positions(np.array([[0, 1, 2], [0, 2, 1]])))
     array([ 4, -2, -2])
     """
@@ -163,7 +163,7 @@ def count_placements(positions):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.ballots.counting import count_placements
-    >>> from sklearn_dprank.ballots.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.reading import compact_positions
     >>> count_placements(compact_positions(np.array([[0, 1], [0, 1], [0, 0]])))
     array([[0, 0, 0, 2],
            [0, 0, 1, 1],
@@ -203,7 +203,7 @@ def weighted_pairs(positions, weights):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.ballots.counting import weighted_pairs
-    >>> from sklearn_dprank.ballots.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.reading import compact_positions
     >>> weighted_pairs(compact_positions(np.array([[0, 1], [1, 0]])), np.array([5, 2]))
     array([[0, 5],
            [2, 0]])

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.checks import check_choice
 from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
-from .compact import Positions
 from .counting import (
     all_strict,
     any_preference,
@@ -25,9 +24,18 @@ from .counting import (
     weighted_pairs,
     weighted_placements,
 )
-from .names import checked_names, column_names, is_frame, names_differ
-from .rankings import as_column, check_aligned, is_dask, read_positions
-from .tables import check_is_table
+from .reading import (
+    Positions,
+    as_column,
+    check_aligned,
+    check_is_table,
+    checked_names,
+    column_names,
+    is_dask,
+    is_frame,
+    names_differ,
+    read_positions,
+)
 from .weights import (
     N_CLASSES,
     PERSON,
@@ -223,9 +231,9 @@ class Profile:
             Public epsilon of each voter, for local mechanisms.
         groups : array-like of shape (n_voters,) or None, default=None
             Id of the person who cast each ballot: all text, or all whole numbers. The guarantee then protects all
-            ballots of one person. None if each row is another person. Text is compared in the Unicode form NFC, and
-            otherwise exactly. This and the other columns belong to the rows of X by position. If X and a column are of
-            pandas, their indexes must be equal.
+            ballots of one person. None if each row is another person. Text is compared in the Unicode form NFC,
+            without the blanks around it, and otherwise exactly. This and the other columns belong to the rows of X by
+            position. If X and a column are of pandas, their indexes must be equal.
         sample_weight : array-like of shape (n_voters,) or None, default=None
             Weight of each ballot, at least 0: for example, the design weights of a survey. None weights all alike.
         max_weight : float or "auto", default=1

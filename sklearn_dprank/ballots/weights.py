@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, safe_repr
-from .names import is_frame
-from .rankings import as_column
+from .reading import as_column, is_frame
 
 MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers in units of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
@@ -192,8 +191,8 @@ def _totals(weights):
 def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
     """Return a number for each person's id; equal numbers are equal ids, and no two ids are merged.
 
-    Raise ValueError unless `groups` has one id for each ballot, all text (compared in the form NFC) or all whole
-    numbers.
+    Raise ValueError unless `groups` has one id for each ballot, all text (compared in the form NFC, without blanks
+    around it) or all whole numbers.
     """
     if isinstance(groups, (str, bytes, Mapping, set, frozenset)) or is_frame(groups):
         raise ValueError(f"groups must list one person id for each ballot, got a {type(groups).__name__}.")
@@ -208,7 +207,7 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
             "merge large ids; read ids as text, for example by pandas.read_csv(path, dtype={'person': str})."
         )
     numbers: dict[Any, int] = {}
-    ids = ids if whole else [unicodedata.normalize("NFC", one) for one in ids]
+    ids = ids if whole else [unicodedata.normalize("NFC", one).strip() for one in ids]
     return np.array([numbers.setdefault(one, len(numbers)) for one in ids], dtype=np.intp)
 
 

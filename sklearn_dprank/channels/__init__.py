@@ -1,12 +1,10 @@
 """Channels: trust models that price a rule's queries and answer them."""
 
 from .central import Central
-from .exact import Exact
-from .interactive import Interactive
+from .exact import Exact, NonPrivateSurvey
+from .interactive import Groups, Interactive, Rounds, Slots
 from .local import Local
-from .nonprivate_survey import NonPrivateSurvey
 from .plan import Channel, Plan, Session
-from .schedules import Groups, Rounds, Slots
 from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
 from .streaming import Streaming

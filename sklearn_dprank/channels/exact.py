@@ -1,14 +1,25 @@
-"""Exact answers, without privacy."""
+"""Exact answers without privacy, and the classic estimators; also surveys without privacy, to compare with."""
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from warnings import warn
 
-from .._utils.scikit_learn import BaseEstimator
+import numpy as np
+
+from .._utils.checks import COUNT, Check, check_parameters, check_whole
+from .._utils.estimators import BaseEstimator
+from .._utils.types import RandomState, Scores
 from ..ballots.weights import WeightBound
+from ..collection.base import simulated
+from ..collection.pairs import PairFlips, PairsRandomizer
+from ..collection.protocol import FLIP_GRID
+from ..orders.kemeny import WORK_LIMIT
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import Ask
-from .plan import Plan, Session, refuse
+from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
+from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
+from .base import RankAggregator
+from .plan import POSITIONS, Plan, PublishedSession, Session, ballots_of, check_derivable, refuse
 
 
 class Exact(BaseEstimator):
@@ -72,3 +83,338 @@ class _ExactSession(Session):
 
     def answer(self, query):
         return query.read(query.vector(self._profile, self.coins), self.n_items)
+
+
+# Estimators with exact answers, without privacy.
+
+
+class Borda(RankAggregator):
+    """Borda ranking without privacy; use it for public ballots, or as the baseline of `DPBorda`.
+
+    Borda's rule: sorts the items by their mean position.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Not private.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    Items are sorted by net wins (margins summed over all other items). For complete rankings, this is the Borda order.
+    Tied items have the mean of their positions. A missing opinion counts neither for nor against an item. Items with
+    equal scores are ordered by column.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import Borda
+    >>> Borda().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
+    array([0, 1, 2])
+    """
+
+    def _compose(self):
+        return Exact(), SortByScore()
+
+
+class PositionalRule(RankAggregator):
+    """Ranking by position scores without privacy; use it for plurality, veto, or scores of your own.
+
+    Positional rule: each ballot gives an item the score of its position, and items are sorted by total score.
+
+    Parameters
+    ----------
+    scores : {"borda", "plurality", "veto"} or array-like of shape (n_items,), default="borda"
+        Score of each position, best position first; larger is better.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Not private.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    Tied items share the mean score of their positions. Items without an opinion are tied last. Scores are rounded to
+    multiples of 1 / 720,720 of the largest absolute score. Integers below 2^20 are not rounded. Items with equal totals
+    are ordered by column.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import PositionalRule
+    >>> PositionalRule(scores="plurality").fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
+    array([0, 1, 2])
+    """
+
+    def __init__(self, scores: Scores = "borda") -> None:
+        self.scores = scores
+
+    def _compose(self):
+        return Exact(), SortByScore(self.scores)
+
+
+class KwikSort(RankAggregator):
+    """Quicksort by majority preferences without privacy; use it as a fast approximation of `Kemeny`.
+
+    QuickSort, or KwikSort of Ailon, Charikar and Newman (2008): the majority decides each comparison, and pivots are
+    random.
+
+    Parameters
+    ----------
+    random_state : None, int, Generator or RandomState, default=None
+        Seed or generator of the random pivots.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Not private.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    References
+    ----------
+    Ailon, Charikar and Newman (2008). KwikSort alone is a 2-approximation of the Kemeny distance in expectation. The
+    better of KwikSort and a random ballot is an 11/7-approximation.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import KwikSort
+    >>> KwikSort(random_state=0).fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
+    array([0, 1, 2])
+    """
+
+    def __init__(self, random_state: RandomState = None) -> None:
+        self.random_state = random_state
+
+    def _compose(self):
+        return Exact(), KwikSortRule()
+
+
+class Kemeny(RankAggregator):
+    """Optimal ranking without privacy; use it as the reference for all other estimators.
+
+    Kemeny's rule, "optimal" in Hay et al. (2017): the order with the fewest pairwise disagreements with the ballots.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.0
+        Relative tolerance. The search stops at an order that is certified to have at most (1 + tolerance) times the
+        fewest disagreements. 0 is exact.
+    work_limit : int or None, default=6000
+        Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
+        number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
+        more than 20 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
+        and ``optimal_gap_`` bounds its excess. None means unlimited.
+    time_limit : float or None, default=None
+        Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Not private.
+    optimal_gap_ : float
+        Certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of the margins that it
+        overrules. 0.0 means that the order is proved optimal. Always finite.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    Hay et al. name two exact methods: an A* search that fills the positions from the top, and a linear program. Here,
+    items are first split into majority components. The lower bound of A* adds up the smaller of the two counts of each
+    remaining pair. Where it is exact, no search remains. Other components of more than 12 items use the linear program.
+    It contains only constraints that were violated, and its bounds are proved in integers. If its solution is not an
+    order, components of up to 20 items use dynamic programming over subsets, in a time that the ballots cannot
+    increase. Larger components use branch and cut.
+
+    References
+    ----------
+    Hay et al. (2017), Definition 1 and Section 4.1.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import Kemeny
+    >>> Kemeny().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
+    array([0, 1, 2])
+    """
+
+    optimal_gap_: float
+
+    def __init__(
+        self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
+    ) -> None:
+        self.tolerance = tolerance
+        self.work_limit = work_limit
+        self.time_limit = time_limit
+
+    def _compose(self):
+        return Exact(), KemenyRule(self.tolerance, self.work_limit, self.time_limit)
+
+
+class HierarchicalAggregation(RankAggregator):
+    """Hierarchical ranking without privacy; use it as the baseline of `ShuffleHierarchical`.
+
+    HRA of Ding et al. (2018): splits items into levels by the number of opponents that they beat, and splits each level
+    again.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Not private.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    References
+    ----------
+    Ding, Han, Dezert and Yang (2018); Song et al. (2022), Section 2.1.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import HierarchicalAggregation
+    >>> HierarchicalAggregation().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
+    array([0, 1, 2])
+    """
+
+    def _compose(self):
+        return Exact(), HierarchicalRule()
+
+
+class BradleyTerry(RankAggregator):
+    """Ranking by Bradley-Terry strengths without privacy; use it if each ballot compares few of the items.
+
+    Model of Bradley and Terry (1952): sorts items by the strengths that maximise the penalised likelihood of the
+    pairwise counts.
+
+    Parameters
+    ----------
+    ridge : float, default=0.01
+        Weight of the penalty: ridge / 2 times the sum of squared strengths is subtracted from the log-likelihood.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Not private.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    References
+    ----------
+    Bradley and Terry (1952).
+
+    Examples
+    --------
+    >>> from sklearn_dprank import BradleyTerry
+    >>> BradleyTerry().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
+    array([0, 1, 2])
+    """
+
+    def __init__(self, ridge: float = 0.01) -> None:
+        self.ridge = ridge
+
+    def _compose(self):
+        return Exact(), BradleyTerryRule(self.ridge)
+
+
+# Non-private survey: each voter answers a few random questions without randomisation.
+
+
+class NonPrivateSurvey(BaseEstimator):
+    """Non-private baseline for `Local`: voters answer a few random questions without randomisation.
+
+    Each voter reports which item goes first in each of `n_queries` distinct random pairs. This is randomised response
+    with flip probability 0. Compare it with `Local` for the cost of privacy, and with `Exact` for the cost of asking
+    few questions.
+
+    Parameters
+    ----------
+    n_queries : int, default=1
+        Number of pairs that each voter answers; at most C(n_items, 2).
+
+    Notes
+    -----
+    As in all channels with client reports, a voter without an opinion on a pair answers a fair coin. Coins also break
+    ties. If voters with strict rankings answer all pairs, the estimated margins are those of `Exact`, divided by the
+    number of voters.
+
+    References
+    ----------
+    Yan, Li and Liu (2020), Sections 6.1.1 and 6.4: their non-private KwikSort receives K answers from each voter.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import Aggregator
+    >>> from sklearn_dprank.channels import NonPrivateSurvey
+    >>> fitted = Aggregator(NonPrivateSurvey(n_queries=2), "kwiksort", random_state=0).fit([[0, 1, 2]] * 100)
+    >>> print(fitted.consensus_, fitted.privacy_)
+    [0 1 2] not private
+    """
+
+    parameter_checks: dict[str, Check] = {"n_queries": COUNT}
+
+    def __init__(self, n_queries: int = 1) -> None:
+        self.n_queries = n_queries
+
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
+        """Return the plan, if answers about pairs determine all asks.
+
+        Raises
+        ------
+        ValueError
+            If `n_queries` is not from 1 to C(n_items, 2), or the answers do not determine the rule's asks.
+        """
+        check_parameters(self)
+        check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
+        check_derivable(self, asks, PairTallies(), "answers about pairs give PairTallies.")
+        terms = {"items": list(range(n_items)), "n_queries": int(self.n_queries), "flip": [0, FLIP_GRID]}
+        guarantee = PrivacyGuarantee.nothing(f"truthful answers about {self.n_queries} random pair(s) a voter")
+        return Plan(guarantee, partial(_SurveyPoll, terms), needs=POSITIONS, n_items=n_items)
+
+
+class _SurveyPoll:
+    """Poll of simulated voters, with new random pairs in each session."""
+
+    def __init__(self, terms, profile):
+        self._terms, self._ballots = terms, ballots_of(profile)
+
+    def __call__(self, bits):
+        blocks = simulated(PairsRandomizer(), self._terms, self._ballots, bits)
+        wins = reduce(np.add, (PairFlips.counts(drawn, self._terms) for drawn, _ in blocks))
+        publication = Publication(PairTallies(), (Tallies(0.0, wins),))
+        return PublishedSession(len(self._terms["items"]), bits.coins, publication, {})

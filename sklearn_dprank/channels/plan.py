@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole
-from ..ballots.compact import Positions
 from ..ballots.profile import Profile
+from ..ballots.reading import Positions
 from ..ballots.weights import WeightBound
-from ..collection.curator import ReportCounts
+from ..collection import ReportCounts
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import AllMargins, Ask, NetWins, PairTallies, Publication, Query
-from ..sampling.bit_source import BitSource
-from ..sampling.streams import Bits
+from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 
 #: Data of a `Profile` that simulated devices need.

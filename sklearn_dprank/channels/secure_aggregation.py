@@ -1,4 +1,4 @@
-"""Secure aggregation: voters split noisy reports among servers, and only the sums are revealed."""
+"""Secure aggregation: servers that do not all collude add up shares, and only noisy sums are known."""
 
 from __future__ import annotations
 
@@ -7,25 +7,227 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import Any, NamedTuple
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole
-from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount, ItemNames
-from ..collection.client.protocol import RefusedProtocol
-from ..collection.client.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, SharesRandomizer, modulus_bits
-from ..collection.client.summands import summand
-from ..collection.curator.base import make_protocol
-from ..collection.curator.epsilon_grid import cost_as_text
+from .._utils.estimators import BaseEstimator
+from .._utils.types import Amount, ItemNames, RandomState
+from ..ballots.profile import Profile
+from ..collection.base import make_protocol
+from ..collection.protocol import RefusedProtocol, cost_as_text, digest, is_whole
+from ..collection.randomizers import CLIENT_RANDOMIZERS
+from ..collection.reports import (
+    FOLLOW,
+    Inbox,
+    RefusedReport,
+    as_reports,
+    end_to_end,
+    fields,
+    protocol_of,
+    whole_numbers,
+)
+from ..collection.shares import (
+    MOST_BITS,
+    MOST_NUMBERS,
+    MOST_SERVERS,
+    RATE_GRID,
+    SharesRandomizer,
+    Sum,
+    modulus_bits,
+    sum_about,
+    summand,
+    summed,
+)
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
+from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
-from ..queries import Ask, NumberOfVoters, Query
+from ..queries import Ask, NumberOfVoters, Publication, Query
 from ..queries.base import weighted_sensitivity
+from ..rules import SortByScore, SwissRule
 from ..sampling.poisson import LARGEST_RATE
-from .central import Price, check_release, covering, rescale_shares
-from .plan import Plan, check_asks, least_voters, refuse
-from .summing import SecureAggregationPoll
+from ..uncertainty import PublishedNoise
+from .base import RankAggregator
+from .central import CuratorPoll, Price, check_release, covering, rescale_shares
+from .plan import Plan, PublishedSession, Session, check_asks, least_voters, refuse
+
+_ASKED = "return a list of the servers' messages, or an empty list if a server released none."
+
+
+class SecureAggregationPoll:
+    """Poll of sums with the noise of all voters: from servers, or simulated with one Skellam draw per number."""
+
+    def __init__(self, prices, release, protocol, published, least, n_voters, voters):
+        self._prices, self._protocol, self._more = prices, protocol, published
+        self._n_voters, self._voters, self._curator = n_voters, voters, None
+        if isinstance(voters, Profile):
+            if voters.n_voters < least:
+                raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+            self._voters = None
+            self._counted = {"reports_accepted": voters.n_voters, "reports_refused": {}}
+            together = {
+                kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
+                for kind, price in prices.items()
+                if price.epsilon
+            }
+            sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
+            self._curator = CuratorPoll({**prices, **together}, release, sensitivity, voters)
+        elif (protocol["randomizer"] == "skellam-rounds") != callable(voters):
+            raise ValueError(
+                "one sum answers this rule: use fit_sums(sums, items=items)."
+                if callable(voters)
+                else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
+            )
+        elif not callable(voters):
+            inbox = Inbox()
+            self._sum, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
+            self._counted = {**inbox.published, "reports_accepted": accepted}
+        elif n_voters > protocol["max_reports"]:
+            raise ValueError(f"n_voters={n_voters} is above max_reports={protocol['max_reports']}; raise max_reports.")
+
+    def __call__(self, bits):
+        if self._curator is not None:
+            session = self._curator(bits)
+            session.published |= {**self._counted, **self._more}
+            return session
+        if callable(self._voters):
+            return _RoundsSession(self._voters, self._n_voters, self._prices, self._protocol, self._more, bits.coins)
+        (price,) = self._prices.values()
+        n_items, query = len(self._protocol["items"]), price.query
+        answer = query.read(self._sum, n_items)
+        session = PublishedSession(n_items, bits.coins, Publication(query, answer), {})
+        session.published = {**self._counted, **self._more}
+        if query.published_as is not None:
+            noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
+            session.published |= {query.published_as: answer, "noise": PublishedNoise(query.published_as, noise.law)}
+        return session
+
+
+class _RoundsSession(Session):
+    """Session with remote voters, in which one sum of every server answers a question.
+
+    A sum over fewer (or more) voters than expected is scaled to `n_voters`, and so is its noise. If too few voters
+    answer, no sum is released, and `answer` raises `BudgetExhausted`.
+    """
+
+    def __init__(self, messenger, n_voters, prices, protocol, published, coins):
+        super().__init__(len(protocol["items"]), coins)
+        self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
+        self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
+        noisy = [kind for kind, price in prices.items() if price.epsilon]
+        before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
+        self._next = dict(zip(noisy, before, strict=False))  # number of the last question of each kind
+        self._answers: dict[Any, Any] = {}
+        self._n_reports: dict[Any, int] = {}  # number of voters in each answer
+        self._refused: Counter[str] = Counter()
+        self.published = dict(published)
+
+    def answer(self, query):
+        if query not in self._answers:
+            self._ledger.charge(query.kind)
+            price = self._prices[query.kind]
+            if price.epsilon:
+                self._answers[query] = self._summed(query, price)
+            else:  # the number of voters, which is public
+                self._answers[query] = query.read(np.array([self._n_voters]), self.n_items)
+        return self._answers[query]
+
+    def deviation(self, query):
+        """Return the standard deviation of the scaled noise; before the answer, that for `n_voters` voters."""
+        n_reports = self._n_reports.get(query, self._n_voters)
+        each = self._prices[query.kind].mechanism
+        return SkellamNoise(each.rate * n_reports).deviation * self._n_voters / n_reports
+
+    def close(self):
+        """Raise ValueError if no question was answered."""
+        if not self._n_reports:
+            reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self._refused.items()))
+            raise ValueError(
+                f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers sent no message'}); "
+                "ask must deliver each question to all devices and servers, which follow estimator.protocol(items), "
+                "bring the devices' messages to the servers and return what these release."
+            )
+        self.published["reports_accepted"] = min(self._n_reports.values())
+        self.published["reports_refused"] = dict(self._refused)
+
+    def _summed(self, query, price):
+        """Send the question to all voters, and return the answer scaled to `n_voters` voters."""
+        if query.summed_as(self.n_items) != price.query.summed_as(self.n_items):
+            raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
+        self._next[query.kind] += 1
+        number = self._next[query.kind]
+        of = sum_about(self._protocol, number)
+        question = {"protocol": digest(self._protocol), "question": number}
+        if of.summand.asked_about is not None:
+            question[of.summand.asked_about] = query.summed_about(self.n_items)
+        name, inbox = digest(question), Inbox()
+        messages = as_reports(self._messenger(question), "what ask returns", _ASKED)
+        try:
+            total, n_reports = combined(self._protocol, of, messages, inbox, name)
+        except ValueError as error:
+            warn(f"question {number} has no answer: {error}", stacklevel=2)
+            raise BudgetExhausted(f"the servers released no answer to question {number}.") from error
+        finally:
+            self._refused += inbox.refused
+        self._n_reports[query] = n_reports
+        if n_reports != self._n_voters:
+            total = total * (self._n_voters / n_reports)
+        return query.read(total, self.n_items)
+
+
+ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
+
+
+def combined(protocol, of, messages, inbox, question=None):
+    """Return (total of the servers' sums, int64, shape (k,), number of voters in it).
+
+    Raise ValueError if a server is missing or sent two sums, or the sums cover different voters. `inbox` counts refused
+    messages. `question` is the digest of the question, if the protocol asks questions.
+    """
+    sums = list(inbox.read(messages, partial(_read, protocol, of, question)))
+    inbox.require(f"Servers {FOLLOW}.")
+    numbers = sorted(one.server for one in sums)
+    if numbers != list(range(protocol["servers"])):
+        raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")
+    if len({(one.voters, one.n_reports) for one in sums}) > 1:
+        raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
+    total = sum(one.numbers for one in sums) % of.modulus
+    return np.where(total >= of.modulus // 2, total - of.modulus, total), sums[0].n_reports
+
+
+class _ServerMessage(NamedTuple):
+    """Message of one server: its index, the name and number of its voters, and its sum."""
+
+    server: int
+    voters: str
+    n_reports: int
+    numbers: NDArray[np.int64]
+
+
+def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _ServerMessage:
+    """Return one server's message; raise RefusedReport if it is invalid or covers too few or too many voters."""
+    if protocol_of(message) != digest(protocol):
+        raise RefusedReport("another protocol")
+    asked = () if question is None else ("question",)
+    server, voters, n_reports, numbers, *about = fields(message, "server", "voters", "n_reports", "sum", *asked)
+    if about and about != [question]:
+        raise RefusedReport("another question")
+    if not is_whole(server, 0, protocol["servers"] - 1):
+        raise RefusedReport("server out of range")
+    if type(voters) is not str:
+        raise RefusedReport("no name of the voters")
+    if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
+        raise RefusedReport("too few or too many voters")
+    each = end_to_end([numbers], of.summand.numbers, "not the right numbers")
+    return _ServerMessage(server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers"))
+
+
+# Secure aggregation: voters split noisy reports among servers, and only the sums are revealed.
 
 _LARGE = 2**32  # larger rates are whole numbers
 _SPARE = 100  # default of max_reports, as a multiple of min_reports
@@ -199,7 +401,9 @@ class SecureAggregation(BaseEstimator):
             fields = {**rounds[0], **common}
             name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
-            return make_protocol(name, n_items if items is None else items, self.epsilon, fields)
+            return make_protocol(
+                name, n_items if items is None else items, self.epsilon, fields, CLIENT_RANDOMIZERS[name]
+            )
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
             raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
 
@@ -261,3 +465,211 @@ def _epsilon(prices, delta, n_voters):
         for price in _noisy(prices)
     ]
     return skellam_epsilon(float(delta), releases)
+
+
+# Estimators for secure aggregation by several servers.
+
+
+class _Summed(RankAggregator):
+    """Base class of estimators that receive only sums over many voters."""
+
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_servers: int = 2,
+        min_reports: int | None = None,
+        max_reports: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_servers = n_servers
+        self.min_reports = min_reports
+        self.max_reports = max_reports
+        self.random_state = random_state
+
+
+class SecAggBorda(_Summed):
+    """Private Borda ranking by secure aggregation; try it first if at least one of several servers is trusted.
+
+    Voters add noise to their net wins and split the result among servers (new in this package). Each server sees only
+    uniform random numbers, and the curator sees only the noisy sum. **A voter who sends invalid numbers can change the
+    result by any amount**, because servers cannot check their range. Protocols with range proofs (Prio3) prevent that.
+    This protocol does not.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Total privacy loss of the released sums, in nats.
+    delta : float, default=1e-6
+        Total delta. Must be positive.
+    n_servers : int, default=2
+        Number of servers among which each voter splits a report. One honest server is enough.
+    min_reports : int or None, default=None
+        Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
+        ``len(X)`` in `fit`; protocols for devices need a number.
+    max_reports : int or None, default=None
+        Public upper limit on the number of voters. None is 100 times `min_reports`.
+    random_state : None, int, Generator or RandomState, default=None
+        None uses the operating system's secure source. Any other value is for simulations only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    scores_ : ndarray, shape (n_items,)
+        Noisy net wins, summed over all voters.
+    noise_ : PublishedNoise
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
+    reports_accepted_ : int
+        Number of voters in the sum; with several sums, in the smallest one.
+    reports_refused_ : dict of {str: int}
+        Number of refused messages, by reason. Empty after `fit`.
+    local_epsilon_ : float
+        Local epsilon of all messages of one voter at `delta`, without trust in the servers.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. If all servers
+    collude, only ``local_epsilon_`` at `delta` remains, which does not protect the voters. Neighbours differ in one
+    replaced ballot; the number of voters is public. Voters who drop out, deviate from the protocol or are fake may add
+    no noise, so set `min_reports` to the number of honest voters that you are sure of.
+
+    `fit` simulates the sum. To collect ballots, devices (`client`) send one message to each
+    `~sklearn_dprank.collection.AggregationServer`. The servers add up the voters from whom all servers received a
+    message, each voter once. `fit_sums` reads the servers' sums.
+    See :ref:`what may be published <may-be-published>`.
+
+    .. rubric:: Remarks
+
+    ``noise_`` is the noise of all ``reports_accepted_`` voters in the sum, if all of them follow the protocol. If fewer
+    do, there is less noise, and the intervals are wider than necessary. The intervals do not hold if a voter sends
+    numbers that encode no ballot.
+
+    The noise of all voters together is Skellam noise. It is about 7 to 10 % wider than the Gaussian noise that a
+    trusted curator needs for the same guarantee.
+
+    References
+    ----------
+    Agarwal, Kairouz and Liu (2021) for Skellam noise; Corrigan-Gibbs and Boneh (2017), "Prio", for shares of a sum.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import SecAggBorda
+    >>> SecAggBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 500).consensus_
+    array([0, 1, 2])
+    """
+
+    scores_: NDArray[Any]
+    noise_: PublishedNoise
+
+    def _compose(self):
+        channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
+        return channel, SortByScore()
+
+
+class SecAggSwissBorda(_Summed):
+    """Private Borda ranking by secure aggregation in rounds; use it for many items if devices can answer in rounds.
+
+    Swiss Borda by secure aggregation (new in this package): the rounds of `DPSwissBorda` without a trusted curator. In
+    each round, voters add noise to their net wins within groups of neighbouring items, or to their opinions on pairs in
+    doubt, and split the result among servers. **A voter who sends invalid numbers can change the result by any
+    amount**, as in `SecAggBorda`. `fit` simulates the rounds. To collect ballots, `fit_interactive` asks the questions,
+    and devices (`client`) answer them one by one.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Total privacy loss of the released sums, in nats.
+    delta : float, default=1e-6
+        Total delta. Must be positive.
+    n_servers : int, default=2
+        Number of servers among which each voter splits a report. One honest server is enough.
+    min_reports : int or None, default=None
+        Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
+        ``len(X)`` in `fit`; protocols for devices need a number.
+    max_reports : int or None, default=None
+        Public upper limit on the number of voters. None is 100 times `min_reports`.
+    random_state : None, int, Generator or RandomState, default=None
+        None uses the operating system's secure source. Any other value is for simulations only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    scores_ : ndarray of float, shape (n_items,)
+        Strength of each item, larger is better, estimated from the noisy answers only. Of the voters who follow the
+        Bradley-Terry model, a share of about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. A small budget
+        shrinks strengths towards 0. The consensus may differ from the order of the scores if single margins contradict
+        them.
+    reports_accepted_ : int
+        Number of voters in the sum; with several sums, in the smallest one.
+    reports_refused_ : dict of {str: int}
+        Number of refused messages, by reason. Empty after `fit`.
+    local_epsilon_ : float
+        Local epsilon of all messages of one voter at `delta`, without trust in the servers.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. Neighbours differ in
+    one replaced ballot; the number of voters is public. Renyi divergences of the rounds add up, even if a question
+    depends on earlier answers. The noise of each round corresponds to its share of the sum. The sizes of the groups are
+    public, and their members follow from earlier answers. So do the pairs and the kind of the last question. It is
+    scaled by a public integer, so that its sensitivity is the same in every case.
+
+    The protocol states all rounds and their joint cost before the first one. A device computes this cost and refuses
+    more than its owner allows (`max_epsilon`, for the case that all servers collude). It answers each round once and in
+    order. Before the last round, it answers only about groups of the stated sizes.
+
+    At least `min_reports` voters must answer a round, but not the same ones in each round. A round with fewer voters
+    releases no sum and is not repeated. A warning reports it, the other rounds decide, and the guarantee still covers
+    all rounds. Without the last round, the consensus is the order of the scores. Without the first, the fit fails.
+    ``reports_refused_`` counts messages of servers.
+    See :ref:`what may be published <may-be-published>`.
+
+    .. rubric:: Remarks
+
+    Like `DPSwissBorda`, it reduces the error if voters agree on pairs that are far apart in the consensus, here with
+    about 20 items or more.
+
+    References
+    ----------
+    Agarwal, Kairouz and Liu (2021) for Skellam noise; Corrigan-Gibbs and Boneh (2017), "Prio", for shares of a sum.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import SecAggSwissBorda
+    >>> SecAggSwissBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 500).consensus_
+    array([0, 1, 2])
+    """
+
+    scores_: NDArray[np.float64]
+
+    def _compose(self):
+        channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
+        return channel, SwissRule()

@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import __version__
 from ..privacy.ledger import BudgetExhausted
-from .words import message, printable, tell
+from .printing import message, printable, tell
 
 __all__ = ["main"]
 

@@ -6,11 +6,15 @@ import argparse
 import json
 import os
 import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..privacy import PrivacyBudget
-from .words import tell
+from .printing import check_distinct, tell
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -29,6 +33,7 @@ def run(options: argparse.Namespace) -> str:
     from .ranking import show
 
     path = last_result(options.file)
+    check_distinct({}, [options.file, path])
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
         text, kept = show(result, options.format), result["made"]["budget"]
@@ -53,6 +58,30 @@ def state(budget: PrivacyBudget) -> dict[str, float]:
 def last_result(budget: Path) -> Path:
     """Return the path of the last result of a budget."""
     return budget.with_name(f"{budget.name}.last")
+
+
+@contextmanager
+def until_kept() -> Iterator[None]:
+    """Let Ctrl-C wait while a release is charged and its result is kept; a second Ctrl-C does not wait."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting = []
+
+    def wait(*_: Any) -> None:
+        waiting.append(True)
+        signal.signal(signal.SIGINT, before)
+        with suppress(RuntimeError):  # standard error is being written
+            tell("dprank rank: the result is kept first. Press Ctrl-C again to stop now, and lose what is charged.")
+
+    signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 def keep(budget: Path, result: dict[str, Any]) -> None:

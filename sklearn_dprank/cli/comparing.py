@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
 from .._utils.checks import check_whole
+from ..channels.central import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda
+from ..channels.local import LDPPairwise
+from ..channels.shuffle import ShufflePairwise
 from ..plotting import PrivacyUtilityDisplay
-from . import files, pictures
-from .cells import called
-from .example import simulated
-from .printing import A_POINT, as_table
-from .several import Several, number
-from .words import own_words
+from . import files
+from .files import Several, called, number
+from .printing import A_POINT, as_table, check_distinct, check_picture, own_words, save, simulated
 
 MECHANISMS = {  # by default, the first five that the ballots allow
     "DPBorda, Laplace noise": DPBorda(),
@@ -82,8 +81,8 @@ def run(options: argparse.Namespace) -> str:
             "holds public votes, add --public. For secret votes, use dprank recommend --items .. --voters .. "
             "--epsilon .., which needs public numbers only."
         )
-    pictures.check_picture(options.picture, "--picture")
-    pictures.check_distinct({"--picture": options.picture}, [options.file])
+    check_picture(options.picture, "--picture")
+    check_distinct({"--picture": options.picture}, [options.file])
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
@@ -109,7 +108,7 @@ def run(options: argparse.Namespace) -> str:
         shown = PrivacyUtilityDisplay.from_estimators(
             tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
         )
-    pictures.save(shown.plot().figure_, options.picture)
+    save(shown.plot().figure_, options.picture)
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
     blind = shown.ceiling - shown.floor
     if options.format == "json":

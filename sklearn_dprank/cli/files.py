@@ -1,40 +1,462 @@
-"""Readers of ballot files for the command line."""
+"""Readers of ballot files: options, headers, cells and layouts."""
 
 from __future__ import annotations
 
 import argparse
+import codecs
 import csv
+import gzip
+import io
+import json
 import re
+import shlex
+import sys
 import unicodedata
+import zlib
 from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._utils.checks import safe_repr
-from ..ballots.cells import missing
-from ..ballots.compact import MAX_ITEMS
-from ..ballots.names import checked_names
 from ..ballots.profile import Profile
+from ..ballots.reading import MAX_ITEMS, checked_names, missing, normal
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from .cells import (
-    GAPS,
-    STANDARD_INPUT,
-    Unreadable,
-    answer,
-    as_numbers,
-    called,
-    code,
-    csv_rows,
-    emptied,
-    is_no_name,
-    read_csv,
-    read_parquet,
+from .printing import STANDARD_INPUT, own_words, tell
+
+
+class Several(argparse.Action):
+    """Option with several values, separated by blanks or commas; `one` converts each.
+
+    argparse gives such an option all arguments up to the next option, also the file. If the last one is not a value but
+    a file, it is set as ``file``.
+    """
+
+    def __init__(self, option_strings: list[str], dest: str, *, one: Any, **given: Any) -> None:
+        super().__init__(option_strings, dest, nargs="+", **given)
+        self._one = one
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Set the values and, if the last argument is a file, ``file``."""
+        if len(values) > 1 and hasattr(namespace, "file") and self._is_file(values[-1]):
+            *values, file = values
+            set_file(namespace, Path(file), self)
+        try:
+            found = self._converted(*values)
+        except ValueError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        if not found:
+            raise argparse.ArgumentError(self, "expected at least one value")
+        setattr(namespace, self.dest, found)
+
+    def _converted(self, *values):
+        return [self._one(each.strip()) for value in values for each in value.split(",") if each.strip()]
+
+    def _is_file(self, value):
+        """Return whether an argument is not a value, but standard input, exists, or ends like the name of a file."""
+        try:
+            self._converted(value)
+        except ValueError:
+            return value == "-" or Path(value).exists() or Path(value).suffix[1:2].isalpha()
+        return False
+
+
+class File(argparse.Action):
+    """Positional argument of the file; a file that an option found is not replaced."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Set ``file`` unless the argument is missing."""
+        if values is not None:
+            set_file(namespace, values, self)
+
+
+def set_file(namespace: Any, file: Path, action: argparse.Action) -> None:
+    """Set ``file``; raise ArgumentError if there is one."""
+    if namespace.file is not None:
+        raise argparse.ArgumentError(action, f"two files are given, {str(namespace.file)!r} and {str(file)!r}")
+    namespace.file = file
+
+
+def number(text: str) -> float:
+    """Return text as a float, with a message for users of the command."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"must be numbers, with blanks or commas between, got {text!r}") from None
+
+
+# Header rows of tables, with those of survey tools, and short names of items that one question asks about.
+
+_QUALTRICS = {  # two of these names in the first row announce two more header rows
+    *("StartDate", "EndDate", "RecordedDate", "ResponseId", "DistributionChannel", "UserLanguage"),
+    *("startDate", "endDate", "recordedDate", "_recordId", "distributionChannel", "userLanguage"),
+    "Duration (in seconds)",
+}
+_QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
+_TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
+    *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
+    *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
+    *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
+}
+
+
+def plain(text: str) -> str:
+    """Return a name as names are compared: `normal`, without blanks around it."""
+    return normal(text).strip(" \t")
+
+
+@dataclass(frozen=True)
+class Header:
+    """Names of the columns of a table, and for columns of a question about several items, the question and the item."""
+
+    names: list[str]
+    parts: dict[str, tuple[str, str]]
+    no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
+    n_lines: int = 1
+
+    def by_item(self) -> dict[str, list[str]]:
+        """Return the columns of each item by its short name, one for each question."""
+        found = defaultdict(list)
+        for name in self.names:
+            if name in self.parts:
+                found[self.parts[name][1]].append(name)
+        return found
+
+    def shortened(self, names: list[str]) -> list[str]:
+        """Return the items of these columns if one question asks about them, else the names of the columns."""
+        parts = [self.parts.get(name, ("", "")) for name in names]
+        items = [item for _, item in parts]
+        one_question = len({question for question, _ in parts}) == 1 < len(parts)
+        return items if one_question and all(items) and len(set(items)) == len(items) else names
+
+    def check_one_question(self, names: list[str], file: str) -> None:
+        """Raise ValueError if a question asks about several items, and some columns are not of that question."""
+        asked = [self.parts[name][0] if name in self.parts else None for name in names]
+        sizes = Counter(question for question in asked if question is not None)
+        if max(sizes.values(), default=1) == 1 or len(set(asked)) == 1:
+            return
+        question = sizes.most_common(1)[0][0]
+        columns = [name for name, found in zip(names, asked, strict=True) if found == question]
+        items = self.shortened(columns)
+        by_item = self.by_item()
+        if any(len(by_item.get(item, ())) > 1 for item in items):
+            items = columns
+        raise ValueError(
+            f"{file} has columns of several questions. List the items of one question, such as --items "
+            f"{shlex.quote(joined(items))}."
+        )
+
+
+def header(names: list[str], lines: Iterable[bytes] = (), delimiter: str = ",", file: str = "") -> Header:
+    """Return the header of a table with these names in its first row; `lines` are all lines of a CSV file.
+
+    The names alone decide how many rows the header has, so that no ballot affects how others are read.
+    """
+    if len(_QUALTRICS.intersection(names)) > 1 and lines:
+        return _of_qualtrics(names, lines, delimiter, file)
+    parts = {name: found for name in names if (found := _grid(name))}
+    return Header(names, parts, frozenset(names[:1]) & _TIMESTAMPS)
+
+
+def _of_qualtrics(names, lines, delimiter, file):
+    """Return the header of an export of Qualtrics: names, texts of questions, and ImportIds, three rows in all."""
+    reader = csv.reader((line.decode("utf-8") + "\n" for line in lines), delimiter=delimiter, strict=True)
+    try:
+        texts, cells = [next(reader) for _ in range(3)][1:]
+        ids = [json.loads(cell)["ImportId"] for cell in cells]
+        if not len(texts) == len(ids) == len(names) or not all(isinstance(each, str) for each in ids):
+            raise ValueError
+    except (StopIteration, csv.Error, ValueError, LookupError, TypeError, RecursionError):
+        own = ", ".join(name for name in names if name in _QUALTRICS)
+        raise ValueError(
+            f"{file} has columns of Qualtrics ({own}), but its third row does not hold an ImportId for each column. "
+            "Export it again as CSV, or delete these columns and all header rows but the first."
+        ) from None
+    questions: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    for name, text, own in zip(names, texts, ids, strict=True):
+        if found := _QUESTION.fullmatch(own):
+            questions[found[1]][name] = " ".join(normal(text).split()).split(" - ")
+    parts: dict[str, tuple[str, str]] = {}
+    for question, columns in questions.items():
+        same = 0  # texts are "question - item", and both may hold " - "
+        while same + 1 < min(map(len, columns.values())) and len({text[same] for text in columns.values()}) == 1:
+            same += 1
+        parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in columns.items()}
+    no_items = frozenset(name for name, own in zip(names, ids, strict=True) if "QID" not in own)
+    return Header(names, parts, no_items, reader.line_num)
+
+
+def _grid(name):
+    """Return the question and the item in a name like "question [item]"; None if it is not like that."""
+    depth = 0
+    for place in range(len(name) - 1, 0, -1):
+        depth += {"]": 1, "[": -1}.get(name[place], 0)
+        if depth == 0:
+            return (name[:place].strip(), name[place + 1 : -1].strip()) if place < len(name) - 1 else None
+    return None
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names with commas between, as ``--items`` reads them."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([name] for name in names)
+    return ", ".join(out.getvalue().split("\n")[:-1])
+
+
+# Cells of CSV and Parquet files, and treatment of unreadable rows.
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
+_LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
+_NOT_PUBLIC = "depends on the ballots; do not publish it."
+
+
+class Unreadable:
+    """Policy for unreadable rows: an error, or ballots without opinions.
+
+    A refusal that depends on one ballot reveals something about it. With ``choice="empty"``, a file is read for any
+    content of its ballots, and `report` tells the operator the number of unreadable rows.
+    """
+
+    def __init__(self, choice: str, file: str) -> None:
+        self._choice, self._file = choice, file
+        self.rows: set[int] = set()
+        self.lines: list[int] | None = None  # the line of each row in a file of text, from 1
+
+    def add(self, row: int, problem: str) -> None:
+        """Record an unreadable row; raise ValueError with its place and the problem if the choice is "error"."""
+        if self._choice == "error":
+            place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+            names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
+            raise ValueError(
+                f"{self._file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
+                f"opinions. This message {_NOT_PUBLIC}"
+            )
+        self.rows.add(row)
+
+    def report(self, n_rows: int) -> None:
+        """Print the number of unreadable rows, even if it is 0, to standard error if the choice is "empty"."""
+        if self._choice == "empty":
+            tell(
+                f"{self._file}: {len(self.rows)} of {n_rows} rows cannot be read and count as ballots without "
+                f"opinions. This line {_NOT_PUBLIC}"
+            )
+
+
+def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[Header, NDArray[Any]]:
+    """Return the header and the cells of the lines after it; a row that cannot be read holds None.
+
+    Names have no blanks around them.
+    """
+    delimiter = _delimiter(separator)
+    lines, numbers = _lines(path)
+    try:
+        names = [plain(name) for name in _split(lines[0], delimiter)] if lines else []
+    except UnicodeDecodeError:
+        raise ValueError(f"{called(path)} {_ENCODING}") from None
+    except csv.Error as error:
+        raise ValueError(f"the first line of {called(path)} cannot be read as CSV ({error}); correct it.") from None
+    if len(names) < 2:
+        raise ValueError(
+            f"{called(path)} must have a first row with the names of at least two items, and a row a voter; if cells "
+            "are separated by something else than commas, say so: --separator ';' or --separator tab."
+        )
+    head = header(names, lines, delimiter, called(path))
+    unreadable.lines = numbers[head.n_lines :]
+    lines = lines[head.n_lines :]
+    cells = np.full((len(lines), len(names)), None, dtype=object)
+    for row, found in enumerate(_rows(lines, delimiter, unreadable)):
+        if found is not None and len(found) != len(names):
+            unreadable.add(row, f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
+        elif found is not None:
+            cells[row] = found
+    return head, cells
+
+
+def csv_rows(path: Path, separator: str | None, unreadable: Unreadable) -> list[list[str] | None]:
+    """Return the cells of every line of a CSV file without a header; None for a line that cannot be read."""
+    delimiter = _delimiter(separator)
+    lines, unreadable.lines = _lines(path)
+    return list(_rows(lines, delimiter, unreadable))
+
+
+_ENCODING = (
+    'is not UTF-8 text, as CSV must be; unpack it first, or save it again as UTF-8 (in a spreadsheet "CSV UTF-8").'
 )
-from .headers import Header, joined, plain
-from .several import File
-from .words import own_words
+
+
+def called(path: Path) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if path == STANDARD_INPUT else path.name
+
+
+def _lines(path):
+    """Return the lines of a file that are not empty, as bytes, and their numbers from 1; the file may be gzipped."""
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise ValueError("standard input is closed; name a file, or pass the ballots on standard input.")
+    content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise ValueError(f"{called(path)} is gzipped, and cut or damaged; get it again.") from None
+    lines = content.removeprefix(codecs.BOM_UTF8).splitlines()
+    return [line for line in lines if line], [number for number, line in enumerate(lines, start=1) if line]
+
+
+def _rows(lines, delimiter, unreadable):
+    """Yield the cells of each line; None if it cannot be read.
+
+    Each line is parsed separately, so that an unclosed quote does not affect the following lines.
+    """
+    for row, line in enumerate(lines):
+        try:
+            yield _split(line, delimiter)
+            continue
+        except UnicodeDecodeError:
+            problem = f"this line {_ENCODING}"
+        except csv.Error as error:
+            problem = (
+                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled. "
+                "Correct it, delete a column of free text, or export the file again without line breaks."
+            )
+        unreadable.add(row, problem)
+        yield None
+
+
+def _delimiter(separator):
+    """Return the character that ``--separator`` names."""
+    delimiter = {None: ",", "tab": "\t", "\\t": "\t"}.get(separator, separator)
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
+    return delimiter
+
+
+def _split(line, delimiter):
+    """Return the cells of one line; raise UnicodeDecodeError or csv.Error if it is not CSV."""
+    (cells,) = csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True)
+    return cells
+
+
+def read_parquet(path: Path) -> tuple[Header, NDArray[Any]]:
+    """Return the header and the cells of a Parquet file."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
+    try:
+        # Columns of integers with nulls stay integers, because two large person numbers could be equal as doubles.
+        frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
+    except (ImportError, FileNotFoundError, PermissionError):
+        raise
+    except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
+        raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
+    return header([plain(str(name)) for name in frame.columns]), frame.to_numpy(dtype=object)
+
+
+def as_numbers(
+    names: list[str],
+    cells: NDArray[Any],
+    header: Header,
+    unreadable: Unreadable,
+    scale: dict[str, float] | None = None,
+    must: str = "",
+) -> NDArray[np.float64]:
+    """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN.
+
+    `header` is that of the file. With a `scale`, cells hold its answers, as `answer` returns them. `must` says what the
+    columns hold if they are not items.
+    """
+    numbers = np.empty(cells.shape)
+    places = {name: place for place, name in reversed([*enumerate(header.names, start=1)])}
+    for column, name in enumerate(names):
+        shown = places[name] if is_no_name(name) else safe_repr(name)
+        problem = f"column {shown} {must or f'{_NUMBERS if scale is None else _ANSWERS} {_NO_ITEM}'}"
+        numbers[:, column] = _column(cells[:, column], problem, unreadable, scale)
+    numbers[list(unreadable.rows)] = np.nan
+    return numbers
+
+
+_NUMBERS = (
+    f"must hold numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in "
+    "words, use --scale."
+)
+_ANSWERS = "must hold answers of --scale, or empty cells, which mean no opinion."
+_NO_ITEM = (
+    'List answers such as "do not know" in --no-answer. If the column is not an item, list the items with '
+    "--items. If it is the voter's, use --person. If each line is one rating, pivot the table."
+)
+
+
+def answer(text: str) -> str:
+    """Return an answer in words without differences of case, blanks and apostrophes."""
+    return " ".join(normal(text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()).casefold()
+
+
+def code(cell: Any) -> str | float:
+    """Return a cell in the form in which cells are compared with ``--no-answer``: 99 is the same as 99.0."""
+    text = str(cell)
+    return float(text) if _NUMBER.fullmatch(text) else answer(text)
+
+
+def emptied(cells: NDArray[Any], codes: set[str | float]) -> NDArray[Any]:
+    """Return cells with None in place of those whose `code` is one of these."""
+    if not codes:
+        return cells
+    made = cells.copy()
+    made[np.frompyfunc(lambda cell: code(cell) in codes, 1, 1)(cells).astype(bool)] = None
+    return made
+
+
+def _column(cells, problem, unreadable, scale):
+    """Return the cells of one column as floats; cells that are empty or cannot be read are NaN."""
+
+    def read(cell):
+        try:
+            return _number(cell) if scale is None else _on_scale(cell, scale)
+        except (TypeError, ValueError, OverflowError, LookupError):
+            return None
+
+    listed = np.where(missing(cells), "", cells).tolist()
+    known = {cell: read(cell) for cell in {cell for cell in listed if type(cell) is str}}  # few are distinct
+    found = [known[cell] if type(cell) is str else read(cell) for cell in listed]
+    for row in [row for row, value in enumerate(found) if value is None]:
+        unreadable.add(row, problem)
+        found[row] = np.nan
+    return found
+
+
+def _on_scale(cell, scale):
+    """Return the place of an answer on the scale, NaN if the cell is empty; an answer may look like a gap."""
+    text = str(cell)
+    return np.nan if answer(text) not in scale and text.strip() in GAPS else scale[answer(text)]
+
+
+def _number(cell):
+    """Return a cell as a float, NaN if it is empty; text must be a number in the usual notation."""
+    if isinstance(cell, (bytes, np.ndarray)):  # older NumPy converts an array of one element to a number
+        raise TypeError
+    if isinstance(cell, str):
+        if cell.strip() in GAPS:
+            return np.nan
+        if not _NUMBER.fullmatch(cell):
+            raise ValueError
+    number = float(cell)
+    if abs(number) > _LARGEST:
+        raise ValueError
+    return number
+
+
+def is_no_name(name: str) -> bool:
+    """Return whether a cell is empty or a number, like the cells of a ballot, and so is not a name."""
+    return not name.strip() or _NUMBER.fullmatch(name) is not None
+
+
+# Readers of ballot files for the command line.
 
 _SPREADSHEETS = {".xlsx", ".xls", ".ods", ".zip"}
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
@@ -228,7 +650,7 @@ def _from_preflib(path, options):
             "--ratings, --positions, --orders, --items, --scale, --no-answer, --separator, --person, --weight, "
             "--max-weight and --unreadable do not apply to PrefLib files. Leave them out."
         )
-    from ..datasets import read_preflib  # only such files need it
+    from ..datasets import read_preflib
 
     try:
         return read_preflib(path, unranked(options)).profile
@@ -264,7 +686,7 @@ def _segments(names, cells, column):
     """Return the text in the column of ``--segments``, and the names and the cells of the other columns."""
     if column is None:
         return [], names, cells
-    own = _column(names, "--segments", column)
+    own = _place_of(names, "--segments", column)
     text = ["" if gap else plain(str(cell)) for gap, cell in zip(missing(cells[:, own]), cells[:, own], strict=True)]
     return text, names[:own] + names[own + 1 :], np.delete(cells, own, axis=1)
 
@@ -282,7 +704,7 @@ def _persons_and_weights(names, cells, options, header, unreadable):
         )
     persons = weights = None
     if options.person is not None:
-        column = cells[:, _column(names, "--person", options.person)]
+        column = cells[:, _place_of(names, "--person", options.person)]
         cells_there = [None if gap else cell for gap, cell in zip(missing(column), column, strict=True)]
         if any(isinstance(cell, (float, np.floating)) for cell in cells_there):  # two large ids may be one float
             raise ValueError(f"column {options.person!r} must hold text or whole numbers, and holds floats.")
@@ -294,7 +716,7 @@ def _persons_and_weights(names, cells, options, header, unreadable):
         numbers: dict[str | int, int] = {}
         persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
     if options.weight is not None:
-        own = _column(names, "--weight", options.weight)
+        own = _place_of(names, "--weight", options.weight)
         weights = as_numbers([options.weight], cells[:, [own]], header, unreadable, must=_WEIGHTS)[:, 0]
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
@@ -306,7 +728,7 @@ def _persons_and_weights(names, cells, options, header, unreadable):
     return persons, weights, [names[column] for column in kept], cells[:, kept]
 
 
-def _column(names, option, name):
+def _place_of(names, option, name):
     """Return the index of the column that an option names."""
     if name not in names:
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
@@ -353,7 +775,7 @@ def _column_of(item, names, header, by_item, count):
         )
     if not found and item not in count:
         names = [header.parts.get(name, ("", name))[1] for name in names if name not in header.no_items]
-    return found[0] if found else names[_column(names, "--items", item)]
+    return found[0] if found else names[_place_of(names, "--items", item)]
 
 
 def _check_items(names, header):

@@ -1,13 +1,144 @@
-"""Results as text and as JSON."""
+"""What commands print and write: messages in their own words, tables and pictures, and simulated votes."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import stat
 import sys
 import textwrap
 import unicodedata
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from errno import ELOOP
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._utils.lazy import pyplot
+
+if TYPE_CHECKING:
+    from ..ballots.profile import Profile
+
+STANDARD_INPUT = Path("-")  # as a file
+
+_DRINKS = ["tea", "coffee", "water", "juice", "milk", "cocoa", "mate", "lemonade", "cider", "kefir"]
+
+
+def simulated(n_items: int, phi: float) -> Profile:
+    """Return 1,000 simulated votes over the first drinks; a larger dispersion `phi` means more disagreement."""
+    from ..ballots.profile import Profile
+    from ..datasets import make_mallows
+
+    votes = make_mallows(n_voters=1000, n_items=n_items, phi=phi, random_state=1)
+    return Profile.from_rankings(votes, items=_DRINKS[:n_items], keep="positions")
+
+
+# Messages of the library in the words of the command.
+
+
+def message(error: BaseException) -> str:
+    """Return the message of an error, without the number that Python gives an error of the system."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
+def tell(text: str) -> None:
+    """Print a line to standard error, if it is open: it may depend on ballots, so it goes nowhere else."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Return text with escapes for characters that a terminal would not show, or obey."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+
+
+@contextmanager
+def own_words(*same: str, **renamed: str) -> Iterator[None]:
+    """Name options, not parameters, in the messages of ValueErrors: those of the same name, and `renamed` ones.
+
+    Only calls of the library are translated, because other messages quote names from files.
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(_translated(str(error), {name: name for name in same} | renamed, renamed)) from None
+
+
+def _translated(message, options, renamed):
+    """Return a message with ``--delta 0`` for ``delta=0``; names of no option that are no words are replaced too."""
+    names = "|".join(options)
+    value = r"'\w*'|\"\w*\"|[\w.+-]*\w"
+    message = re.sub(rf"\b({names})=None", lambda it: f"no --{options[it[1]]}", message)
+    message = re.sub(rf"\b({names})=({value})", lambda it: f"--{options[it[1]]} {it[2].strip(_QUOTES)}", message)
+    message = re.sub(rf"^({names})(?= )", lambda it: f"--{options[it[1]]}", message)
+    if renamed:
+        message = re.sub(rf"(?<![\w='\"-])({'|'.join(renamed)})(?![\w='\"])", lambda it: f"--{renamed[it[1]]}", message)
+    return message.replace("must be None or ", "must be ").replace("'replace' or None", "replace or left out")
+
+
+_QUOTES = "'\""
+
+
+# Files that commands write: checks before the work, and pictures.
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Raise, before any computation, if a picture cannot be written; `option` names the path."""
+    check_path(path, option, sorted(pyplot().Figure().canvas.get_supported_filetypes()))
+
+
+def check_path(path: Path, option: str, endings: list[str]) -> None:
+    """Raise ValueError unless a file with one of these endings can be written; create no file."""
+    if path.suffix.lstrip(".").lower() not in endings:
+        raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {path.name!r}.")
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == ELOOP:
+            raise ValueError(f"{option}: {path} is a loop of links; name another file.") from None
+    real = Path(os.path.realpath(path))
+    if not real.parent.is_dir():
+        raise ValueError(f"{option}: the folder of {path} does not exist; make it first.")
+    if (real.exists() and not real.is_file()) or not os.access(real if real.exists() else real.parent, os.W_OK):
+        raise ValueError(f"{option}: {path} cannot be written; name another file.")
+
+
+def check_distinct(outputs: Mapping[str, Path | None], kept: Sequence[Path | None]) -> None:
+    """Raise ValueError if an output would change an input, an account or another output, by whichever name."""
+    inputs = (sys.stdin if path == STANDARD_INPUT else path for path in kept)
+    seen = [(file, "holds the ballots or the budget") for file in inputs if file is not None]
+    for option, file in {"standard output": sys.stdout, **outputs}.items():
+        if file is None:
+            continue
+        for other, why in seen:
+            if _is_same(file, other):
+                name = f"{option}: {file}" if isinstance(file, Path) else f"the file of {option}"
+                raise ValueError(f"{name} {why}, and would be replaced; name another.")
+        seen.append((file, f"is the file of {option}"))
+
+
+def _is_same(one, other):
+    """Return whether two paths or streams are one file, also by links; the file of a path may not exist yet."""
+    try:
+        found = [os.stat(each if isinstance(each, Path) else each.fileno()) for each in (one, other)]
+        return os.path.samestat(*found) and stat.S_ISREG(found[0].st_mode)  # input and output may be one terminal
+    except (OSError, ValueError, AttributeError):  # does not exist, is a loop of links, or has no file
+        paths = isinstance(one, Path) and isinstance(other, Path)
+        return paths and os.path.realpath(one) == os.path.realpath(other)
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a picture and close the figure, because the caller may be a program that goes on."""
+    figure.savefig(path, dpi=200)
+    pyplot().close(figure)
+
+
+# Results as text and as JSON.
 
 A_POINT = "A point is one pair of items in a hundred more than the best possible consensus gets wrong."
 

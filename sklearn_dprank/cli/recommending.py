@@ -6,10 +6,9 @@ import argparse
 import json
 
 from ..model_selection import recommend
-from .printing import A_POINT, as_table
+from .files import Several, number
+from .printing import A_POINT, as_table, own_words
 from .ranking import options_of
-from .several import Several, number
-from .words import own_words
 
 TRUST = ["central", "secure_aggregation", "shuffle", "local"]
 

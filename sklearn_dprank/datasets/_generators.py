@@ -10,7 +10,7 @@ from scipy.special import factorial
 
 from .._utils.checks import check_number, check_whole
 from .._utils.types import RandomState
-from ..sampling.streams import seed_sequence
+from ..sampling.bit_source import seed_sequence
 
 
 def as_generator(random_state):

@@ -1,7 +1,18 @@
 """Curator mechanisms: noise for integer statistics, and random choice of orders."""
 
-from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
-from .base import Calibrated, Mechanism, Sampler
+from .additive import (
+    Calibrated,
+    Gaussian,
+    GaussianNoise,
+    KNorm,
+    KNormNoise,
+    Laplace,
+    LaplaceNoise,
+    Mechanism,
+    NoNoise,
+    Sampler,
+    SkellamNoise,
+)
 from .exponential import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 
 #: Mechanisms by their names in ``noise=``.

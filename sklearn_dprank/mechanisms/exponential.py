@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from .._utils.checks import Check, check_parameters, one_of
 from .._utils.types import OrderSampler
-from ..orders.samplers.choice import log_choice_error
-from ..orders.samplers.partition import log_rounding_error
-from ..orders.samplers.permute_and_flip import log_flip_error
-from ..privacy.bounded_range import choice_range
+from ..orders.samplers import log_choice_error, log_flip_error, log_rounding_error
+from ..privacy.composition import choice_range
 from ..queries import Sensitivity
-from .base import AnyQuery, OfBudget, Sampler, Times
+from .additive import AnyQuery, OfBudget, Sampler, Times
 
 MOST_VOTERS = 2**31  # largest number of voters for which rounding is bounded
 

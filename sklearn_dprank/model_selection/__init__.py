@@ -1,9 +1,9 @@
 """Model selection by repeated trials (`sweep`), by private selection (`private`) or by advice (`advice`)."""
 
 from .advice import Alternative, Recommendation, recommend
+from .parameters import with_seed
 from .private import PrivateKendallTau, PrivateSelection
-from .seeds import with_seed
-from .sweep import GridSearchCV, cross_validate, results_frame, smallest_within
+from .search import GridSearchCV, cross_validate, results_frame, smallest_within
 
 __all__ = [
     "Alternative",

@@ -1,11 +1,7 @@
 """Displays: ``from_*`` computes them, and ``plot`` draws them with matplotlib (the extra ``plot``)."""
 
-from ._consensus import ConsensusDisplay
-from ._intervals import RankIntervalDisplay
-from ._margins import PairwiseMarginDisplay
-from ._queries import QueryCountDisplay
-from ._segments import SegmentsDisplay
-from ._utility import PrivacyUtilityDisplay
+from ._errors import PrivacyUtilityDisplay, QueryCountDisplay
+from ._rankings import ConsensusDisplay, PairwiseMarginDisplay, RankIntervalDisplay, SegmentsDisplay
 
 __all__ = [
     "ConsensusDisplay",

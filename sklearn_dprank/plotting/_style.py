@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from .._utils.lazy import pyplot
-from ..ballots.names import checked_name
+from ..ballots.reading import checked_name
 
 _MARKERS = "os^Dvp*XP<>h"
 # Dashes alone distinguish up to seven lines, and a covered line shows in the gaps of the line above it.
@@ -22,7 +22,8 @@ _DASHES = [
     (0, (3, 1.3, 1, 1.3, 1, 1.3)),
     (0, (2.5, 1.3)),
 ]
-# Okabe and Ito's palette, which is safe for colour-blind readers. In this order, neighbours also differ in grey. Black
+# Okabe and Ito's palette, which is safe for colour-blind readers. In this order, neighbours also differ in grey.
+# Black
 # stands for the colour of the text of the axes, which is white in a dark style.
 COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9", "#009E73"]
 BLUE, ORANGE, PURPLE, BLACK, VERMILION, SKY, GREEN = COLOURS

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from .._utils.lazy import lazily
 
 if TYPE_CHECKING:
-    from .budget.budget import PrivacyBudget
-    from .calibration import gaussian_sigma
+    from .budget import PrivacyBudget
+    from .composition import gaussian_sigma
     from .estimator_guarantees import guarantee_of
     from .guarantee import PrivacyGuarantee
     from .ledger import BudgetExhausted, Ledger
-    from .shuffle.amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
+    from .shuffle import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 
 __all__ = [
     "BudgetExhausted",
@@ -31,12 +31,12 @@ if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any nam
         {
             "BudgetExhausted": "ledger",
             "Ledger": "ledger",
-            "PrivacyBudget": "budget.budget",
+            "PrivacyBudget": "budget",
             "PrivacyGuarantee": "guarantee",
-            "UnsoundAmplificationWarning": "shuffle.amplification",
-            "gaussian_sigma": "calibration",
+            "UnsoundAmplificationWarning": "shuffle",
+            "gaussian_sigma": "composition",
             "guarantee_of": "estimator_guarantees",
-            "shuffle_amplification": "shuffle.amplification",
-            "shuffle_local_epsilon": "shuffle.amplification",
+            "shuffle_amplification": "shuffle",
+            "shuffle_local_epsilon": "shuffle",
         },
     )

@@ -1,4 +1,4 @@
-"""Directed rounding of privacy parameters: a stated guarantee is never below the true one."""
+"""Directed rounding of privacy parameters, and searches for the smallest that is allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._utils.checks import as_double, check_positive
 
-if TYPE_CHECKING:  # it would load numpy.random, which a client must not
+if TYPE_CHECKING:
     from .._utils.types import Amount
 
 
@@ -127,3 +127,22 @@ def round_down(x: Amount, limit: int = 2**31) -> Fraction:
 def _steps(start, stride, limit):
     """Return how many times `stride` can be added to `start` with both terms below `limit`."""
     return min((limit - 1 - a) // b if b else math.inf for a, b in zip(start, stride, strict=True))
+
+
+# Search for the threshold of a monotone condition.
+
+
+def smallest(enough, start=1.0):
+    """Return, up to rounding, the smallest positive number for which the monotone `enough` holds; it holds there."""
+    low = high = start
+    while not enough(high):
+        low, high = high, 2 * high
+    while enough(low):
+        low, high = low / 2, low
+    for _ in range(60):
+        middle = (low + high) / 2
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number
-from ._search import smallest
+from .rounding import smallest
 
 _ORDERS = np.unique(np.rint(np.geomspace(2, 1e9, 3000)))  # integers; every order gives a valid bound
 _SLACK = 1e-12  # relative; far above the rounding errors of the formulas

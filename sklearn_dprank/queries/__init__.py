@@ -7,11 +7,17 @@ the answer for a rule. A query that follows from an answered query costs no budg
 from .base import Ask, Publication, Query, Sensitivity, n_pairs
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
-from .persons import PersonsByWeight
-from .scaled import ScaledMargins
-from .scores import SCORE_GRID, GroupNetWins, NetWins, PositionalScores, ScoresByHistogram
+from .scores import (
+    SCORE_GRID,
+    GroupNetWins,
+    NetWins,
+    NumberOfVoters,
+    PersonsByWeight,
+    PositionalScores,
+    ScaledMargins,
+    ScoresByHistogram,
+)
 from .utilities import KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, OrderUtility
-from .voters import NumberOfVoters
 
 __all__ = [
     "SCORE_GRID",

@@ -191,7 +191,7 @@ class Query:
         Returns
         -------
         str, dict or None
-            A name from `sklearn_dprank.collection.client.summands`, or an object with "name" and public numbers. None
+            A name from `sklearn_dprank.collection.shares`, or an object with "name" and public numbers. None
             if devices do not compute the statistic.
         """
         return None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import changed_ballots, check_flag
 from .._utils.types import Neighboring
-from ..ballots.rankings import completed
+from ..ballots.reading import completed
 from ..orders.permutations import indexed_permutations, permutation_index
 from .base import Query, Sensitivity
 
@@ -24,7 +24,7 @@ class Histogram(Query):
     """Number of voters with each of the n_items! complete strict rankings (Shang et al. 2014).
 
     Tied and partial ballots are first completed by fair coins of each voter; see
-    `sklearn_dprank.ballots.rankings.completed`. Cells are numbered by
+    `sklearn_dprank.ballots.reading.completed`. Cells are numbered by
     `sklearn_dprank.orders.permutations.permutation_index`.
 
     Parameters

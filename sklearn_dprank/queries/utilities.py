@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 
 from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
-from ..orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from ..orders.samplers.partition import PartitionTable
-from ..orders.samplers.top_k import NextSampler, TopFlips, TopSampler, largest_batch, n_ways
-from ..orders.samplers.windowed import WindowedSampler
+from ..orders.samplers import (
+    MinimaxMarginFlips,
+    MinimaxMarginSampler,
+    NextSampler,
+    PartitionTable,
+    TopFlips,
+    TopSampler,
+    WindowedSampler,
+    largest_batch,
+    n_ways,
+)
 from .base import Query, Sensitivity, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, for any ballots

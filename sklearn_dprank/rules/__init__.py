@@ -7,15 +7,10 @@ from functools import partial
 
 from .._utils.checks import Check, check_made, safe_repr
 from .._utils.types import RuleName
-from .base import Consensus, Rule
-from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule
+from .base import Consensus, Rule, SortByScore
+from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule, MarkovChainRule
 from .choose import Choose, ChooseNearAnchor, ChooseOneByOne, ChooseTop
-from .hierarchical import HierarchicalRule
-from .instant_runoff import InstantRunoffRule
-from .kemeny import KemenyRule
-from .kwiksort import KwikSortRule
-from .markov_chain import MarkovChainRule
-from .sort import SortByScore
+from .pairwise import HierarchicalRule, InstantRunoffRule, KemenyRule, KwikSortRule
 from .swiss import SwissRule
 
 __all__ = [

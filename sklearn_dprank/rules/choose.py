@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import COUNT, COUNT_OR_NONE, Check, check_made, check_parameters, safe_repr
-from ..orders.samplers.top_k import largest_batch
+from ..orders.samplers import largest_batch
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, NetWins, Query
 from ..queries.utilities import check_window
 from .base import Consensus, Rule, descending

@@ -68,7 +68,7 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.sampling.streams import SeededBits
+    >>> from sklearn_dprank.sampling.bit_source import SeededBits
     >>> discrete_laplace(Fraction(1, 10), 5, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """
@@ -212,7 +212,7 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.sampling.streams import SeededBits
+    >>> from sklearn_dprank.sampling.bit_source import SeededBits
     >>> noise = many_laplace(Fraction(1, 2), 10**6, SeededBits(np.random.SeedSequence(0)))
     >>> bool(abs(noise.mean()) < 0.02)
     True

@@ -1,4 +1,4 @@
-"""Exact Poisson sampling at any rate, for noise that voters add to their reports.
+"""Exact Poisson and Skellam sampling at any rate, for noise that voters add to their reports.
 
 The sampler proposes a discrete Laplace number around the mode. It accepts the number with the probability that makes
 the distribution Poisson. Doubles give that probability to about ten digits. If a uniform number is too close to decide,
@@ -56,7 +56,7 @@ def poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.sampling.streams import SeededBits
+    >>> from sklearn_dprank.sampling.bit_source import SeededBits
     >>> poisson(Fraction(1000), 3, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """
@@ -224,3 +224,37 @@ def _stirling_series(k):
 
 
 _SMALL_RESTS = np.array([0.0, *(_stirling_rest(k) for k in range(1, 16))])
+
+
+# Exact Skellam noise: the difference of two Poisson numbers.
+#
+# A sum of Skellam noise is Skellam noise, so voters can each add a part of it.
+
+
+def skellam_noise(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
+    """Draw integers from the Skellam distribution, exactly, as differences of two Poisson numbers.
+
+    Parameters
+    ----------
+    rate : Fraction
+        Mean of each of the two numbers, which is half the variance.
+    size : int
+        Number of draws.
+    bits : BitSource
+        Source of uniform integers.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        The noise.
+    """
+    drawn = poisson(rate, 2 * size, bits)
+    return drawn[::2] - drawn[1::2]
+
+
+def many_skellam(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
+    """Draw Skellam noise as `skellam_noise` does, but faster for large sizes.
+
+    It uses other words of the stream, so the same seed gives other numbers than `skellam_noise`.
+    """
+    return many_poisson(rate, size, bits) - many_poisson(rate, size, bits)

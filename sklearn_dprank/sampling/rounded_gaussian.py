@@ -61,7 +61,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.sampling.streams import SeededBits
+    >>> from sklearn_dprank.sampling.bit_source import SeededBits
     >>> rounded_gaussian(np.array([100, 200]), 1.5, SeededBits(np.random.SeedSequence(0))).shape
     (2,)
     """

@@ -43,9 +43,9 @@ from .._utils.checks import (
     is_as_printed,
 )
 from .._utils.types import Neighboring, Variant
-from ..collection.curator.query_count import group_load, group_overflow_bound
-from ..orders.quicksort import quicksort_query_bound
-from ..privacy.calibration import gaussian_sigma
+from ..collection.pairs import group_load, group_overflow_bound
+from ..orders.permutations import quicksort_query_bound
+from ..privacy.composition import gaussian_sigma
 
 __all__ = [
     "GUARANTEES",
@@ -773,7 +773,7 @@ def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float
 
     Notes
     -----
-    `~sklearn_dprank.collection.curator.HypercubeSampling` has a smaller error by default: half at epsilon = 4 and
+    `~sklearn_dprank.collection.HypercubeSampling` has a smaller error by default: half at epsilon = 4 and
     m = 10. Theorem 8's additive error is `reduction_error` of this bound.
 
     References

@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 from .._utils.checks import safe_repr
-from ..collection.client.protocol import FLIP_GRID
-from ..collection.client.randomizers import checked
-from ..collection.curator import HypercubeSampling, PrivUnitG
+from ..collection import HypercubeSampling, PrivUnitG
+from ..collection.protocol import FLIP_GRID
+from ..collection.randomizers import checked
 
 __all__ = ["liar_weight"]
 

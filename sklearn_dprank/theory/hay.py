@@ -11,8 +11,8 @@ import numpy as np
 from .._utils.checks import at_least_two, changed_ballots, check_positive, check_probability, is_as_printed
 from .._utils.types import Neighboring, Variant
 from ..mechanisms import Laplace, LaplaceNoise
-from ..mechanisms.base import Times
-from ..orders.quicksort import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
+from ..mechanisms.additive import Times
+from ..orders.permutations import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
 from ..queries import Histogram, NetWins, PairMargin, Query, Sensitivity
 
 __all__ = [

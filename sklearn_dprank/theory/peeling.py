@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from .._utils.checks import at_least_two, changed_ballots, check_positive, check_probability
 from .._utils.types import Neighboring
-from ..privacy.bounded_range import choice_range
+from ..privacy.composition import choice_range
 
 __all__ = ["agreeing_voters", "peeled_margin", "peeled_voters"]
 

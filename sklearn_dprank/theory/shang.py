@@ -24,8 +24,8 @@ from scipy.special import ndtr
 from .._utils.checks import at_least_two, check_choice, check_number, check_positive
 from .._utils.types import GaussianConstant
 from ..mechanisms import Gaussian, GaussianNoise
-from ..mechanisms.base import Times
-from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon
+from ..mechanisms.additive import Times
+from ..privacy.composition import classical_gaussian_sigma, gaussian_epsilon
 from ..privacy.rounding import root_up
 from ..queries import Histogram, Query, ScoresByHistogram, Sensitivity
 

@@ -8,9 +8,9 @@ from scipy.special import ndtr
 
 from .._utils.checks import Check, check_delta
 from .._utils.types import Amount
-from ..collection.curator.epsilon_grid import flip_above
-from ..collection.curator.response import PairFlips
-from ..privacy.calibration import classical_gaussian_sigma
+from ..collection.pairs import PairFlips
+from ..collection.protocol import flip_above
+from ..privacy.composition import classical_gaussian_sigma
 
 __all__ = ["PrintedGaussian"]
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from .._utils.checks import at_least_two, check_positive, is_as_printed
 from .._utils.types import PairNoise, Variant
-from ..collection.curator.epsilon_grid import flip_above
-from ..collection.curator.query_count import best_query_count, check_randomizer, optimal_queries, truth_gap
-from ..collection.curator.response import PairFlips
+from ..collection.pairs import PairFlips, best_query_count, check_randomizer, optimal_queries, truth_gap
+from ..collection.protocol import flip_above
 
 __all__ = [
     "PrintedLaplace",

@@ -13,7 +13,7 @@ from scipy import stats
 
 from sklearn_dprank import Aggregator, LDPGroupKwikSort
 from sklearn_dprank.channels import Groups, Interactive
-from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection import Device
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.rules.base import Consensus

@@ -15,14 +15,13 @@ from scipy.stats import chi2_contingency
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Local, Shuffle
-from sklearn_dprank.collection.client import Device, hidden
-from sklearn_dprank.collection.client.pairs import PairsRandomizer
-from sklearn_dprank.collection.client.protocol import FLIP_GRID
-from sklearn_dprank.collection.curator import RandomizedResponse
-from sklearn_dprank.collection.curator.response import counted_wins
+from sklearn_dprank.channels import Local, Shuffle, shuffle
+from sklearn_dprank.collection import Device, RandomizedResponse
+from sklearn_dprank.collection import pairs as hidden
+from sklearn_dprank.collection.pairs import PairsRandomizer, counted_wins, hidden_wins
+from sklearn_dprank.collection.protocol import FLIP_GRID
 from sklearn_dprank.queries import Ask, PairTallies
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import song, yan
 
 NAN = np.nan
@@ -155,7 +154,7 @@ def test_a_large_crowd(layout, epsilon):
         ballots = ballots._replace(table=table)
     protocol = RandomizedResponse().protocol(epsilon, m)
     many, cells = 40, ~np.eye(m, dtype=bool)
-    at_once = sum(hidden.counted_wins(protocol, ballots, Bits.from_random_state(k)) for k in range(many))
+    at_once = sum(hidden_wins(protocol, ballots, Bits.from_random_state(k)) for k in range(many))
     one_by_one = sum(
         counted_wins(*PairsRandomizer().draw(protocol, ballots, Bits.from_random_state(10_000 + k)), m)
         for k in range(many)
@@ -169,7 +168,7 @@ def test_a_large_crowd_varies_as_devices_do():
     """The number of wins of the bloc's pair has the binomial's variance, not that of answers drawn apart."""
     n, protocol = 8000, RandomizedResponse().protocol(1.0, 3)
     ballots = Profile.from_rankings([[0, 1, 2]] * n).positions
-    wins = np.array([hidden.counted_wins(protocol, ballots, Bits.from_random_state(k)) for k in range(800)])
+    wins = np.array([hidden_wins(protocol, ballots, Bits.from_random_state(k)) for k in range(800)])
     truth = 1 - protocol["flip"][0] / FLIP_GRID
     for cell, chance in {(0, 1): truth / 3, (2, 1): (1 - truth) / 3}.items():
         drawn = (wins[:, *cell] - n * chance) / math.sqrt(n * chance * (1 - chance))
@@ -178,10 +177,10 @@ def test_a_large_crowd_varies_as_devices_do():
 
 @pytest.mark.parametrize("block", [1, 7, 64])
 def test_in_blocks(monkeypatch, block):
-    monkeypatch.setattr(hidden, "_BLOCK", block)
+    monkeypatch.setattr(hidden, "_HIDDEN_BLOCK", block)
     ballots = Profile.from_rankings([[0, 1, 2]] * 500).positions
     protocol = Shuffle(local_epsilon=40.0, n_queries=2, min_reports=500).plan(ASKS, 3).protocol
-    wins = hidden.counted_wins(protocol, ballots, Bits.from_random_state(0))
+    wins = hidden_wins(protocol, ballots, Bits.from_random_state(0))
     assert wins.sum() == 1000 and np.count_nonzero(np.triu(wins, 1)) == 3 and not np.tril(wins).any()
 
 
@@ -191,7 +190,8 @@ def test_what_is_reported_is_what_devices_draw(monkeypatch):
     def refuse(*_):
         raise AssertionError("drawn at once")
 
-    monkeypatch.setattr(hidden, "counted_wins", refuse)
+    for module in (hidden, shuffle):
+        monkeypatch.setattr(module, "hidden_wins", refuse)
     X = [[0, 1, 2, 3]] * 40
     Device(LDPPairwise(1.0).protocol(4)).report(X[0])
     LDPPairwise(1.0, n_queries=2).fit(X)

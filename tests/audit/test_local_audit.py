@@ -19,13 +19,12 @@ from oracles import distinct_ballots, flip_epsilon, rankings
 from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPPairwise, LDPQuickSort, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
-from sklearn_dprank.collection.curator import HypercubeSampling, RandomizedResponse
+from sklearn_dprank.collection import Device, HypercubeSampling, RandomizedResponse
+from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
+from sklearn_dprank.privacy.shuffle import shuffle_amplification
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import song, yan
 
 NAN = np.nan

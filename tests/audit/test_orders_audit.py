@@ -27,12 +27,10 @@ from scipy import stats
 
 from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNoise, PermuteAndFlip, PermuteAndFlipNoise
-from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from sklearn_dprank.orders.samplers.partition import PartitionTable
-from sklearn_dprank.orders.samplers.windowed import WindowedSampler
+from sklearn_dprank.orders.samplers import MinimaxMarginFlips, MinimaxMarginSampler, PartitionTable, WindowedSampler
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import Histogram, KemenyUtility, MaxViolatedMargin
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 NEIGHBORING = ["add_remove", "replace"]
 MECHANISMS = [DPKemenySampler, DPPrudentOrder]

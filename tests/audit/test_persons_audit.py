@@ -22,8 +22,8 @@ from sklearn_dprank.ballots.weights import PERSON
 from sklearn_dprank.channels import central
 from sklearn_dprank.mechanisms import GaussianNoise
 from sklearn_dprank.privacy import gaussian_sigma
-from sklearn_dprank.queries.persons import chosen_max_weight
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.queries.scores import chosen_max_weight
+from sklearn_dprank.sampling.bit_source import Bits
 
 GRID = 2  # in place of 720720, so that all noise can be listed
 EPSILON = 1.5
@@ -146,7 +146,7 @@ def law_with_choice(estimator, voters):
 def test_the_bound_and_the_order_together_keep_the_promise(others, neighboring, monkeypatch):
     """The joint law of both on neighbours, where bounds of 1, 2 and 4 are likely."""
     monkeypatch.setattr(weights, "N_CLASSES", 3)
-    monkeypatch.setattr("sklearn_dprank.queries.persons._SIGNIFICANT", 0.3)
+    monkeypatch.setattr("sklearn_dprank.queries.scores._SIGNIFICANT", 0.3)
     estimator = DPBorda(epsilon=EPSILON, delta=0.01, noise="gaussian", neighboring=neighboring)
     laws = [law_with_choice(estimator, with_choice(person, others)) for person in SAME]
     pairs = list(combinations(range(len(SAME)), 2))

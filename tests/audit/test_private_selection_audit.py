@@ -24,10 +24,8 @@ from sklearn_dprank._utils.checks import changed_ballots
 from sklearn_dprank.ballots import Profile, weights
 from sklearn_dprank.mechanisms import LaplaceNoise
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
-from sklearn_dprank.model_selection.private import selection as private_selection
-from sklearn_dprank.model_selection.private.candidates import candidates_of
-from sklearn_dprank.model_selection.private.draw_count import eta_of, gamma_of
-from sklearn_dprank.model_selection.private.scorer import NetAgreement
+from sklearn_dprank.model_selection import private as private_selection
+from sklearn_dprank.model_selection.private import NetAgreement, candidates_of, eta_of, gamma_of
 from sklearn_dprank.orders.permutations import order_to_positions
 
 DEPTH = 45  # scores are cut where exp(-DEPTH) of their mass is left

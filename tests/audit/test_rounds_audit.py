@@ -14,9 +14,9 @@ from sklearn.base import clone
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, NoNoise
-from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.privacy.composition import gaussian_delta
 from sklearn_dprank.queries import GroupNetWins, ScaledMargins
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 RELATIONS = ["add_remove", "replace"]
 

@@ -15,12 +15,12 @@ from oracles import distinct_ballots, naive_counts
 from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import compact_positions
+from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection.client import Device, rounds, shares
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.client.rounds import RoundsRandomizer
-from sklearn_dprank.collection.client.shares import SharesRandomizer
+from sklearn_dprank.collection import Device, shares
+from sklearn_dprank.collection import shares as rounds
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.shares import RoundsRandomizer, SharesRandomizer
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
 

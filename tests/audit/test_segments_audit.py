@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn_dprank import SegmentedAggregator
 from sklearn_dprank.ballots import Profile, weights
 from sklearn_dprank.ballots.profile import Shape
-from sklearn_dprank.ballots.segments import SegmentedProfile
+from sklearn_dprank.channels.segmented import SegmentedProfile
 from sklearn_dprank.mechanisms import GaussianNoise
-from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.privacy.composition import gaussian_delta
 
 RELATIONS = ["add_remove", "replace"]
 PLACES = [-1, 0, 1]  # no listed segment, the first, the second

@@ -18,7 +18,7 @@ from stream_tools import nobody, scripted, telling, totals
 
 from sklearn_dprank import DPStreamingBorda
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.privacy.composition import gaussian_delta
 
 M, LOUD = 3, 1e6  # noise so large that the rounding of totals does not show
 NOBODY = nobody(M)

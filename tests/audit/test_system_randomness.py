@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, LDPPairwise, LDPQuickSort, ShufflePairwise
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
+from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 8
 # Tied nowhere, so that all depends on noise; few voters and tiny budgets, so that noise decides.

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from oracles import all_ballots, profiles, seeded
 from scipy import stats
 
-from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import check_ballots, compact_positions, completed
+from sklearn_dprank.ballots.reading import Positions, check_ballots, compact_positions, completed
 
 
 def positions_of(ballots):

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from oracles import naive_counts, profiles
 
 from sklearn_dprank.ballots import counting
-from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.counting import all_strict, count_pairs, net_wins, odd_ballots
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import compact_positions
+from sklearn_dprank.ballots.reading import Positions, compact_positions
 from sklearn_dprank.datasets import make_mallows
 
 

@@ -15,13 +15,12 @@ from fuzzing import VALUES, as_text, changed, heard, mangled
 
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.cli import files, parser, segments
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
-from sklearn_dprank.collection.curator.assigned import AssignedPairs
-from sklearn_dprank.collection.curator.inbox import Inbox
-from sklearn_dprank.collection.server import AggregationServer
+from sklearn_dprank.cli import files, parser
+from sklearn_dprank.cli import ranking as segments
+from sklearn_dprank.collection import AggregationServer, Device, HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection.pairs import AssignedPairs
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.reports import Inbox
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget

@@ -4,24 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank import (
-    DPBorda,
-    DPPairwise,
-    DPPrudentOrder,
-    DPTopK,
-    LDPPairwise,
-    PositionalRule,
-    ShufflePairwise,
-)
+from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPTopK, LDPPairwise, PositionalRule, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend, results_frame
-from sklearn_dprank.plotting import (
-    ConsensusDisplay,
-    PrivacyUtilityDisplay,
-    RankIntervalDisplay,
-    SegmentsDisplay,
-)
+from sklearn_dprank.plotting import ConsensusDisplay, PrivacyUtilityDisplay, RankIntervalDisplay, SegmentsDisplay
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
 

@@ -6,8 +6,8 @@ import pytest
 
 from sklearn_dprank import DPBorda, DPTopK, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.ballots.names import checked_names, column_names, names_differ, names_of
-from sklearn_dprank.ballots.segments import segment_numbers
+from sklearn_dprank.ballots.reading import checked_names, column_names, names_differ, names_of
+from sklearn_dprank.channels.segmented import segment_numbers
 from sklearn_dprank.plotting import ConsensusDisplay
 from sklearn_dprank.preprocessing import orders_to_positions
 
@@ -65,6 +65,34 @@ def test_names_of_a_fit(names):
 # --- names of other keyboards, and characters that do not show
 
 COMPOSED, DECOMPOSED = "S\u00e8te", "Se\u0300te"
+
+
+def flag(region, end="\U000e007f"):
+    """Return the emoji of a region's flag: a black flag and tags."""
+    return "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in region) + end
+
+
+@pytest.mark.parametrize("name", [flag("gbeng"), f"a {flag('gbsct')} b", flag("gbwls") + flag("gbeng")], ids=ascii)
+def test_flags_of_regions_are_accepted_and_differ(name):
+    assert checked_names([name, flag("gbnir")], "items") == [name, flag("gbnir")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        flag("gbeng", ""),
+        flag("gb"),
+        flag("gbsecret"),
+        flag("GBENG"),
+        flag(""),
+        flag("gbeng")[1:],
+        flag("gbeng") * 2 + "\U000e007f",
+    ],
+    ids=ascii,
+)
+def test_tags_outside_the_flag_of_a_region_are_refused(name):
+    with pytest.raises(ValueError, match=r"U\+E00"):
+        checked_names([name, "x"], "items")
 
 
 @pytest.mark.parametrize("name", [COMPOSED, "کتاب\u200cها", "👩\u200d🔬", "a b", "中文 名", "\u2764\ufe0f"])

@@ -12,8 +12,8 @@ from oracles import all_ballots, assert_same_profile, naive_counts, naive_placem
 from process_tools import forking, in_child
 
 from sklearn_dprank.ballots import counting
-from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.reading import Positions
 from sklearn_dprank.datasets import make_mallows
 
 

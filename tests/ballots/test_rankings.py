@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from oracles import profiles
 from sklearn.utils import check_array
 
-from sklearn_dprank.ballots import compact
-from sklearn_dprank.ballots.rankings import check_ballots, compact_positions
-from sklearn_dprank.ballots.tables import passes
+from sklearn_dprank.ballots import reading as compact
+from sklearn_dprank.ballots.reading import check_ballots, compact_positions, passes
 
 NUMBERS = "X must hold numbers (NaN for no opinion), got text"
 
@@ -140,7 +139,7 @@ def test_it_needs_numpy_only():
     """A voter's device reads ballots with it: scikit-learn comes with `check_ballots`, not before."""
     code = (
         "import sys; import numpy; before = set(sys.modules)\n"
-        "from sklearn_dprank.ballots.rankings import compact_positions; compact_positions(numpy.array([[0, 2, 1]]))\n"
+        "from sklearn_dprank.ballots.reading import compact_positions; compact_positions(numpy.array([[0, 2, 1]]))\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(*sorted(new - set(sys.stdlib_module_names) - {'numpy', 'sklearn_dprank'}))"
     )

@@ -12,10 +12,11 @@ from oracles import objects
 from scipy.sparse import csr_matrix
 
 from sklearn_dprank import Borda, DPBorda
-from sklearn_dprank.ballots import compact, tables
+from sklearn_dprank.ballots import reading as compact
+from sklearn_dprank.ballots import reading as tables
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import check_ballots, compact_positions
-from sklearn_dprank.collection.client.ballot import read_ballot
+from sklearn_dprank.ballots.reading import check_ballots, compact_positions
+from sklearn_dprank.collection.base import read_ballot
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 
@@ -426,7 +427,7 @@ def test_masked_orders_list_what_is_not_masked(make, named):
 def test_a_client_loads_no_library_of_tables():
     """Importing the module that reads ballots loads NumPy and the standard library."""
     others = {"pandas", "polars", "pyarrow", "sklearn", "scipy"}
-    code = f"import sys, sklearn_dprank.ballots.rankings; print(*{others} & set(sys.modules))"
+    code = f"import sys, sklearn_dprank.ballots.reading; print(*{others} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert run.stdout.split() == []
 

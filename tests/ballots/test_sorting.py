@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from sklearn_dprank.ballots.sorting import dense_ranks, placed, smaller_values, sorted_rows
+from sklearn_dprank.ballots.reading import dense_ranks, placed, smaller_values, sorted_rows
 
 TABLES = st.sampled_from([np.uint8, np.uint16, np.int32, np.int64, np.float32, np.float64]).flatmap(
     lambda dtype: arrays(

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from oracles import objects
 
-from sklearn_dprank.ballots.cells import missing
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import check_ballots
+from sklearn_dprank.ballots.reading import check_ballots, missing
 from sklearn_dprank.preprocessing import orders_to_positions
 
 SECRET = "271828"

@@ -14,11 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID, clipped, person_numbers, weight_bound
-from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.queries import Histogram, NumberOfVoters, PositionalScores, ScoresByHistogram
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 X = np.array([[0, 1, 2], [1, 0, np.nan], [2, 2, 0], [0, 0, 0], [2, 1, 0]])
 WHO = ["ann", "bob", "ann", "cleo", "ann"]
@@ -193,7 +193,7 @@ def test_some_of_the_ballots_keep_their_weights():
 @pytest.mark.parametrize(
     "ids",
     [
-        ["A@x", "a@x", "a@x ", "A@x"],
+        ["A@x", "a@x", "a @x", "A@x"],
         ["a", "a\0", "", "a"],
         [2**53, 2**53 + 1, 2**70, 2**53],
         np.array([2**63 + 1, 2**63, 5, 2**63 + 1], dtype=np.uint64),
@@ -355,7 +355,20 @@ def test_a_fit_says_where_persons_and_weights_belong(name):
     assert budget.releases_ == ()
 
 
-def test_ids_are_compared_in_composed_form_and_otherwise_exactly():
-    ids = ["S\u00e8te", "Se\u0300te", "s\u00e8te", "S\u00e8te ", "Ann", "ann"]
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+def test_scores_say_where_persons_and_weights_belong(name):
+    X = [[0, 1]] * 9
+    search = GridSearchCV(DPBorda(), {}, n_trials=1, progress=False).fit(X)
+    scores = DPBorda().fit(X).score, search.score, PrivateSelection(DPBorda(), {}).fit(X).score
+    for score in (*scores, SegmentedAggregator().score):
+        with pytest.raises(TypeError, match=rf"\.score got .* score\(Profile\.from_rankings\(X, {name}=\.\.\.\)\)"):
+            score(X, **{name: [1] * 9})
+    belongs = rf"^cross_validate got .* cross_validate\(estimator, Profile\.from_rankings\(X, {name}=\.\.\.\)\)"
+    with pytest.raises(TypeError, match=belongs):
+        cross_validate(DPBorda(), X, **{name: [1] * 9})
+
+
+def test_ids_are_compared_in_composed_form_without_blanks_around_them_and_otherwise_exactly():
+    ids = ["S\u00e8te", "Se\u0300te", "s\u00e8te", "\u00a0S\u00e8te ", "Ann", "ann"]
     profile = Profile.from_rankings([[0, 1]] * 6, groups=ids)
-    assert profile.weights.persons.tolist() == [0, 0, 1, 2, 3, 4]
+    assert profile.weights.persons.tolist() == [0, 0, 1, 0, 2, 3]

@@ -9,7 +9,7 @@ IMPORT = """
 import numpy
 from time import process_time  # others may use the machine
 began = process_time()
-import sklearn_dprank.collection.client
+import sklearn_dprank.collection
 print(process_time() - began)
 """
 

@@ -14,22 +14,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_dprank import DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.kemeny import linear_ordering, minimum_order
-from sklearn_dprank.orders.kemeny.linear_ordering import LinearOrdering
-from sklearn_dprank.orders.kemeny.local_search import descended, insertion_search, memetic_search, total_cost
-from sklearn_dprank.orders.kemeny.relaxation import (
+from sklearn_dprank.orders import kemeny as linear_ordering
+from sklearn_dprank.orders.kemeny import (
+    WORK_LIMIT,
+    LinearOrdering,
     Relaxation,
     WarmRelaxation,
+    Work,
     alternating_prices,
+    descended,
+    insertion_search,
+    memetic_search,
+    minimum_order,
     packed_cycles,
+    total_cost,
     violated_cycles,
 )
-from sklearn_dprank.orders.kemeny.work import WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.rules import KemenyRule
+from sklearn_dprank.sampling.bit_source import SeededBits
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
-from sklearn_dprank.sampling.streams import SeededBits
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 

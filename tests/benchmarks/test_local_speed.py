@@ -11,13 +11,11 @@ from benchmark_tools import compare
 from sklearn_dprank import LDPAdaptivePairs, LDPBorda, LDPKwikSort, LDPPairwise, LDPQuickSort, ShuffleHierarchical
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
-from sklearn_dprank.collection.client import Device, privunit
-from sklearn_dprank.collection.client.pairs import PairsRandomizer
-from sklearn_dprank.collection.curator import RandomizedResponse
-from sklearn_dprank.collection.curator.response import counted_wins
+from sklearn_dprank.collection import Device, RandomizedResponse, privunit
+from sklearn_dprank.collection.pairs import PairsRandomizer, counted_wins
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import Ask, PairTallies
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 
 def fastest(run, times=3):

@@ -13,8 +13,8 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import indexed_permutations
 from sklearn_dprank.queries import Histogram
+from sklearn_dprank.sampling.bit_source import SeededBits
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace, many_laplace
-from sklearn_dprank.sampling.streams import SeededBits
 
 DRAWS = 1000
 

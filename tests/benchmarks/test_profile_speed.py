@@ -14,15 +14,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import rankdata
 
 from sklearn_dprank import Borda, DPHistogram
-from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.counting import count_pairs, net_wins
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import compact_positions
+from sklearn_dprank.ballots.reading import Positions, compact_positions
 from sklearn_dprank.channels import Exact
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 PIECE = 1 << 17  # bytes: 128 KB of each row at a time
 

@@ -13,7 +13,7 @@ import pytest
 
 from sklearn_dprank import LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
-from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection import Device
 
 COLLECTIONS = {
     "K = 1": (LDPPairwise(), 10),

@@ -11,9 +11,7 @@ from oracles import seeded
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from sklearn_dprank.orders.samplers.partition import PartitionTable
-from sklearn_dprank.orders.samplers.top_k import TopFlips
+from sklearn_dprank.orders.samplers import MinimaxMarginFlips, MinimaxMarginSampler, PartitionTable, TopFlips
 
 
 def mallows(n, m, phi, seed=0):

@@ -10,8 +10,7 @@ from share_tools import message_to
 
 from sklearn_dprank import SecAggBorda
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.server import AggregationServer
+from sklearn_dprank.collection import AggregationServer, Device
 from sklearn_dprank.datasets import make_mallows
 
 PROTOCOL = SecAggBorda(epsilon=0.1, min_reports=90_000).protocol(45)

@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 from sklearn_dprank import DPSwissBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.rules.strengths import Round, fitted
+from sklearn_dprank.rules.swiss import Round, fitted
 
 
 def solved(rounds, n, ridge):

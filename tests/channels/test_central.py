@@ -10,9 +10,9 @@ from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
+from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.privacy.composition import gaussian_delta
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -24,7 +24,7 @@ from sklearn_dprank.queries import (
     PairTallies,
     PositionalScores,
 )
-from sklearn_dprank.sampling.streams import Bits, SeededBits
+from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 from sklearn_dprank.theory import hay
 
 M = 5

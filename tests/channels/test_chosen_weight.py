@@ -38,9 +38,9 @@ from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection, cross_validate
 from sklearn_dprank.privacy import PrivacyBudget, gaussian_sigma, guarantee_of
 from sklearn_dprank.queries import Ask, NetWins, PersonsByWeight
-from sklearn_dprank.queries.persons import chosen_max_weight
+from sklearn_dprank.queries.scores import chosen_max_weight
 from sklearn_dprank.rules import SortByScore
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import shang
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")

@@ -11,10 +11,10 @@ from state_tools import walk
 
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.channels import Interactive, Slots
-from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection import Device
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, NetWins, PairMargin
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 N, M, LEAST, QUESTIONS, SLOTS = 8, 4, 4, 4, 2
 PLAN = Interactive(2.0, Slots(SLOTS)).plan([Ask(PairMargin(), times=QUESTIONS)], M, N)

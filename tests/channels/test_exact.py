@@ -17,7 +17,7 @@ from sklearn_dprank.queries import (
     PairTallies,
     PositionalScores,
 )
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 PROFILE = Profile.from_rankings([[0, 1, 2], [0, 2, 1], [1, np.nan, 1]])
 

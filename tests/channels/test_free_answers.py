@@ -13,7 +13,7 @@ from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, NumberOfVoters
 from sklearn_dprank.rules import SwissRule
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 6
 PROFILE = Profile.from_rankings(np.random.default_rng(0).permuted(np.tile(np.arange(M), (57, 1)), axis=1))

@@ -1,6 +1,6 @@
 """A curator that asks questions counts each asked voter once, and its simulation has the law of the real thing.
 
-What devices answer is tested in collection/client/test_device_questions.
+What devices answer is tested in collection/test_device_questions.
 """
 
 import json
@@ -13,13 +13,13 @@ from oracles import flip_probability
 from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
-from sklearn_dprank.collection.client.interactive import InteractiveRandomizer
-from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.pairs import InteractiveRandomizer
+from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),

@@ -9,12 +9,11 @@ from scipy import stats
 from sklearn_dprank import LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local
-from sklearn_dprank.collection.client import Device, RefusedProtocol
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection import Device, RandomizedResponse, RefusedProtocol
+from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies, PositionalScores
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 4
 NAN = np.nan

@@ -11,10 +11,10 @@ from scipy.stats import chisquare
 from sklearn_dprank import Aggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact, Local, NonPrivateSurvey
-from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection import RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairTallies, PositionalScores
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 5
 NAN = np.nan

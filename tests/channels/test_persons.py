@@ -34,7 +34,7 @@ from sklearn_dprank.channels import Central, NonPrivateSurvey
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, cross_validate
-from sklearn_dprank.model_selection.sweep.splits import Splits
+from sklearn_dprank.model_selection.search import Splits
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
 from sklearn_dprank.queries import Ask, Histogram
 from sklearn_dprank.rules import KemenyRule

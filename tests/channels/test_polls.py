@@ -10,7 +10,7 @@ from local_tools import apart, reports_of
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, NonPrivateSurvey, Rounds, Shuffle, Slots
-from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.queries import AllMargins, Histogram, MaxViolatedMargin
 from sklearn_dprank.rules import (
     AdaptiveBradleyTerryRule,
@@ -20,7 +20,7 @@ from sklearn_dprank.rules import (
     KwikSortRule,
     SortByScore,
 )
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 5
 BALLOTS = np.random.default_rng(0).permuted(np.tile(np.arange(float(M)), (60, 1)), axis=1)

@@ -10,17 +10,11 @@ from scipy.stats import norm
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.channels import Groups, Interactive, Local, Rounds, Shuffle, Slots
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
-from sklearn_dprank.collection.curator import (
-    HypercubeSampling,
-    PrivUnitG,
-    RandomizedResponse,
-)
+from sklearn_dprank.collection import Device, HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.privacy.calibration import classical_gaussian_sigma
-from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
-from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
+from sklearn_dprank.privacy.composition import classical_gaussian_sigma
+from sklearn_dprank.privacy.shuffle import composed_shuffle_epsilon, shuffle_amplification
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
 from sklearn_dprank.theory import song, yan
@@ -160,7 +154,7 @@ def test_a_randomizer_without_answers_is_one_error_that_names_both_sides(randomi
         (Shuffle(randomizer=yan.PrintedLaplace(3)), r"cannot use PrintedLaplace\(n_queries=3\): .*of the channel"),
         (Interactive(randomizer=RandomizedResponse), "got the class RandomizedResponse"),
         (Shuffle(randomizer=PrivUnitG), "got the class PrivUnitG"),
-        (Local(randomizer="rr"), "randomizer must be None or an object of sklearn_dprank.collection.curator, got 'rr'"),
+        (Local(randomizer="rr"), "randomizer must be None or a randomizer of sklearn_dprank.collection, got 'rr'"),
         (Shuffle(randomizer=song.PrintedGaussian(delta=2)), "delta must"),
     ],
 )

@@ -15,10 +15,10 @@ from scipy.stats import chisquare
 from sklearn_dprank import LDPQuickSort
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
-from sklearn_dprank.collection.client.protocol import FLIP_GRID
+from sklearn_dprank.collection.protocol import FLIP_GRID
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 from sklearn_dprank.theory.alabi import local_budget
 
 

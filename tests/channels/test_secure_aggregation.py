@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn_dprank import Aggregator, DPSwissBorda, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection.server import AggregationServer, agreed
+from sklearn_dprank.collection import AggregationServer, agreed
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import SkellamNoise
 from sklearn_dprank.metrics import average_kendall_tau
@@ -20,7 +20,7 @@ from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, gaussian_sig
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin, PairTallies
 from sklearn_dprank.rules import BradleyTerryRule, Choose, Consensus, InstantRunoffRule, KwikSortRule, SwissRule
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 NAN = np.nan
 BALLOTS = [[0, 1, 2], [0, 1, 2], [2, 0, 1], [1, 0, 1], [NAN, 0, 1], [NAN] * 3]

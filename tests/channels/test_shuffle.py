@@ -1,7 +1,7 @@
 """The shuffle channel prices a message by the voters it hides among, and releases nothing among fewer.
 
 Its prices are compared with published figures and with the functions of privacy.shuffle, which tests/audit holds
-against exact laws. What devices send is tested in collection/client/test_device_questions.
+against exact laws. What devices send is tested in collection/test_device_questions.
 """
 
 import json
@@ -19,15 +19,13 @@ from scipy.stats import chisquare
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Shuffle, balanced_design
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.curator import RandomizedResponse
-from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
-from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification, shuffle_local_epsilon
-from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
+from sklearn_dprank.collection import Device, RandomizedResponse
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.model_selection.search import refits
+from sklearn_dprank.privacy.shuffle import composed_shuffle_epsilon, shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule
-from sklearn_dprank.sampling.streams import Bits, SeededBits
+from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 from sklearn_dprank.theory import song
 
 NAN = np.nan

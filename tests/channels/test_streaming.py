@@ -13,7 +13,7 @@ from sklearn_dprank.channels import Central, Streaming
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, Histogram, NetWins, PairMargin, PositionalScores
 from sklearn_dprank.rules import KemenyRule, SortByScore
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 4
 PROFILE = Profile.from_rankings(rankings(M))

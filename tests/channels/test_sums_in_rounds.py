@@ -10,8 +10,7 @@ from scipy import stats
 from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.server import AggregationServer, agreed
+from sklearn_dprank.collection import AggregationServer, Device, agreed
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -26,7 +25,7 @@ from sklearn_dprank.queries import (
     ScaledMargins,
 )
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, InstantRunoffRule, KwikSortRule, SwissRule
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 NAN = np.nan
 

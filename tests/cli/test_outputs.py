@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import signal
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from process_tools import python
 
 from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from sklearn_dprank.cli import files, main, parser, pictures, ranking, report
-from sklearn_dprank.cli.example import simulated
+from sklearn_dprank.cli import files, main, parser, ranking
+from sklearn_dprank.cli import printing as pictures
+from sklearn_dprank.cli import ranking as report
+from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
 NAMES = ["<b>tea</b>", "coffee $1", 'r"ye & co']
@@ -417,6 +420,16 @@ def test_a_last_result_says_if_it_is_not_of_the_last_charge(run, capsys):
     assert "this is not the result of the last charge" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["new.sqlite", "new.sqlite.last"])
+def test_a_last_result_is_not_printed_into_its_own_files(name, run, monkeypatch, capsys):
+    run(*FILE, "--epsilon", "0.5", *NEW)
+    before = Path(name).read_bytes()
+    with open(name, "a") as file, monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", file)
+        assert main(["budget", "new.sqlite", "--last"]) == 2
+    assert "standard output" in capsys.readouterr().err and Path(name).read_bytes() == before
+
+
 def test_no_way_back_is_offered_to_a_result_that_was_not_kept(unwritten):
     Path("new.sqlite.last").mkdir()
     status, says = unwritten("rank", *FILE, "--epsilon", "1", *NEW)
@@ -432,6 +445,34 @@ def test_a_failure_after_the_charge_offers_the_way_back(error, status, monkeypat
     monkeypatch.setattr(ranking, "show", fail)
     assert main(["rank", *FILE, "--epsilon", "1", "--budget", "my budget", "--budget-epsilon", "2"]) == status
     assert "dprank budget 'my budget' --last" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("owner", "name"), [(ranking, "_guarantee"), (ranking.accounts, "keep")])
+def test_ctrl_c_after_the_charge_waits_until_the_result_is_kept(owner, name, monkeypatch, capsys):
+    original = getattr(owner, name)
+
+    def pressed(*args):
+        signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    monkeypatch.setattr(owner, name, pressed)
+    assert main(["rank", *FILE, "--epsilon", "1", *NEW]) == 130
+    out, err = capsys.readouterr()
+    assert not out and "dprank budget new.sqlite --last" in err and "Press Ctrl-C again" in err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert main(["budget", "new.sqlite", "--last"]) == 0
+    assert "1 spent, 1 left" in capsys.readouterr().out
+
+
+def test_a_second_ctrl_c_does_not_wait(monkeypatch, capsys):
+    def pressed(*args):
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(ranking, "_guarantee", pressed)
+    assert main(["rank", *FILE, "--epsilon", "1", *NEW]) == 130
+    assert "--last" not in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_without_an_account_nothing_is_kept(run):

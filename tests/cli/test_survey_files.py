@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_dprank.cli import files, headers, main, parser
-from sklearn_dprank.cli.cells import Unreadable, as_numbers
-from sklearn_dprank.cli.headers import Header
+from sklearn_dprank.cli import files, main, parser
+from sklearn_dprank.cli import files as headers
+from sklearn_dprank.cli.files import Header, Unreadable, as_numbers
 
 GUIDE = Path(__file__).parents[2] / "docs" / "user_guide" / "ballots.rst"
 ITEMS = ["tea", "coffee, black", "juice - fresh", "water [still]"]

@@ -17,7 +17,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins, PairMargin, PairTallies
 from sklearn_dprank.rules import KwikSortRule, SortByScore
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 M = 5
 X = make_mallows(400, M, 0.5, random_state=0)

@@ -13,12 +13,12 @@ from sklearn.pipeline import make_pipeline
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, DPBorda
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 X = make_mallows(300, 5, 0.8, random_state=0)
 THREADS = 4

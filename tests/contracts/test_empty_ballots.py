@@ -16,8 +16,8 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
 

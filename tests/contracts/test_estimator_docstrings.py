@@ -10,8 +10,8 @@ import pytest
 from docstring_tools import choices, entries
 from every_estimator import ESTIMATORS, FACTS, FITTED, NAMES, PRIVATE, SECRETS, X, every_class, seeded
 
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Shape
+from sklearn_dprank.channels.base import RankAggregator
 
 
 def documented(docstring, section):

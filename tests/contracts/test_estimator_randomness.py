@@ -5,7 +5,7 @@ import pytest
 from every_estimator import PRIVATE, RANDOM, X, seeded
 from sklearn.base import clone
 
-from sklearn_dprank.sampling.streams import seed_sequence
+from sklearn_dprank.sampling.bit_source import seed_sequence
 
 
 @pytest.mark.parametrize("estimator", RANDOM, ids=repr)

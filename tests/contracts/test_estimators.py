@@ -31,10 +31,10 @@ from sklearn_checks import own_checks
 
 import sklearn_dprank
 from sklearn_dprank import metrics
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
-from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
+from sklearn_dprank.channels.base import RankAggregator
+from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.rules import KemenyRule

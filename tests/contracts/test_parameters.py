@@ -11,9 +11,9 @@ from every_estimator import CLASSES, every_class, parameters, refusal
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, LDPPairwise, channels, rules
+from sklearn_dprank import collection as curator
 from sklearn_dprank._utils.checks import check_whole
 from sklearn_dprank.channels import Central
-from sklearn_dprank.collection import curator
 
 BALLOTS = [[0, 1, 2]] * 9
 BAD = ["?", -1, math.nan, math.inf, -(10**5000), Fraction(-1, 3), 1j, object(), (0, 2, 1, 3), np.array([[0, 2, 1, 3]])]

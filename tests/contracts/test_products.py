@@ -23,7 +23,7 @@ from sklearn_dprank.channels import (
     Slots,
     Streaming,
 )
-from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins, Histogram, KemenyUtility, MaxViolatedMargin, NetWins
 from sklearn_dprank.rules import (
@@ -41,7 +41,7 @@ from sklearn_dprank.rules import (
     SortByScore,
     SwissRule,
 )
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import hay, shang
 
 CHANNELS = {

@@ -32,7 +32,7 @@ from sklearn_dprank.queries import (
     Tallies,
     estimated_margins,
 )
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 from sklearn_dprank.theory import hay
 
 COINS = SeededBits(np.random.SeedSequence(0))
@@ -224,7 +224,7 @@ def test_gauge_of_every_ranking(m):
 
 
 def test_gauge_of_the_sampler_speaks_half_net_wins():
-    from sklearn_dprank.orders.samplers.permutohedron import gauge
+    from sklearn_dprank.orders.samplers import gauge
 
     contributions = vectors(NetWins(), distinct_ballots(4)).astype(float)
     np.testing.assert_allclose(gauge(contributions / 2), [permutohedron_gauge(w) for w in contributions], atol=1e-12)

@@ -11,12 +11,12 @@ import pytest
 from every_estimator import CLASSES, every_class, parameters, refusal
 
 from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, ShufflePairwise, channels, privacy, queries, rules
+from sklearn_dprank import collection as client
+from sklearn_dprank import collection as randomizers
+from sklearn_dprank import collection as server
 from sklearn_dprank._utils.checks import safe_repr
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.collection import client, server
-from sklearn_dprank.collection import curator as randomizers
-from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
-from sklearn_dprank.collection.server import AggregationServer, ServerFileError, Shuffler
+from sklearn_dprank.collection import AggregationServer, Allowance, Device, RefusedProtocol, ServerFileError, Shuffler
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee

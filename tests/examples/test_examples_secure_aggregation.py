@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.server import AggregationServer, agreed
+from sklearn_dprank.collection import AggregationServer, Device, agreed
+from sklearn_dprank.collection.protocol import digest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "run_secure_aggregation.py"

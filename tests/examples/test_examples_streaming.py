@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sklearn_dprank import DPBorda, DPStreamingBorda
-from sklearn_dprank.mechanisms.correlated import root_weights
+from sklearn_dprank.channels.streaming import root_weights
 from sklearn_dprank.privacy import PrivacyGuarantee
 
 

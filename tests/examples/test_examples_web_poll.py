@@ -26,7 +26,7 @@ from sklearn_dprank.datasets import make_mallows
 ROOT = Path(__file__).parents[2]
 POLL = ROOT / "examples" / "web_poll"
 SCRIPTS = {
-    "device.js": ROOT / "sklearn_dprank" / "collection" / "client" / "device.js",
+    "device.js": ROOT / "sklearn_dprank" / "collection" / "device.js",
     "page.js": POLL / "static" / "page.js",
 }
 NAMES = ["tea", "coffee", "water", "juice"]

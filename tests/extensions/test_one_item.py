@@ -16,12 +16,12 @@ from oracles import distinct_ballots, naive_counts
 from sklearn_dprank import Aggregator, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Interactive, Local
-from sklearn_dprank.collection.client import Device, RefusedProtocol
-from sklearn_dprank.collection.client.pairs import PairsRandomizer
+from sklearn_dprank.collection import Device, RefusedProtocol
+from sklearn_dprank.collection.pairs import PairsRandomizer
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.rules import KwikSortRule
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 NAMES = ["tea", "milk", "water"]
 

@@ -12,8 +12,7 @@ from scipy import stats
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.mechanisms.additive import _BLOCK
-from sklearn_dprank.privacy.calibration import gaussian_delta
-from sklearn_dprank.privacy.composition import Losses
+from sklearn_dprank.privacy.composition import Losses, gaussian_delta
 from sklearn_dprank.queries import (
     AllMargins,
     Histogram,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from stream_tools import scripted
 
+from sklearn_dprank.channels.streaming import CorrelatedNoise, root_weights
 from sklearn_dprank.mechanisms.additive import GaussianNoise
-from sklearn_dprank.mechanisms.correlated import CorrelatedNoise, root_weights
-from sklearn_dprank.privacy.calibration import gaussian_sigma
+from sklearn_dprank.privacy.composition import gaussian_sigma
 from sklearn_dprank.queries import NetWins, Sensitivity
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 UNIT = 2**16
 

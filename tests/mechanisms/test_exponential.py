@@ -14,11 +14,11 @@ from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
-from sklearn_dprank.orders.samplers.partition import PartitionTable
+from sklearn_dprank.orders.samplers import PartitionTable
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import Ask, KemenyUtility, MaxViolatedMargin, n_pairs
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 
@@ -208,7 +208,7 @@ def test_planning_reads_no_ballot():
 
 
 def _streams():
-    from sklearn_dprank.sampling.streams import Bits
+    from sklearn_dprank.sampling.bit_source import Bits
 
     return Bits.from_random_state(0)
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn_dprank import Aggregator, DPBorda
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import Laplace, LaplaceNoise
-from sklearn_dprank.mechanisms.base import checked_calibrated
+from sklearn_dprank.mechanisms.additive import checked_calibrated
 
 
 class Own(Laplace):

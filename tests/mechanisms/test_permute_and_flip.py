@@ -15,11 +15,11 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.orders.samplers.permute_and_flip import log_flip_error
+from sklearn_dprank.orders.samplers import log_flip_error
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin
 from sklearn_dprank.rules import Choose
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 QUERY = MaxViolatedMargin()
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])

@@ -98,7 +98,7 @@ class Searches(RuleBasedStateMachine):
         """All candidates are made, and the best one is not once more."""
         if self.search.refit:
             made = [*(DPBorda(epsilon=epsilon) for epsilon in self.grid), Crash]
-            making = mock.patch("sklearn_dprank.model_selection.sweep.search.configured", side_effect=made)
+            making = mock.patch("sklearn_dprank.model_selection.search.configured", side_effect=made)
             with making, pytest.raises(Crash):
                 self.fit(self.search)
             self.check(self.search, len(self.grid) * self.search.n_trials, refitted=False)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders.quicksort import (
+from sklearn_dprank.orders.permutations import (
     _log_moments,
     overrun_probability,
     p_sort_max_queries,

@@ -5,9 +5,9 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders.samplers.choice import CountedChoice
-from sklearn_dprank.orders.subsets import OneByOne, over_subsets, subsets_of, taken_side_by_side
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.orders.samplers import CountedChoice
+from sklearn_dprank.orders.subset_dp import OneByOne, over_subsets, subsets_of, taken_side_by_side
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 @pytest.mark.parametrize("n", range(8))

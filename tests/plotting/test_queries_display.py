@@ -6,11 +6,11 @@ from sklearn.base import clone
 
 from sklearn_dprank import Aggregator, LDPKwikSort, LDPPairwise, LDPQuickSort
 from sklearn_dprank.channels import Local
-from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection import RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.model_selection.seeds import child_seeds
+from sklearn_dprank.model_selection.parameters import child_seeds
 from sklearn_dprank.plotting import QueryCountDisplay
 
 X = make_mallows(80, 4, 0.7, random_state=0)

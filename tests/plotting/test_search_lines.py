@@ -12,7 +12,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions, kendall_tau_scorer, pairwise_error_rate
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.plotting import PrivacyUtilityDisplay, QueryCountDisplay
-from sklearn_dprank.plotting._words import text_of
+from sklearn_dprank.plotting._errors import text_of
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.rules import KemenyRule
 

@@ -9,13 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
+from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
-from sklearn_dprank.model_selection.seeds import child_seeds
+from sklearn_dprank.model_selection.parameters import child_seeds
 from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors
 from sklearn_dprank.plotting import _errors as _optimum
 from sklearn_dprank.preprocessing import RatingsToRankings

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
 
-from sklearn_dprank.privacy import bounded_range
-from sklearn_dprank.privacy.bounded_range import choice_range, range_delta, range_deltas
-from sklearn_dprank.privacy.calibration import gaussian_epsilon
+from sklearn_dprank.privacy import composition as bounded_range
+from sklearn_dprank.privacy.composition import choice_range, gaussian_epsilon, range_delta, range_deltas
 
 
 def worst_choices(epsilon, width, n_choices, n_values=41):

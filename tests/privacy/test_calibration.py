@@ -11,7 +11,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from scipy.integrate import IntegrationWarning, quad
 
-from sklearn_dprank.privacy.calibration import (
+from sklearn_dprank.privacy.composition import (
     classical_gaussian_sigma,
     gaussian_delta,
     gaussian_epsilon,

@@ -13,8 +13,15 @@ from scipy.stats import binom, norm
 
 from sklearn_dprank import DPBorda, DPPairwise
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.privacy.calibration import gaussian_delta, gaussian_deltas, gaussian_sigma
-from sklearn_dprank.privacy.composition import Losses, _deltas_of_many, coin_losses, epsilon_up
+from sklearn_dprank.privacy.composition import (
+    Losses,
+    _deltas_of_many,
+    coin_losses,
+    epsilon_up,
+    gaussian_delta,
+    gaussian_deltas,
+    gaussian_sigma,
+)
 
 BALLOTS = [[0, 1, 2], [1, 0, 2]] * 50
 

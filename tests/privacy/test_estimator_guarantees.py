@@ -17,8 +17,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPStreamingBorda, LDPPairwise
-from sklearn_dprank._utils.fitted import swap_fitted
-from sklearn_dprank.aggregators import base
+from sklearn_dprank._utils.estimators import swap_fitted
+from sklearn_dprank.channels import base
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection

@@ -9,8 +9,8 @@ from scipy import special, stats
 
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon, skellam_renyi, skellam_unit
-from sklearn_dprank.sampling.skellam import skellam_noise
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
+from sklearn_dprank.sampling.poisson import skellam_noise
 
 
 def law(variance, points):

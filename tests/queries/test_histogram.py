@@ -22,7 +22,7 @@ from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores, ScoresByHistogram
 from sklearn_dprank.queries.histogram import halves, items_of
 from sklearn_dprank.rules import HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 SCORES = {3: (2.0, 1.0, 0.0), 4: (1.0, 0.0, 0.0, 0.0), 5: (0.5, 0.25, 0.2, 0.1, -3.0)}
 

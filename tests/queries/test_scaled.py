@@ -15,8 +15,8 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, GroupNetWins, ScaledMargins
 from sklearn_dprank.queries.base import weighted_sensitivity
-from sklearn_dprank.queries.scaled import MOST_PAIRS
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.queries.scores import MOST_PAIRS
+from sklearn_dprank.sampling.bit_source import Bits
 
 
 @pytest.mark.slow

@@ -12,9 +12,8 @@ from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_g
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.segments import SegmentedProfile
+from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, PersonsByWeight, Query, ScoresByHistogram
-from sklearn_dprank.queries.segments import SegmentNetWins, SegmentSizes
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]

@@ -9,7 +9,7 @@ from oracles import distinct_ballots, naive_counts, naive_disagreements
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
 from sklearn_dprank.rules import Choose, ChooseNearAnchor
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 RATE = 0.7
 NEIGHBORING = ["add_remove", "replace"]

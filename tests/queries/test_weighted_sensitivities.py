@@ -8,7 +8,7 @@ import pytest
 from oracles import distinct_ballots, naive_counts, permutohedron_gauge
 
 from sklearn_dprank.ballots import Profile, weights
-from sklearn_dprank.model_selection.private.scorer import NetAgreement
+from sklearn_dprank.model_selection.private import NetAgreement
 from sklearn_dprank.queries import (
     AllMargins,
     GroupNetWins,
@@ -24,7 +24,7 @@ from sklearn_dprank.queries import (
     PositionalScores,
 )
 from sklearn_dprank.queries.base import weighted_sensitivity
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 M, BOUND, GRID = 3, 2.5, 2  # a coarse grid in place of 720720: a person has at most 5 units
 VECTORS = [NetWins, AllMargins, PairMargin, PairTallies, GroupNetWins, PositionalScores, Histogram, NumberOfVoters]

@@ -11,23 +11,15 @@ import pytest
 from docstring_tools import entries
 
 import sklearn_dprank
-from sklearn_dprank.aggregators import (
-    central,
-    central_borda,
-    central_orders,
-    classic,
-    composed,
-    local,
-    local_interactive,
-    prudent,
-    secure_aggregation,
-    segmented,
-    shuffle,
-    streaming,
-)
-from sklearn_dprank.aggregators import central_borda as swiss
-from sklearn_dprank.aggregators import local as local_borda
-from sklearn_dprank.aggregators.base import RankAggregator
+from sklearn_dprank.channels import central, composed, local, secure_aggregation, segmented, shuffle, streaming
+from sklearn_dprank.channels import central as central_borda
+from sklearn_dprank.channels import central as central_orders
+from sklearn_dprank.channels import central as prudent
+from sklearn_dprank.channels import central as swiss
+from sklearn_dprank.channels import exact as classic
+from sklearn_dprank.channels import interactive as local_interactive
+from sklearn_dprank.channels import local as local_borda
+from sklearn_dprank.channels.base import RankAggregator
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.

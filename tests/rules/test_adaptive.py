@@ -12,7 +12,7 @@ from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.queries import Ask, PairTallies, Tallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule
 from sklearn_dprank.rules.bradley_terry import _added
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

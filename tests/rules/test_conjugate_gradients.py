@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dprank.rules.strengths import conjugate_gradients
+from sklearn_dprank.rules.swiss import conjugate_gradients
 
 
 def positive(rng, n, spread):

@@ -17,7 +17,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.queries import Histogram
 from sklearn_dprank.rules import InstantRunoffRule, SortByScore, resolve_rule
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 class Counted(Session):

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, KwikSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.kemeny.work import WORK_LIMIT
+from sklearn_dprank.orders.kemeny import WORK_LIMIT
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import (
     BradleyTerryRule,
@@ -24,7 +24,7 @@ from sklearn_dprank.rules import (
     SortByScore,
     resolve_rule,
 )
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 
 @pytest.mark.parametrize("m", range(2, 8))

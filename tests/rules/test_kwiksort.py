@@ -11,7 +11,7 @@ from audit_tools import ScriptedCoins, outcomes
 from oracles import ScriptedSession, margins_of_order, naive_kemeny, random_margins
 from scipy.stats import chisquare
 
-from sklearn_dprank.orders.quicksort import (
+from sklearn_dprank.orders.permutations import (
     binary_insertion_bound,
     p_sort_max_queries,
     quicksort_comparisons,
@@ -20,7 +20,7 @@ from sklearn_dprank.orders.quicksort import (
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
-from sklearn_dprank.rules.kwiksort import _binary_insertion
+from sklearn_dprank.rules.pairwise import _binary_insertion
 
 STRATEGIES = ["quicksort", "binary_insertion"]
 CYCLE = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])  # 0 beats 1 beats 2 beats 0

@@ -18,7 +18,7 @@ from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import MarkovChainRule
-from sklearn_dprank.rules.markov_chain import log_stationary
+from sklearn_dprank.rules.bradley_terry import log_stationary
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 

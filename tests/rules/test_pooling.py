@@ -10,12 +10,10 @@ from scipy.linalg import null_space
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
+from sklearn_dprank.channels import segmented as pooling
 from sklearn_dprank.channels.plan import Session
-from sklearn_dprank.queries.segments import SegmentNetWins, SegmentSizes
-from sklearn_dprank.rules import pooling
-from sklearn_dprank.rules.pooling import pooled
-from sklearn_dprank.rules.segments import SegmentRule
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.channels.segmented import SegmentNetWins, SegmentRule, SegmentSizes, pooled
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 def some_answers(seed, n_segments, n_items, spread=3.0, deviation=80.0, total_deviation=200.0):

@@ -11,8 +11,8 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact
 from sklearn_dprank.queries import NetWins, PositionalScores
 from sklearn_dprank.rules import SortByScore
-from sklearn_dprank.rules.sort import score_vector
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.rules.base import score_vector
+from sklearn_dprank.sampling.bit_source import Bits
 
 
 def session(X):

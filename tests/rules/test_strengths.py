@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import least_squares
 from threadpoolctl import threadpool_limits
 
-from sklearn_dprank.rules import strengths
-from sklearn_dprank.rules.strengths import Fit, PairMargins, Round, fitted
+from sklearn_dprank.rules import swiss as strengths
+from sklearn_dprank.rules.swiss import Fit, PairMargins, Round, fitted
 
 
 def strengths_of(rounds, n, ridge, start=None):

@@ -14,7 +14,7 @@ from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import GroupNetWins, NumberOfVoters, ScaledMargins
 from sklearn_dprank.rules import SwissRule
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 class Recording(Session):

@@ -11,7 +11,7 @@ from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import MaxViolatedPrefixMargin
 from sklearn_dprank.rules import ChooseTop
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 
 
 def asked(k, n_items, batch=None):

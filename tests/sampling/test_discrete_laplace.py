@@ -12,8 +12,8 @@ from scipy import stats
 
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.sampling import discrete_laplace as noise
+from sklearn_dprank.sampling.bit_source import BitSource
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
-from sklearn_dprank.sampling.streams import BitSource
 
 RATES = [Fraction(1, 10), Fraction(1), Fraction(5), Fraction(7, 3), round_down(math.pi), round_down(0.3) / 4]
 BIG = 2**31 - 1

@@ -8,8 +8,8 @@ import pytest
 from oracles import seeded
 from scipy import stats
 
-from sklearn_dprank.sampling import multinomial as module
-from sklearn_dprank.sampling.multinomial import multinomial
+from sklearn_dprank.collection import pairs as module
+from sklearn_dprank.collection.pairs import multinomial
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ from oracles import released
 from scipy import stats
 
 from sklearn_dprank.mechanisms import GaussianNoise
-from sklearn_dprank.privacy.calibration import gaussian_sigma
+from sklearn_dprank.privacy.composition import gaussian_sigma
+from sklearn_dprank.sampling.bit_source import BitSource, SeededBits
 from sklearn_dprank.sampling.rounded_gaussian import grid_of, rounded_gaussian, two_sided_tail
-from sklearn_dprank.sampling.streams import BitSource, SeededBits
 
 LENGTH = 63 + 64 * 4  # bits of a scripted uniform number
 

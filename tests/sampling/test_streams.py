@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracles import seeded
 from scipy import stats
 
-from sklearn_dprank.sampling.streams import Bits, BitSource, SecureBits, seed_sequence
+from sklearn_dprank.sampling.bit_source import Bits, BitSource, SecureBits, seed_sequence
 
 P_VALUE = 1e-3
 

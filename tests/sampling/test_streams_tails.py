@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.sampling.streams import BitSource, SecureBits, SeededBits
+from sklearn_dprank.sampling.bit_source import BitSource, SecureBits, SeededBits
 
 
 class Words(BitSource):

@@ -15,10 +15,10 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dprank import DPPairwise
-from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.reading import Positions
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise, PermuteAndFlipNoise
-from sklearn_dprank.sampling.streams import Bits, BitSource
+from sklearn_dprank.sampling.bit_source import Bits, BitSource
 
 DEPTH = 40  # noise is cut where exp(-DEPTH) of its mass is left, 4e-18
 

@@ -3,8 +3,8 @@
 import pytest
 import wire_vectors
 
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.client.randomizers import CLIENT_RANDOMIZERS
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.privacy import BudgetExhausted
 
 _VECTORS = wire_vectors.load()

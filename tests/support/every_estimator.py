@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 import sklearn_dprank
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
+from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import KemenyRule
 from sklearn_dprank.theory import shang

@@ -9,11 +9,12 @@ import numpy as np
 from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
-from sklearn_dprank.collection.client import Device, hypercube, weighted
-from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
-from sklearn_dprank.collection.client.randomizers import client_randomizer
-from sklearn_dprank.collection.curator.base import joined, simulated
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.collection import Device, hypercube
+from sklearn_dprank.collection import hypercube as weighted
+from sklearn_dprank.collection.base import joined, simulated
+from sklearn_dprank.collection.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.randomizers import client_randomizer
+from sklearn_dprank.sampling.bit_source import Bits
 
 # --- exact laws
 

@@ -25,11 +25,10 @@ from sklearn_dprank import (
     SecAggSwissBorda,
     ShufflePairwise,
 )
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
+from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.cli import main
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.server import AggregationServer
+from sklearn_dprank.collection import AggregationServer, Device
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
 from sklearn_dprank.privacy import BudgetExhausted, Ledger, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.queries import Ask, GroupNetWins, Histogram, NetWins, PairMargin, PairTallies

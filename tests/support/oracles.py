@@ -12,7 +12,7 @@ from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.mechanisms import MECHANISMS
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, NetWins, PairMargin, Publication
-from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 def objects(rows):

@@ -1,7 +1,7 @@
 """Messages for aggregation servers, with shares that a test chooses."""
 
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.client.shares import commitment, report_number
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.shares import commitment, report_number
 
 
 def message_to(server, protocol, shares, salt, question=None):

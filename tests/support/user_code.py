@@ -18,9 +18,7 @@ import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
-from sklearn_dprank.collection import ReportCounts
-from sklearn_dprank.collection.client import Device, RefusedProtocol
-from sklearn_dprank.collection.curator import PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection import Device, PrivUnitG, RandomizedResponse, RefusedProtocol, ReportCounts
 from sklearn_dprank.datasets import (
     fetch_preflib,
     load_hay_figure1,

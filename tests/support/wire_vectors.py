@@ -14,18 +14,18 @@ from share_tools import message_to
 
 from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.curator import (
+from sklearn_dprank.collection import (
+    AggregationServer,
+    Device,
     HypercubeSampling,
     PrivUnitG,
     RandomizedResponse,
     RefusedReport,
 )
-from sklearn_dprank.collection.curator.assigned import AssignedPairs
-from sklearn_dprank.collection.curator.inbox import parsed, protocol_of
-from sklearn_dprank.collection.server import AggregationServer
-from sklearn_dprank.collection.server.messages import longest
+from sklearn_dprank.collection.pairs import AssignedPairs
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.reports import parsed, protocol_of
+from sklearn_dprank.collection.servers import longest
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -37,7 +37,7 @@ from sklearn_dprank.queries import (
     ScaledMargins,
 )
 from sklearn_dprank.rules import KwikSortRule
-from sklearn_dprank.sampling.streams import Bits, BitSource
+from sklearn_dprank.sampling.bit_source import Bits, BitSource
 from sklearn_dprank.theory import song, yan
 
 FILE = Path(__file__).parents[1] / "collection" / "client" / "vectors.json"

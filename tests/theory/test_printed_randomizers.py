@@ -16,11 +16,10 @@ from scipy.stats import chisquare, norm
 from sklearn_dprank import LDPKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Interactive, Local
-from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.randomizers import client_randomizer
-from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection import Device, RandomizedResponse
+from sklearn_dprank.collection.randomizers import client_randomizer
 from sklearn_dprank.queries import Ask, NetWins, PairMargin, estimated_margins
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import song, yan
 
 

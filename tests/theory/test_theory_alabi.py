@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracles import kendall
 
-from sklearn_dprank.orders.quicksort import quicksort_query_bound
+from sklearn_dprank.orders.permutations import quicksort_query_bound
 from sklearn_dprank.theory import alabi
 from sklearn_dprank.theory.alabi import marginal_lower_bound, marginal_ranking, marginal_signs, marginal_upper_bound
 

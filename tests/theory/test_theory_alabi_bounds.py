@@ -8,7 +8,7 @@ from oracles import ScriptedSession, every_total, random_margins
 
 from sklearn_dprank import DPKwikSort, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.collection.curator import HypercubeSampling, RandomizedResponse
+from sklearn_dprank.collection import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.queries import AllMargins, PairMargin

@@ -4,8 +4,8 @@ import pytest
 
 from sklearn_dprank import DPKwikSort
 from sklearn_dprank.channels import Groups
-from sklearn_dprank.collection.curator import RandomizedResponse
-from sklearn_dprank.orders.quicksort import quicksort_query_bound
+from sklearn_dprank.collection import RandomizedResponse
+from sklearn_dprank.orders.permutations import quicksort_query_bound
 from sklearn_dprank.queries import Ask, PairMargin
 from sklearn_dprank.theory import alabi, yan
 from sklearn_dprank.theory import hay as hay_sort

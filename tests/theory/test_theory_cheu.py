@@ -8,12 +8,11 @@ import pytest
 
 from sklearn_dprank import LDPBorda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.collection.client import RefusedProtocol
-from sklearn_dprank.collection.client.assigned import public_pairs
-from sklearn_dprank.collection.client.privunit import PER_UNIT
-from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse, RefusedProtocol
+from sklearn_dprank.collection.pairs import public_pairs
+from sklearn_dprank.collection.privunit import PER_UNIT
 from sklearn_dprank.queries import n_pairs
-from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import yan
 from sklearn_dprank.theory.cheu import liar_weight
 

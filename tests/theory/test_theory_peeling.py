@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from sklearn_dprank import DPPrudentOrder
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
-from sklearn_dprank.privacy.bounded_range import choice_range
+from sklearn_dprank.model_selection.search import refits
+from sklearn_dprank.privacy.composition import choice_range
 from sklearn_dprank.theory.peeling import agreeing_voters, peeled_margin, peeled_voters
 
 

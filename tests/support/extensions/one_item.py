@@ -2,8 +2,16 @@
 
 import numpy as np
 
-from sklearn_dprank.collection.client import FLIP_GRID, ReportRandomizer, flips_cost, net_wins, refuse_unless
-from sklearn_dprank.collection.curator import Randomizer, RefusedReport, flip_within
+from sklearn_dprank.collection import (
+    FLIP_GRID,
+    Randomizer,
+    RefusedReport,
+    ReportRandomizer,
+    flip_within,
+    flips_cost,
+    net_wins,
+    refuse_unless,
+)
 from sklearn_dprank.queries import NetWins
 
 

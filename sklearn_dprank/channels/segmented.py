@@ -1,0 +1,756 @@
+"""Segments: one consensus for each public segment of the voters, such as the regions of a survey."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple, Never, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils.checks import (
+    Check,
+    changed_ballots,
+    check_delta,
+    check_flag,
+    check_number,
+    check_parameters,
+    check_whole,
+    refuse_unknown,
+    safe_repr,
+)
+from .._utils.estimators import available_if
+from .._utils.types import Amount, Neighboring, NoiseName, RandomState
+from ..ballots.profile import Ballots, Profile, as_profile
+from ..ballots.reading import check_aligned, checked_name, is_frame, normal, seen, shape_of
+from ..ballots.weights import WeightBound
+from ..metrics import average_kendall_tau
+from ..privacy import PrivacyGuarantee
+from ..queries import Ask
+from ..queries.base import Query, Sensitivity
+from ..queries.scores import NetWins
+from ..rules import SortByScore
+from ..rules.base import Consensus, Rule, checked_order, descending
+from ..uncertainty import PublishedNoise
+from .base import RankAggregator, best_and_worst, noise_is_known
+from .central import Central
+
+
+class SegmentedProfile(Profile):
+    """Profile whose ballots are also counted by segment.
+
+    Attributes
+    ----------
+    parts : list of Profile
+        Profile of each segment, with the weights that its ballots have in the whole profile. Weights of one person are
+        clipped over all ballots, so they add up to at most the bound over all segments together.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.ballots import Profile
+    >>> from sklearn_dprank.channels.segmented import SegmentedProfile
+    >>> votes = Profile.from_rankings([[0, 1, 2], [2, 1, 0], [0, 1, 2]])
+    >>> [part.n_voters for part in SegmentedProfile(votes, np.array([1, -1, 1]), 2).parts]
+    [0, 2]
+    """
+
+    def __init__(self, profile: Profile, numbers: NDArray[np.intp], n_segments: int) -> None:
+        vars(self).update(vars(profile))
+        self._whole, self._numbers = profile, numbers
+        self.parts = [profile.take(np.flatnonzero(numbers == segment)) for segment in range(n_segments)]
+
+    def bounded(self, bound: WeightBound) -> SegmentedProfile:
+        """Return this profile with the bound that a fit has chosen: persons are clipped first, and split later."""
+        return SegmentedProfile(self._whole.bounded(bound), self._numbers, len(self.parts))
+
+
+def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray[np.intp]:
+    """Return the index in `classes` of each ballot's label, and -1 for a missing label or one that is not listed.
+
+    Raise ValueError unless `segments` lists one label for each ballot. Its contents never raise an error.
+
+    Examples
+    --------
+    >>> segment_numbers(["south", None, "north", "moon"], ["north", "south"], 4)
+    array([ 1, -1,  0, -1])
+    """
+    unlisted = isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments)
+    if unlisted or not hasattr(type(segments), "__len__"):  # an iterator would be used up by a forecast
+        raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.")
+    if getattr(segments, "ndim", 1) != 1:  # the rows of a table would be labels that nobody lists
+        raise ValueError(f"segments must have one dimension, got {segments.ndim}; pass one column.")
+    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(segments, name)), None)
+    labels = list(segments if to_list is None else getattr(segments, to_list)())
+    if len(labels) != n_voters:
+        raise ValueError("segments must hold one label for each ballot, and has another length.")
+    listed = {label: number for number, label in enumerate(classes)}
+    return np.array([_number(label, listed) for label in labels], dtype=np.intp)
+
+
+def _number(label, listed):
+    """Return the number of a label, or -1."""
+    try:
+        return listed.get(normal(label) if isinstance(label, str) else label, -1)
+    except TypeError:  # labels that cannot be hashed are not listed
+        return -1
+
+
+# Queries about public segments of the voters: net wins and sizes.
+
+
+@dataclass(frozen=True)
+class SegmentNetWins(Query):
+    """Net wins of every segment, or of all segments together.
+
+    A ballot is in at most one segment, so it changes the net wins of all segments as much as those of one. Let r be the
+    largest L2 norm of its net wins. If a replaced ballot stays in its segment, the squared L2 norm of the change is at
+    most (2 r)^2. If the ballot moves to another segment, it is at most 2 r^2. The L1 norm, and the sum of the segments'
+    gauges, are at most twice those of one ballot in both cases.
+
+    Parameters
+    ----------
+    n_segments : int, default=2
+        Number of segments.
+    together : bool, default=False
+        Whether to add up the net wins of all segments.
+    """
+
+    n_segments: int = 2
+    together: bool = False
+    published_always = True
+
+    def __post_init__(self):
+        check_whole(self.n_segments, "n_segments")
+        check_flag(self.together, "together")
+
+    @property
+    def published_as(self) -> str | None:  # type: ignore[override]
+        """Name of the noisy net wins of the segments; their total is not published."""
+        return None if self.together else "net_wins"
+
+    @classmethod
+    def examples(cls, n_items: int) -> list[Self]:
+        return [cls(2), cls(3), cls(2, together=True)]
+
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
+        wins = np.array([part.net_wins for part in profile.parts])
+        return wins.sum(axis=0) if self.together else wins.ravel()
+
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
+        return vector if self.together else vector.reshape(self.n_segments, n_items)
+
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+        return NetWins().sensitivity(n_items, neighboring)
+
+
+@dataclass(frozen=True)
+class SegmentSizes(Query):
+    """Number of ballots in every segment, or the sum of their weights.
+
+    Under "replace", a ballot may move from one segment to another. So the sizes are private under both relations,
+    although the number of all voters is not.
+
+    Parameters
+    ----------
+    n_segments : int, default=2
+        Number of segments.
+    """
+
+    n_segments: int = 2
+
+    def __post_init__(self):
+        check_whole(self.n_segments, "n_segments", 2)
+
+    @classmethod
+    def examples(cls, n_items: int) -> list[Self]:
+        return [cls(2), cls(3)]
+
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
+        return np.array([part.total_weight for part in profile.parts], dtype=np.int64)
+
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+        change = changed_ballots(neighboring)
+        return Sensitivity(change, Fraction(change))
+
+
+# Pooled estimates of segments: a normal model with a shared mean, from noisy sums of known variance.
+
+_BETWEEN = np.append(0.0, 0.5 ** np.arange(15, -1, -1))  # variances between segments, relative to the largest
+_WITHIN = 0.5 ** np.arange(4, -1, -1)  # variances between the voters of one segment, relative to the largest
+
+
+class Pooled(NamedTuple):
+    """Estimates of all segments.
+
+    Attributes
+    ----------
+    means : ndarray of float, shape (n_segments, n_items)
+        Estimated mean net wins of one voter.
+    own_weights : ndarray of float, shape (n_segments,)
+        Share of the deviation from the shared mean that an estimate keeps of the segment's own noisy mean, from 0 to 1.
+    std : ndarray of float, shape (n_segments,)
+        Posterior standard deviation of each mean.
+    """
+
+    means: NDArray[np.float64]
+    own_weights: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
+class _Model:
+    """Normal model of the segments' noisy means and the noisy overall mean, for given variances.
+
+    Segment s has the true mean y_s = theta + d_s, where theta is unknown and d_s ~ N(0, a_s). The noisy means are y_s +
+    N(0, v_s), and sum p_s y_s + N(0, v). Their covariance matrix V is D = diag(a + v_s), bordered by k = p a. All
+    vectors over the items sum to 0, so `degrees`, one less than the number of items, are independent.
+    """
+
+    def __init__(self, own, total, shares, spread, own_noise, total_noise, degrees):
+        self.shares, self.spread, self.own_noise = shares, spread, own_noise
+        self.diagonal = spread + own_noise
+        self.border = shares * spread / self.diagonal  # D^-1 k
+        self.corner = total_noise + (shares**2 * spread * own_noise / self.diagonal).sum()  # Schur complement of D
+        ones, total_one = self.solved(np.ones((len(shares), 1)), np.ones(1))
+        self.precision = ones.sum() + total_one.sum()  # 1' V^-1 1
+        weighted, weighted_total = self.solved(own, total)
+        self.centre = (weighted.sum(axis=0) + weighted_total) / self.precision  # estimate of theta
+        rest, rest_total = own - self.centre, total - self.centre
+        self.rest, self.rest_total = self.solved(rest, rest_total)
+        misfit = (rest * self.rest).sum() + (rest_total * self.rest_total).sum()
+        log_volume = np.log(self.diagonal).sum() + np.log(self.corner) + np.log(self.precision)
+        #: Restricted log likelihood, up to a constant.
+        self.log_likelihood = -(degrees * log_volume + misfit) / 2
+        self.ones = ones[:, 0] + shares * total_one[0]
+
+    def solved(self, own, total):
+        """Return V^-1 (own, total)."""
+        last = (total - self.border @ own) / self.corner
+        return own / self.diagonal[:, np.newaxis] - np.outer(self.border, last), last
+
+    def estimate(self):
+        """Return the best linear predictions of y and their posterior variances."""
+        means = self.centre + self.spread[:, np.newaxis] * (self.rest + np.outer(self.shares, self.rest_total))
+        remaining = self.spread * self.own_noise / self.diagonal  # given the segment's own answer
+        by_total = (self.spread * (self.shares - self.border)) ** 2 / self.corner
+        of_centre = (1 - self.spread * self.ones) ** 2 / self.precision
+        return means, remaining - by_total + of_centre
+
+
+def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation: float) -> Pooled:
+    """Return the estimates that pool every segment with the others, as far as they are alike.
+
+    Parameters
+    ----------
+    wins : ndarray of float, shape (n_segments, n_items)
+        Noisy net wins of each segment, in votes.
+    total : ndarray of float, shape (n_items,)
+        Noisy net wins of all segments together, with independent noise.
+    sizes : ndarray of float, shape (n_segments,)
+        Positive estimates of the numbers of voters.
+    deviation, total_deviation : float
+        Standard deviations of the noise in `wins` and in `total`.
+
+    Returns
+    -------
+    Pooled
+        Estimates per voter.
+
+    Notes
+    -----
+    The variance of the true mean of a segment of n voters is t^2 + c / n: t^2 between segments, and c between voters.
+    The largest possible c is (m^2 - 1) / 3. Estimates are averages over a grid of both variances, with weights
+    proportional to their restricted likelihoods. Net wins sum to 0, so noise in this direction is removed first.
+
+    Examples
+    --------
+    >>> wins = np.array([[30.0, 0.0, -30.0], [0.0, 1.0, -1.0]])
+    >>> alike = pooled(wins, wins.sum(axis=0), np.array([100.0, 1.0]), 20.0, 20.0)
+    >>> alike.own_weights.round(2).tolist(), alike.means.round(2).tolist()
+    ([0.48, 0.0], [[0.3, 0.01, -0.3], [0.3, 0.01, -0.31]])
+    """
+    n_items = wins.shape[1]
+    shares, degrees = sizes / sizes.sum(), max(n_items - 1, 1)
+    largest = (n_items**2 - 1) / 3
+    own_noise = (deviation / sizes) ** 2
+    total_noise = (total_deviation / sizes.sum()) ** 2
+    own, mean = _centred(wins / sizes[:, np.newaxis]), _centred(total / sizes.sum())
+
+    def models():
+        for between, within in product(_BETWEEN, _WITHIN):
+            spread = largest * (between + within / sizes)
+            yield _Model(own, mean, shares, spread, own_noise, total_noise, degrees)
+
+    chances = softmax([model.log_likelihood for model in models()])
+    means = np.zeros_like(own)
+    own_weights, variance, square = np.zeros((3, len(sizes)))
+    for chance, model in zip(chances, models(), strict=True):
+        expected, remaining = model.estimate()
+        means += chance * expected
+        own_weights += chance * model.spread / model.diagonal
+        variance += chance * remaining
+        square += chance * (expected**2).sum(axis=1)
+    between_models = (square - (means**2).sum(axis=1)) / degrees
+    return Pooled(means, own_weights, np.sqrt(np.maximum(variance + between_models, 0)))
+
+
+def _centred(wins):
+    """Return net wins without the noise in their sum."""
+    return wins - wins.mean(axis=-1, keepdims=True)
+
+
+# Rule for one Borda order per public segment, with or without pooling.
+
+_OF_SIZES, _OF_TOTAL = Fraction(5, 100), Fraction(15, 100)  # shares of the budget; the segments have the rest
+
+
+class SegmentRule(Rule):
+    """Rule that sorts the items of each segment by their net wins; its consensus has one order per segment.
+
+    With pooling, a segment's estimates are drawn towards those of all segments. The less its own noisy answer says, and
+    the more alike segments are, the more they are drawn.
+
+    Parameters
+    ----------
+    n_segments : int, default=2
+        Number of segments.
+    pooling : bool, default=True
+        Whether to pool segments.
+
+    Notes
+    -----
+    Noise of S segments adds up to S times the variance of one. The net wins of all segments together are therefore
+    asked again, for 15 % of the budget. The sizes of the segments have 5 %.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.channels.segmented import SegmentRule
+    >>> [float(ask.share) for ask in SegmentRule(4).asks(10)]
+    [0.8, 0.15, 0.05]
+    """
+
+    parameter_checks: dict[str, Check] = {"n_segments": partial(check_whole, least=2), "pooling": check_flag}
+
+    def __init__(self, n_segments: int = 2, pooling: bool = True) -> None:
+        self.n_segments = n_segments
+        self.pooling = pooling
+
+    def asks(self, n_items: int) -> list[Ask]:
+        check_parameters(self)
+        own = SegmentNetWins(self.n_segments)
+        if not self.pooling:
+            return [Ask(own)]
+        total, sizes = SegmentNetWins(self.n_segments, together=True), SegmentSizes(self.n_segments)
+        return [Ask(own, share=1 - _OF_TOTAL - _OF_SIZES), Ask(total, share=_OF_TOTAL), Ask(sizes, share=_OF_SIZES)]
+
+    def aggregate(self, session: Any) -> Consensus:
+        asked = [ask.query for ask in self.asks(session.n_items)]
+        wins, *others = [session.answer(query) / session.grid for query in asked]
+        if not self.pooling:
+            return Consensus(_orders(wins, session))
+        total, sizes = others
+        noise, total_noise, least = [session.deviation(query) / session.grid for query in asked]
+        found = pooled(wins, total, np.maximum(sizes, least), noise, total_noise)
+        published = {"scores": found.means, "score_std": found.std, "own_weights": found.own_weights, "sizes": sizes}
+        return Consensus(_orders(found.means, session), published)
+
+
+def _orders(scores, session):
+    """Return the items of each segment by descending score, shape (n_segments, n_items)."""
+    return np.array([descending(each, session) for each in scores])
+
+
+# Estimator with one consensus per public segment of the voters.
+
+_MOST = 1000  # segments
+
+
+def _labels(classes):
+    """Return the listed labels; raise ValueError if they are invalid."""
+    labels = classes.tolist() if hasattr(classes, "tolist") else classes
+    if isinstance(labels, (list, tuple)):
+        labels = [checked_name(label, "classes") if isinstance(label, str) else label for label in labels]
+    try:
+        valid = isinstance(labels, (list, tuple, range)) and len(set(map(seen, labels))) == len(labels) >= 2
+    except TypeError:  # labels that cannot be hashed
+        valid = False
+    if not valid or any(label is None or label != label for label in labels):  # NaN differs from itself
+        raise ValueError(
+            f"classes must be None or a list of at least two different labels, got {safe_repr(classes)}; list all "
+            "segments that are to be published, whether or not anybody is in them. None and NaN cannot be labels."
+        )
+    if len(labels) > _MOST:
+        raise ValueError(f"classes must list at most {_MOST} segments, got {len(labels)}.")
+    return list(labels)
+
+
+def _check_classes(classes, name):
+    if classes is not None:
+        _labels(classes)
+
+
+class SegmentedAggregator(RankAggregator):
+    """Private Borda ranking of every segment of the voters, such as regions; each has the full budget.
+
+    New in this package. A voter is in at most one segment, so the releases of all segments together cost as much as
+    one. With pooling, segments with few voters learn from the others, as far as the segments are alike.
+
+    Parameters
+    ----------
+    classes : list of labels or None, default=None
+        Public list of the segments, at least two and at most 1,000. It must not be computed from the data. Every listed
+        segment is published, whether or not anybody is in it. Voters with another label, or none, count nowhere. None
+        aggregates all voters together, as `~sklearn_dprank.DPBorda` with the same noise does. All attributes are then
+        those of `~sklearn_dprank.DPBorda`.
+    epsilon : float, default=1.0
+        Privacy loss of the whole release, in nats.
+    delta : float, default=1e-6
+        The delta of the guarantee. If it is positive, noise is Gaussian. With 0, it is K-norm noise, and only orders
+        are published.
+    pooling : bool, default=True
+        Whether to draw the estimates of each segment towards those of all segments. It needs a positive `delta`.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Neighbouring relation. "add_remove" hides whether somebody voted. "replace" hides how, and in which segment.
+    random_state : None, int, Generator or RandomState, default=None
+        None uses the operating system's secure source. Any other value is for simulations only.
+
+    Attributes
+    ----------
+    segments_ : ndarray of object, shape (n_segments,)
+        Labels of the segments, as in `classes`. The rows of all other attributes follow their order.
+    consensus_ : ndarray of shape (n_segments, n_items)
+        Items of each segment, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_segments, n_items)
+        Position of each item in each segment, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit, for all segments together. For a pipeline, use `~sklearn_dprank.privacy.guarantee_of`.
+    net_wins_ : ndarray, shape (n_segments, n_items)
+        Noisy net wins of each segment by itself, in votes. Only with a positive `delta`.
+    noise_ : PublishedNoise
+        Distribution of the noise in ``net_wins_`` (public numbers). `rank_intervals` uses it. Only with a positive
+        `delta`.
+    scores_ : ndarray of float, shape (n_segments, n_items)
+        Pooled estimates of the net wins per voter. Only with pooling.
+    score_std_ : ndarray of float, shape (n_segments,)
+        Standard deviation of the scores of each segment, given the release. Only with pooling.
+    own_weights_ : ndarray of float, shape (n_segments,)
+        Weight of the segment's own answers, from 0 (it repeats the other segments) to 1 (it speaks for itself). Only
+        with pooling.
+    sizes_ : ndarray, shape (n_segments,)
+        Noisy number of voters in each segment, or sum of their weights in votes; it may be negative. Only with pooling.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot, or all ballots of one person if X is a `~sklearn_dprank.ballots.Profile` with groups. Trust: the
+    curator who runs `fit`. Let m be the number of items. The vector of the net wins of all segments changes by at most
+    sqrt(m (m^2 - 1) / 3) in L2 under "add_remove". This holds because a ballot is in one segment at most. Under
+    "replace", the limit is twice as large. A ballot that stays in its segment attains it. A ballot that moves to
+    another segment changes two segments by once as much, which is less.
+
+    With pooling, 80 % of the squared budget pay for the net wins of the segments, 15 % for the net wins of all segments
+    together, and 5 % for the sizes. All noise is Gaussian, so delta is not split. The sizes are private under
+    "replace" too, because a ballot may move. Pooling reads these answers only.
+
+    Persons with several ballots are clipped over all their ballots, in whichever segments they are. Then ballots are
+    assigned to segments. See :ref:`what may be published <may-be-published>`.
+
+    .. rubric:: Remarks
+
+    Pooling helps most if segments are small and alike. It costs accuracy if they are very different. If
+    ``own_weights_`` is near 0, the order of that segment is mainly that of all others. `rank_intervals` does not use
+    pooled scores.
+
+    In searches of scikit-learn, request the labels by metadata routing: ``set_fit_request(segments=True)`` and
+    ``set_score_request(segments=True)``.
+
+    Fitting a separate estimator for each of S segments with epsilon / S is valid, but needs S times as much epsilon.
+    Fitting each with epsilon under "replace" is not covered by one guarantee, because a voter can move.
+
+    References
+    ----------
+    Efron and Morris (1975), "Data analysis using Stein's estimator and its generalizations"; Harville (1977), "Maximum
+    likelihood approaches to variance component estimation"; McSherry (2009), "Privacy integrated queries", for parallel
+    composition.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import SegmentedAggregator
+    >>> ballots = [[0, 1, 2]] * 300 + [[2, 1, 0]] * 300
+    >>> region = ["north"] * 300 + ["south"] * 300
+    >>> by_region = SegmentedAggregator(["north", "south"], epsilon=1.0, random_state=0).fit(ballots, segments=region)
+    >>> by_region.consensus_
+    array([[0, 1, 2],
+           [2, 1, 0]])
+    >>> print(by_region.privacy_)
+    epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
+    """
+
+    segments_: NDArray[Any]
+    net_wins_: NDArray[Any]
+    noise_: PublishedNoise
+    scores_: NDArray[Any]
+    score_std_: NDArray[np.float64]
+    own_weights_: NDArray[np.float64]
+    sizes_: NDArray[Any]
+    set_score_request: Callable[..., Self]  # created by scikit-learn
+
+    parameter_checks: dict[str, Check] = {"classes": _check_classes, "pooling": check_flag}
+
+    def __init__(
+        self,
+        classes: Any = None,
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        pooling: bool = True,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.pooling = pooling
+        self.neighboring = neighboring
+        self.random_state = random_state
+
+    def _compose(self):
+        check_delta(self.delta)
+        noise: NoiseName = "gaussian" if self.delta else "knorm"
+        channel = Central(self.epsilon, self.delta, noise, neighboring=self.neighboring)
+        if self.classes is None:
+            return channel, SortByScore()
+        if self.pooling and not self.delta:
+            raise ValueError(
+                "pooling must be False for delta=0, got True: K-norm noise publishes no scores to pool. Or set "
+                "delta=1e-6, say."
+            )
+        return channel, SegmentRule(len(_labels(self.classes)), self.pooling)
+
+    def fit(  # type: ignore[override]
+        self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None, **unknown: Never
+    ) -> Self:
+        """Aggregate the ballots of each segment into a consensus ranking.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots, as for the other estimators. A `~sklearn_dprank.ballots.Profile` must keep the ballots, and may
+            have persons and weights.
+        y : None
+            Ignored.
+        segments : array-like of shape (n_voters,) or None, default=None
+            Label of each ballot's segment. Needed if `classes` is given. A label that `classes` does not list, or a
+            missing one, raises no error; the ballot counts nowhere. Labels that are text are compared in the Unicode
+            form NFC, with a plain blank for each kind of blank.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        TypeError
+            If another parameter is given, such as `groups`: persons and weights belong to a `Profile`.
+        ValueError
+            If a parameter is invalid, `segments` does not hold one label for each ballot, `segments` is given without
+            `classes` or the other way round, or X does not contain ballots.
+
+        Warns
+        -----
+        UserWarning
+            If X has more items than fits were measured with, or if a fit without a seed runs in a dask worker.
+        """
+        refuse_unknown(self, unknown)
+        classes = self._listed()
+        numbers = self._segment_numbers(X, segments, classes)
+        if classes is not None:
+            X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(classes))
+        return super().fit(X)
+
+    def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
+        super().publish(consensus, session, guarantee, names)
+        if self.classes is not None:
+            self.segments_ = np.array([*_labels(self.classes), None], dtype=object)[:-1]  # a tuple stays a label
+        return self
+
+    def score(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None, **unknown: Never) -> float:
+        """Return minus the average Kendall tau distance from each ballot to the consensus of its segment.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots over the items of `fit`.
+        y : None
+            Ignored.
+        segments : array-like of shape (n_voters,) or None, default=None
+            Label of each ballot's segment, as in `fit`. The listed labels are those of the fit, ``segments_``.
+
+        Returns
+        -------
+        float
+            Mean over all ballots in a listed segment: 0 is best, -1 is worst. It is computed exactly from the ballots,
+            so it is **not** private.
+
+        Raises
+        ------
+        ValueError
+            If no ballot is in a listed segment, or `segments` is invalid.
+        """
+        refuse_unknown(self, unknown, "score")
+        check_is_fitted(self, "ranks_")
+        profile, classes = self.read_ballots(X), getattr(self, "segments_", None)
+        numbers = self._segment_numbers(profile, segments, classes)
+        if classes is None:
+            return super().score(profile)
+        parts = SegmentedProfile(profile, numbers, len(self.ranks_)).parts
+        weights = np.array([part.total_weight for part in parts])
+        if not weights.any():
+            raise ValueError("segments must hold a label of classes for at least one ballot of X.")
+        distances = [
+            average_kendall_tau(ranks, part) if weight else 0.0
+            for ranks, part, weight in zip(self.ranks_, parts, weights, strict=True)
+        ]
+        return -float(np.average(distances, weights=weights))
+
+    def guarantee_before(
+        self, X: Ballots, voter_epsilon: ArrayLike | None = None, segments: ArrayLike | None = None
+    ) -> PrivacyGuarantee:
+        """Return an upper limit on the guarantee of a fit on X, which depends on no ballot and no label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots. Only public properties are read, such as the number of items.
+        voter_epsilon : None
+            Not supported.
+        segments : array-like of shape (n_voters,) or None, default=None
+            Label of each ballot's segment, as in `fit`.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Guarantee that `PrivacyBudget` charges before the fit.
+
+        Raises
+        ------
+        ValueError
+            If the fit is impossible.
+        """
+        self._segment_numbers(X, segments, self._listed())
+        return super().guarantee_before(X, voter_epsilon)
+
+    @available_if(noise_is_known)
+    def rank_intervals(self, level: float = 0.95, simultaneous: bool = False) -> NDArray[np.int64]:
+        """Return confidence intervals for the true ranks in each segment.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage probability, between 0 and 1: for all items of one segment together.
+        simultaneous : bool, default=False
+            Whether the level holds for all segments together.
+
+        Returns
+        -------
+        ndarray of int, shape (n_segments, n_items, 2)
+            The best and the worst rank of each item, 0 is best, in the order of the columns.
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1.
+
+        Notes
+        -----
+        Intervals are computed from ``net_wins_``, the segment's own answers, because pooled scores are biased towards
+        the other segments. So the rank of an item in ``ranks_`` may lie outside of its interval. As in
+        `DPBorda.rank_intervals`, intervals refer to these voters and account for the noise.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import SegmentedAggregator
+        >>> ballots = [[0, 1, 2]] * 300 + [[2, 1, 0]] * 300
+        >>> by_half = SegmentedAggregator([1, 2], random_state=0).fit(ballots, segments=[1] * 300 + [2] * 300)
+        >>> by_half.rank_intervals()[1].tolist()
+        [[2, 2], [1, 1], [0, 0]]
+        """
+        check_is_fitted(self, "ranks_")
+        check_flag(simultaneous, "simultaneous")
+        if not hasattr(self, "segments_"):
+            return super().rank_intervals(level)
+        check_number(level, "level", above=0, below=1)
+        each = 1 - (1 - level) / len(self.net_wins_) if simultaneous else level
+        above = np.array([self.noise_.surely_before(wins, float(each)) for wins in self.net_wins_])
+        return best_and_worst(above)
+
+    @available_if(noise_is_known)
+    def pair_confidence(self) -> NDArray[np.float64]:
+        """Return the posterior probability that each item is above each other in each segment.
+
+        Returns
+        -------
+        ndarray of float, shape (n_segments, n_items, n_items)
+            ``[s, i, j]`` is the probability that item i is above item j in segment s. With pooling, it follows from
+            ``scores_`` and ``score_std_``, as if the true scores were normal. Without pooling, it is computed from
+            ``net_wins_`` as in `DPBorda.pair_confidence`.
+
+        Notes
+        -----
+        With pooling, probabilities above .9 are too high by at most 3 points, if there are at least six segments and
+        epsilon is at least .1. With three segments or a smaller epsilon, they may be too high by 23 points.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import SegmentedAggregator
+        >>> ballots = [[0, 1, 2]] * 300 + [[2, 1, 0]] * 300
+        >>> by_half = SegmentedAggregator([1, 2], random_state=0).fit(ballots, segments=[1] * 300 + [2] * 300)
+        >>> by_half.pair_confidence()[1].round(2)[0].tolist()
+        [0.5, 0.0, 0.0]
+        """
+        check_is_fitted(self, "ranks_")
+        if not hasattr(self, "segments_"):
+            return super().pair_confidence()
+        if not hasattr(self, "scores_"):
+            return np.array([self.noise_.chance_before(wins) for wins in self.net_wins_])
+        differences = self.scores_[:, :, np.newaxis] - self.scores_[:, np.newaxis, :]
+        return ndtr(differences / (math.sqrt(2) * np.maximum(self.score_std_, 1e-300))[:, np.newaxis, np.newaxis])
+
+    def _listed(self):
+        """Return the labels in `classes`, or None; raise ValueError if a parameter is invalid."""
+        self._validate_params()
+        return None if self.classes is None else _labels(self.classes)
+
+    def _segment_numbers(self, X: Ballots, segments: Any, classes: Any) -> Any:
+        """Return the number of each ballot's segment, or None without segments; raise ValueError if they do not fit."""
+        if classes is None and segments is None:
+            return None
+        if classes is None or segments is None:
+            given, missing = ("segments", "classes") if classes is None else ("classes", "segments")
+            raise ValueError(f"{missing} must be given with {given}, got None; give both, or neither.")
+        if isinstance(X, Profile) and X.positions is None:
+            raise ValueError("X must keep its ballots to be split into segments; build it with keep='positions'.")
+        check_aligned(X, segments=segments)
+        n_voters = X.n_voters if isinstance(X, Profile) else shape_of(X)[0]
+        return segment_numbers(segments, classes, n_voters)
+
+    def _checked_order(self, consensus):
+        """Return one order per segment."""
+        if self.classes is None:
+            return super()._checked_order(consensus)
+        return np.array(
+            [checked_order(consensus._replace(order=order), self.n_features_in_) for order in consensus.order]
+        )

@@ -1,0 +1,363 @@
+"""Client-side device: validates a protocol, enforces the voter's limits and creates reports."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import ArrayLike
+
+from .._utils.checks import check_number, safe_repr
+from ..privacy.ledger import BudgetExhausted
+from ..sampling.bit_source import Bits
+from .allowance import Allowance
+from .base import QuestionRandomizer, ReportRandomizer, read_ballot
+from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits, is_whole
+from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
+
+if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
+    from .._utils.types import RandomState
+
+_TRUSTED = " (without trust in the servers)"
+_KEPT = {"device", "number", "protocol", "ballot", "said", "max_epsilon", "max_delta"}  # fields of a stored device
+_COPY = (
+    "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter would report twice. "
+    "Make the device in the process that uses it, or move it there with to_json and from_json."
+)
+
+
+class Device:
+    """Client for one voter in the local, shuffle and secure aggregation models.
+
+    Run it where the ballot is: ``Device(json.loads(text))`` needs only NumPy and this package. The device computes the
+    local epsilon that the protocol's numbers spend. It refuses a protocol that spends more than it states, or more than
+    the owner allows.
+
+    Parameters
+    ----------
+    protocol : dict
+        Protocol from the curator (``estimator.protocol(items)``).
+    max_epsilon : float or None, default=None
+        Limit on the local epsilon, in nats, without trust in a shuffler or in servers. None accepts what the protocol
+        states. It limits this protocol only. The epsilons of several protocols add up, and `allowance` limits their
+        sum.
+    max_delta : float, default=1e-6
+        Limit on delta, in [0, 1). In secure aggregation (``skellam-shares``, ``skellam-rounds``), `epsilon` holds at a
+        delta that the curator chooses. A large delta makes any epsilon meaningless. Other built-in protocols have delta
+        0. It limits this protocol only. The deltas of several protocols add up, as epsilons do.
+    allowance : Allowance or None, default=None
+        The owner's budget over all protocols. The new device charges its `epsilon` and `delta` to it.
+    random_state : None, int, Generator or RandomState, default=None
+        None uses the operating system's secure source. Any other value is for simulations only.
+    randomizer : ReportRandomizer or None, default=None
+        Client implementation of a custom randomizer (see `~sklearn_dprank.collection.Randomizer`). Its code is
+        trusted. None is for built-in protocols. A protocol can only select built-in code.
+
+    Attributes
+    ----------
+    epsilon : float
+        Local epsilon of everything that the device sends, computed from the protocol's numbers and rounded up. In
+        secure aggregation, it holds at `delta`.
+    delta : float
+        Delta of this local guarantee, rounded up. It is 0 for built-in protocols other than secure aggregation.
+
+    Raises
+    ------
+    RefusedProtocol
+        If the protocol is malformed, spends more than it states or more than `max_epsilon`, or has a delta above
+        `max_delta`.
+    BudgetExhausted
+        If the allowance does not cover the protocol, or was charged for another device of this protocol.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    A device randomises each report once. Asked again, from any thread, it returns the same report. It refuses a
+    different ballot.
+
+    `copy` returns the device itself. A copy made by a fork or by pickling repeats earlier reports and makes no new
+    ones. To survive a restart, save ``device.to_json()`` after each report and before sending it. The text is as secret
+    as the ballot. Of two devices restored from one text, use only one.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import LDPPairwise
+    >>> from sklearn_dprank.collection import Device
+    >>> protocol = LDPPairwise(epsilon=2.0).protocol(["tea", "coffee", "water"])
+    >>> device = Device(protocol, max_epsilon=2.0)
+    >>> report = device.report([0, 1, 2])
+    >>> report == device.report([0, 1, 2])
+    True
+    """
+
+    def __init__(
+        self,
+        protocol: dict[str, Any],
+        *,
+        max_epsilon: float | None = None,
+        max_delta: float = 1e-6,
+        allowance: Allowance | None = None,
+        random_state: RandomState = None,
+        randomizer: ReportRandomizer | None = None,
+    ) -> None:
+        limit = _limit(max_epsilon)
+        check_number(max_delta, "max_delta", least=0, below=1)
+        _check_allowance(allowance)
+        followed = checked(protocol, randomizer)
+        self._begin(followed, client_randomizer(followed, randomizer), random_state)
+        self._max_epsilon = None if max_epsilon is None else limit
+        self._max_delta = float(max_delta)
+        if self._costs[0] > Decimal(limit):
+            trusted = _TRUSTED if self._randomizer.epsilon_field != "epsilon" else ""
+            raise RefusedProtocol(
+                f"the protocol spends a local epsilon of {self.epsilon:.6g}, above "
+                f"max_epsilon={max_epsilon!r}{trusted}. Send no report, or raise max_epsilon."
+            )
+        if self._costs[1] > decimal_of(self._max_delta):
+            raise RefusedProtocol(
+                f"the protocol has delta={self.delta:.6g}{_TRUSTED}, above max_delta={max_delta!r}. Send no report, or "
+                "ask the curator for a protocol with a smaller delta."
+            )
+        if allowance is not None:  # last, so that a refused protocol is not charged
+            self._charge(allowance)
+
+    def _begin(self, protocol, randomizer, random_state=None):
+        """Set the state of a new device that follows this protocol."""
+        self._protocol, self._randomizer = protocol, randomizer
+        self._costs = randomizer.spent(protocol), randomizer.delta(protocol)  # Decimals
+        self.epsilon, self.delta = float_above(self._costs[0]), float_above(self._costs[1], decimal_of)
+        self._number = os.urandom(16).hex()  # identifies the device in an allowance
+        self._random_state = random_state
+        self._bits: Bits | None = None
+        self._ballot: str | None = None  # SHA-256 of the ballot's key
+        # Replaced as a whole, so that a fork never sees half of it.
+        self._sent: Mapping[str, str] = MappingProxyType({})
+        self._home: int | None = os.getpid()
+        self._lock = threading.Lock()
+
+    def _charge(self, allowance):
+        """Charge the total cost of this device to the allowance, unless it was charged before."""
+        allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """Copy of the protocol that this device follows."""
+        return json.loads(json.dumps(self._protocol))
+
+    def report(
+        self, ballot: ArrayLike, pairs: Sequence[Sequence[int]] | None = None, *, voter: int | None = None
+    ) -> Any:
+        """Return the randomised report of a ballot.
+
+        Parameters
+        ----------
+        ballot : array-like of shape (n_items,)
+            Position of each item. Smaller is better, equal is tied, NaN is a missing opinion.
+        pairs : sequence of (int, int) or None, default=None
+            Pairs assigned by the curator (a row of `~sklearn_dprank.channels.balanced_design`), if a protocol for the
+            shuffler assigns pairs. If the protocol has ``n_voters``, the device computes the pairs, and verifies those
+            that are given.
+        voter : int or None, default=None
+            Number of this voter in the register, from 0 to ``n_voters`` - 1, if the protocol has ``n_voters``.
+
+        Returns
+        -------
+        dict, or list of dict
+            JSON-able: one report, one submission of K messages for the shuffler, or one message per server. Send each
+            message only to its own receiver. A second call with the same ballot returns the same data, so you can send
+            it again without a new random draw.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the device has reported another ballot, or is a copy without a report.
+        ValueError
+            If the ballot does not have one position per item, `pairs` or `voter` does not fit the protocol, or the
+            protocol asks questions.
+        """
+        randomizer = self._randomizer
+        if isinstance(randomizer, QuestionRandomizer):
+            raise ValueError("this protocol asks questions: use device.answer(question, ballot).")
+        design = randomizer.assigned(pairs, self._protocol, voter)
+        return self._send(
+            "report", ballot, lambda positions, bits: randomizer.report(self._protocol, positions, bits, design)
+        )
+
+    def answer(self, question: Mapping[str, Any], ballot: ArrayLike) -> Any:
+        """Return the randomised answer to one question about this voter's ballot.
+
+        Parameters
+        ----------
+        question : dict
+            Question from the curator. It contains "protocol", "question" (a number) and the subject. In secure
+            aggregation, the subject is "groups", "pair" or "pairs", or is absent. In other protocols, it is "kind" and
+            "pairs".
+        ballot : array-like of shape (n_items,)
+            Position of each item, the same for every question.
+
+        Returns
+        -------
+        dict, or list of dict
+            JSON-able: one answer, or one message per server. Send each message only to its own receiver. The same
+            question gets the same answer.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the device has given all answers of this kind or has answered for another ballot. Also if it is a copy
+            without an answer to this question. In secure aggregation, also if it has
+            answered a later question, or another question of this number.
+        ValueError
+            If the question does not follow the protocol, or the protocol does not ask questions. Also if the ballot
+            does not have one position per item.
+        """
+        randomizer = self._randomizer
+        if not isinstance(randomizer, QuestionRandomizer):
+            raise ValueError("this protocol asks no questions: use device.report(ballot).")
+        asked = randomizer.asked(question, self._protocol)
+
+        def draw(positions, bits):
+            if reason := randomizer.refusal(self._sent, asked, self._protocol):
+                raise BudgetExhausted(f"this device {reason}.")
+            return randomizer.answer(self._protocol, positions, bits, asked)
+
+        return self._send(randomizer.key(asked), ballot, draw)
+
+    def _send(self, name, ballot, draw):
+        """Return the stored message of this name, or draw and store it if the budget allows."""
+        positions, key = read_ballot(ballot, len(self._protocol["items"]))
+        key = hashlib.sha256(key).hexdigest()
+        if self._home != os.getpid():
+            return self._repeated(name, key)  # without the lock: a thread of the parent may have held it at the fork
+        with self._lock:
+            if name not in self._sent and self._ballot in (None, key):
+                if self._bits is None:
+                    self._bits = Bits.from_random_state(self._random_state)
+                message = json.dumps(draw(positions, self._bits))
+                self._ballot = key
+                self._sent = MappingProxyType({**self._sent, name: message})
+            return self._repeated(name, key)
+
+    def _repeated(self, name, key):
+        """Return the stored message of this name, if it is for the ballot with this key."""
+        if self._ballot not in (None, key):
+            raise BudgetExhausted(
+                "this device has already reported another ballot. Pass the same ballot to get the same report."
+            )
+        if name not in self._sent:
+            raise BudgetExhausted(_COPY)
+        return json.loads(self._sent[name])
+
+    def to_json(self) -> str:
+        """Return the device as text, with its reports. The text is as secret as the ballot.
+
+        Returns
+        -------
+        str
+            Text for `from_json` after a restart. It does not contain the seed.
+        """
+        with self._lock if self._home == os.getpid() else threading.Lock():
+            sent = {name: json.loads(message) for name, message in self._sent.items()}
+            state = {"protocol": self._protocol, "ballot": self._ballot, "said": sent}
+        limits = {"max_epsilon": self._max_epsilon, "max_delta": self._max_delta}
+        return json.dumps({"device": 2, "number": self._number, **state, **limits})
+
+    @classmethod
+    def from_json(
+        cls, text: str, *, randomizer: ReportRandomizer | None = None, allowance: Allowance | None = None
+    ) -> Self:
+        """Restore a device from the text of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            Last text that `to_json` returned. A device restored from an older text can exceed its budget.
+        randomizer : ReportRandomizer or None, default=None
+            Client implementation of a custom randomizer, as for `Device`.
+        allowance : Allowance or None, default=None
+            The owner's budget. The device is charged unless the allowance already contains it. A device that has
+            reported is charged even if it exceeds the budget.
+
+        Returns
+        -------
+        Device
+            The restored device. Do not use another device of the same text.
+
+        Raises
+        ------
+        ValueError
+            If the text does not come from `to_json`.
+        BudgetExhausted
+            If the device has not reported and is not in the allowance, and the allowance does not cover it or was
+            charged for another device of this protocol. Also if the allowance is a copy.
+        """
+        _check_allowance(allowance)
+        try:
+            device = cls._restored(json.loads(text), randomizer)
+        except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
+            device = None
+        if device is None:
+            raise ValueError("text must be what to_json returned, with randomizer= if the device has one.") from None
+        if allowance is not None:
+            device._charge(allowance)
+        return device
+
+    @classmethod
+    def _restored(cls, state, randomizer):
+        """Return the device of a parsed text, or None if its form is wrong."""
+        if type(state) is not dict or set(state) != _KEPT or not is_whole(state["device"], 2, 2):
+            return None
+        if (state["ballot"] is None) != (not state["said"]) or not is_digits(state["number"], 32):
+            return None
+        limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
+        device = cls(state["protocol"], **limits, randomizer=randomizer)
+        device._number = state["number"]
+        sent = {name: json.dumps(message) for name, message in state["said"].items()}
+        device._ballot, device._sent = state["ballot"], MappingProxyType(sent)
+        return device
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        own = None if self._protocol["randomizer"] in CLIENT_RANDOMIZERS else self._randomizer
+        return _unpickled, (self.to_json(), own)
+
+
+def _unpickled(text, randomizer):
+    """Return a copy of a device that repeats messages and creates no new ones."""
+    device = Device.from_json(text, randomizer=randomizer)
+    device._home = None
+    return device
+
+
+def _limit(max_epsilon):
+    """Return the owner's limit as a float; None is infinite."""
+    if max_epsilon is None:
+        return math.inf
+    try:
+        limit = math.nan if isinstance(max_epsilon, bool) or not isinstance(max_epsilon, Real) else float(max_epsilon)
+    except OverflowError:  # an integer beyond the range of floats
+        limit = sys.float_info.max
+    if not limit > 0:
+        raise ValueError(f"max_epsilon must be a positive number or None, got {safe_repr(max_epsilon)}.")
+    return limit
+
+
+def _check_allowance(allowance):
+    """Raise ValueError unless `allowance` is an `Allowance` or None."""
+    if allowance is not None and not isinstance(allowance, Allowance):
+        raise ValueError(f"allowance must be an Allowance or None, got {safe_repr(allowance)}.")

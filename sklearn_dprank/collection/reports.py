@@ -1,0 +1,759 @@
+"""Reports: reading in blocks of bounded size, validation, and counts that add up."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial, reduce
+from itertools import chain, groupby
+from math import prod
+from operator import add, itemgetter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._utils.types import Message
+from ..ballots.profile import is_lazy, reduce_partitions
+from .base import Drawn, is_random_number, joined
+from .protocol import digest, is_digits, is_whole
+
+_BLANK = " \t\n\r"  # what JSON takes for white space
+_JSON = json.JSONDecoder()
+
+
+def several(messages, name):
+    """Return `messages`; raise ValueError if it is a single message or not iterable."""
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        kind = type(messages).__name__
+        raise ValueError(f"{name} must be an iterable of {name}, got {kind}. Put a single one into a list.")
+    return messages
+
+
+def lines(messages, longest):
+    """Yield messages; from a file, yield its lines, cut after `longest` + 2 characters.
+
+    A UTF-8 text file is read as bytes if possible, because one invalid line must not stop the others.
+    """
+    if not hasattr(messages, "readline"):
+        yield from messages
+        return
+    file = _undecoded(messages)
+    try:
+        while line := file.readline(longest + 2):
+            yield line
+            ends = line[-1:] in ("\n", b"\n")
+            while not ends and (rest := file.readline(longest)):
+                ends = rest[-1:] in ("\n", b"\n")
+    except UnicodeError:
+        raise ValueError(
+            "reports must be UTF-8, and this text file cannot be read as bytes; open it in binary, open(path, 'rb'), "
+            "or hand over sys.stdin.buffer."
+        ) from None
+
+
+def blocks(messages, characters, unparsed, most=None):
+    """Yield lists of at most `most` messages; the last list may be empty.
+
+    A list ends with the message that brings its length to `characters`. A message that is not text has length
+    `unparsed`.
+    """
+    block, room = [], characters
+    for message in messages:
+        block.append(message)
+        room -= len(message) if isinstance(message, (str, bytes)) else unparsed
+        if room <= 0 or len(block) == most:
+            yield block
+            block, room = [], characters
+    yield block
+
+
+def parse(message, longest):
+    """Return (message as an object, None), or (None, reason) if its text is too long or not JSON."""
+    if not isinstance(message, (str, bytes)):
+        return message, None
+    if len(message) > longest:
+        return None, "too long"
+    try:
+        # Twice as fast as `json.loads`, which also detects the encoding and skips white space.
+        text = (message.decode("utf-8") if isinstance(message, bytes) else message).strip(_BLANK)
+        found, end = _JSON.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, "not JSON"
+    return (found, None) if end == len(text) else (None, "not JSON")
+
+
+def _undecoded(file):
+    """Return a UTF-8 text file as a file of bytes, at its current position; return other files unchanged."""
+    if not isinstance(file, io.TextIOWrapper) or codecs.lookup(file.encoding).name not in ("utf-8", "ascii"):
+        return file
+    try:
+        file.seek(file.tell())  # discards the read-ahead buffer
+    except OSError:  # a pipe, or the caller is iterating over the file
+        return file
+    return file.buffer
+
+
+# Stream reader and validator for client reports, with counts of accepted and refused reports.
+
+LONGEST = 1 << 22  # characters of a report; longer ones are refused before parsing
+# Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
+# collector scans them, which would take longer than parsing.
+_TOGETHER, _CHARACTERS = 256, 1 << 13
+_HELD = 1 << 15  # bytes; smaller draws are joined before counting
+RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
+#: Requirement for clients, part of the remedy in `Inbox.require`.
+FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
+_FROM_FILE = (
+    "pass a list of them, or an open file of JSON lines: "
+    "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
+)
+
+
+class Inbox:
+    """Reader of reports that counts accepted reports and, by reason, refused ones."""
+
+    def __init__(self):
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+
+    def read(self, reports, read):
+        """Yield ``read(report)`` for each report that `read` accepts.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes
+            JSON objects, parsed or not. A file is read line by line, and only the beginning of a line that is too long.
+        read : callable of (report) -> object
+            Reads a parsed report. It raises `RefusedReport` if the report does not follow the protocol.
+        """
+        for report in lines(reports, LONGEST):
+            try:
+                drawn = read(parsed(report))
+            except RefusedReport as error:
+                self.refused[error.reason] += 1
+            else:
+                self.accepted += 1
+                yield drawn
+
+    def read_together(self, reports, names, read, number=None):
+        """Yield (name, drawn) for blocks of accepted reports of the same protocol.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes
+            Reports, as for `read`.
+        names : collection of str
+            Accepted protocols. Reports of other protocols are refused.
+        read : callable of (list of reports, name) -> object
+            Reads reports of one protocol. It raises `RefusedReport` if one of them does not follow the protocol. The
+            reason is counted only if the list has one report.
+        number : str or None, default=None
+            Field of a number of which only the first report counts, under any of the protocols.
+
+        Yields
+        ------
+        name : str
+            Name of the protocol.
+        drawn : object
+            Result of `read` for some reports.
+        """
+        for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
+            for name, mine in self._addressed(block, names, number):
+                for drawn in self._accepted(mine, partial(read, name=name)):
+                    yield name, drawn
+
+    def _addressed(self, block, names, number):
+        """Return pairs (protocol name, parsed reports) of a block, in the order of arrival if a number is repeated."""
+        known, places = [], {name: place for place, name in enumerate(names)}
+        for report in block:
+            try:
+                found = parsed(report)
+                if (name := protocol_of(found)) not in places:
+                    raise RefusedReport("another protocol")
+            except RefusedReport as error:
+                self.refused[error.reason] += 1
+            else:
+                known.append((name, found))
+        numbers = [found[number] for _, found in known if type(found.get(number)) is int]
+        if len(names) == 1 or len(set(numbers)) == len(numbers):
+            known.sort(key=lambda one: places[one[0]])
+        return [(name, [found for _, found in mine]) for name, mine in groupby(known, itemgetter(0))]
+
+    def _accepted(self, reports, read):
+        """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
+        if not reports:
+            return
+        try:
+            drawn = read(reports)
+        except RefusedReport as error:
+            if len(reports) == 1:
+                self.refused[error.reason] += 1
+                return
+            half = len(reports) // 2
+            yield from self._accepted(reports[:half], read)
+            yield from self._accepted(reports[half:], read)
+        else:
+            self.accepted += len(reports)
+            yield drawn
+
+    @property
+    def published(self):
+        """Counts that the release publishes."""
+        return {"reports_accepted": self.accepted, "reports_refused": dict(sorted(self.refused.items()))}
+
+    def require(self, remedy):
+        """Raise ValueError, with the reasons of refusal, if no report was accepted.
+
+        Without reports, the consensus would be a random order.
+
+        Parameters
+        ----------
+        remedy : str
+            End of the error message: whole sentences.
+        """
+        if not self.accepted:
+            reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self.refused.items()))
+            raise ValueError(
+                f"no report was accepted ({f'refused: {reasons}' if reasons else 'none arrived'}). {remedy}"
+            )
+
+
+def as_reports(reports, name="reports", remedy=_FROM_FILE):
+    """Return `reports`, unless it is a single report, a file name or not iterable.
+
+    Parameters
+    ----------
+    reports : object
+        Argument of the caller.
+    name, remedy : str
+        Name of the argument and advice, for the error message.
+
+    Raises
+    ------
+    ValueError
+        If `reports` is not an iterable of reports.
+    """
+    if isinstance(reports, (str, bytes, dict)) or hasattr(reports, "__fspath__") or not isinstance(reports, Iterable):
+        raise ValueError(f"{name} must be an iterable of reports, got {type(reports).__name__}; {remedy}")
+    return reports
+
+
+def parsed(report):
+    """Return a report as an object; parse it if it is text.
+
+    Raises
+    ------
+    RefusedReport
+        If the text is too long, or is not JSON in UTF-8.
+    """
+    found, reason = parse(report, LONGEST)
+    if reason is not None:
+        raise RefusedReport(reason)
+    return found
+
+
+def gathered(accepted, n_items):
+    """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
+
+    Parameters
+    ----------
+    accepted : iterable of (str, drawn)
+        Protocol names, and values that devices drew.
+    n_items : int
+        Number of items. It sets the size of a batch.
+    """
+    waiting: dict[str, list[Drawn]] = defaultdict(list)
+    held, most = 0, max(_HELD, 4 * n_items**2)
+    for name, drawn in accepted:
+        waiting[name].append(drawn)
+        held += sum(part.nbytes for part in (drawn if isinstance(drawn, tuple) else [drawn]))
+        if held > most:
+            yield from _put_together(waiting)
+            waiting.clear()
+            held = 0
+    yield from _put_together(waiting)
+
+
+def _put_together(waiting):
+    for name, draws in waiting.items():
+        drawn = joined(draws)
+        yield name, drawn, len(drawn[0] if isinstance(drawn, tuple) else drawn)
+
+
+_PAIR = "pair out of range"
+
+
+class RefusedReport(ValueError):
+    """Error for a report that does not follow the protocol. `reason` contains no data of the report."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"report refused: {reason}")
+        self.reason = reason
+
+
+def protocol_of(report):
+    """Return the name of the protocol that a report carries, or None.
+
+    Raises
+    ------
+    RefusedReport
+        If the report is not a JSON object.
+    """
+    if not isinstance(report, dict):
+        raise RefusedReport("not a JSON object")
+    name = report.get("protocol")
+    return name if isinstance(name, str) else None
+
+
+def fields(report, *names):
+    """Return the values of `names` in a report.
+
+    Raises
+    ------
+    RefusedReport
+        If the report's keys are not exactly "protocol" and `names`.
+    """
+    if set(report) != {"protocol", *names}:
+        raise RefusedReport("wrong keys")
+    return [report[name] for name in names]
+
+
+def columns(reports, *names, also=("protocol",)):
+    """Return, for each of `names`, the list of its values in all reports.
+
+    Raises
+    ------
+    RefusedReport
+        If the keys of a report are not exactly `names` and `also`.
+    """
+    keys = {*names, *also}
+    if not all(report.keys() == keys for report in reports):
+        raise RefusedReport("wrong keys")
+    return [[report[name] for report in reports] for name in names]
+
+
+def new_numbers(numbers, received):
+    """Return the random numbers of new reports as a set of int.
+
+    Raises
+    ------
+    RefusedReport
+        If a number has another form than devices write, occurs twice, or is in `received`.
+    """
+    if not all(map(is_random_number, numbers)):
+        raise RefusedReport("no report number")
+    new = {int(number, 16) for number in numbers}
+    if len(new) < len(numbers) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
+        raise RefusedReport(RECEIVED_BEFORE)
+    return new
+
+
+def new_voters(voters, received):
+    """Return the numbers of registered voters as a set.
+
+    Raises
+    ------
+    RefusedReport
+        If a number occurs twice, or is in `received`.
+    """
+    new = set(voters)
+    if len(new) < len(voters) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
+        raise RefusedReport(ANSWERED_BEFORE)
+    return new
+
+
+def end_to_end(rows, length, reason):
+    """Return lists as one list.
+
+    Raises
+    ------
+    RefusedReport
+        If a row is not a list of this length, with this reason.
+    """
+    if set(map(type, rows)) != {list} or set(map(len, rows)) != {length}:
+        raise RefusedReport(reason)
+    return list(chain.from_iterable(rows))
+
+
+def whole_numbers(numbers, low, high, reason):
+    """Return numbers as an array of int64.
+
+    Raises
+    ------
+    RefusedReport
+        If a number is not an integer from `low` to `high`, with this reason. Booleans are not integers.
+    """
+    if set(map(type, numbers)) != {int}:
+        raise RefusedReport(reason)
+    try:
+        found = np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        raise RefusedReport(reason) from None
+    if found.min() < low or found.max() > high:
+        raise RefusedReport(reason)
+    return found
+
+
+def pairs_of(asked, n_items):
+    """Return the items (i, j) of pairs as two arrays.
+
+    Raises
+    ------
+    RefusedReport
+        If a pair is not a list [i, j] of item indices, i < j.
+    """
+    items = whole_numbers(end_to_end(asked, 2, _PAIR), 0, n_items - 1, _PAIR)
+    first, second = items[::2], items[1::2]
+    if not (first < second).all():
+        raise RefusedReport(_PAIR)
+    return first, second
+
+
+def bits_of(answers):
+    """Return answers as an array of bool.
+
+    Raises
+    ------
+    RefusedReport
+        If an answer is not 0 or 1.
+    """
+    return whole_numbers(answers, 0, 1, "answer out of range").astype(bool)
+
+
+# Mergeable counts of reports, and the reader that counts reports in this process or in parts on dask.
+
+_VERSION = 1  # of the text
+_LARGEST = 2**53 - 1  # of a count in the text; beyond it, languages read a JSON number differently
+_LONGEST_REASON = 100  # characters
+
+
+class Tally(NamedTuple):
+    """Counts of the reports of one protocol: their sum, int64, and their number. Without reports, `counts` is empty."""
+
+    counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    n_reports: int = 0
+
+    def plus(self, other: Tally) -> Tally:
+        """Return the counts of both."""
+        if not (self.n_reports and other.n_reports):
+            return self if self.n_reports else other
+        if self.counts.shape != other.counts.shape:
+            raise ValueError("counts of the same protocol have different shapes; count the reports of one part again.")
+        return Tally(self.counts + other.counts, self.n_reports + other.n_reports)
+
+
+class ReportCounts:
+    """Counts of reports that add up, for reports that are received or read in several parts.
+
+    ``estimator.count_reports(reports, items=...)`` makes it, and ``estimator.fit_reports(counts, items=...)`` accepts
+    it in place of the reports. ``counts + other`` has the reports of both, in this order. The fit is the same, to the
+    last bit, as a fit on all reports one after another.
+
+    Counts belong to one protocol and contain its digest. Counts of different protocols do not add up. A fit refuses
+    counts of another protocol.
+
+    Parameters
+    ----------
+    tallies : dict of {str: Tally}
+        Counts by protocol: one protocol, or one for each epsilon if voters have their own. The key is the digest.
+    reports_refused : mapping of {str: int}
+        Number of refused messages, by reason.
+    submissions : mapping of {int: bytes} or None, default=None
+        Reports of which only the first with a number counts, by this number: submissions of the shuffle model, and
+        reports of registered voters. They are not in `tallies`. See Privacy.
+    second : str, default="received before"
+        Reason of refusal of a second report with the same number.
+
+    Attributes
+    ----------
+    reports_accepted : int
+        Number of accepted reports, or of accepted messages in the shuffle model.
+    tallies, reports_refused, submissions, second
+        The parameters.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Counts are sums over reports that devices have randomised. In the local model, each voter has the guarantee of the
+    report. In the shuffle model, counts of fewer than ``min_reports`` voters do not hide these voters. So do not
+    publish the counts of a part. A fit checks ``min_reports`` on the sum of all parts.
+
+    If one party is both shuffler and curator and passes whole submissions, each voter counts once in all parts. The
+    counts of a part therefore keep the submissions with their numbers, in memory and in a pickle. The same holds for
+    reports of registered voters, which devices have randomised (``LDPPairwise(pairs="assigned")``). `to_json` refuses
+    such counts.
+
+    Examples
+    --------
+    >>> import json
+    >>> from sklearn_dprank import LDPPairwise
+    >>> from sklearn_dprank.collection import Device, ReportCounts
+    >>> estimator, drinks = LDPPairwise(epsilon=2.0), ["tea", "coffee", "water"]
+    >>> protocol = estimator.protocol(drinks)
+    >>> monday = estimator.count_reports([Device(protocol).report([0, 1, 2]), "damaged"], items=drinks)
+    >>> tuesday = estimator.count_reports([json.dumps(Device(protocol).report([1, 0, 2]))], items=drinks)
+    >>> total = monday + tuesday
+    >>> ReportCounts.from_json(total.to_json())
+    ReportCounts(reports_accepted=2, reports_refused={'not JSON': 1})
+    >>> estimator.fit_reports(total, items=drinks).reports_accepted_
+    2
+    """
+
+    def __init__(
+        self,
+        tallies: Mapping[str, Tally],
+        reports_refused: Mapping[str, int],
+        submissions: Mapping[int, bytes] | None = None,
+        second: str = RECEIVED_BEFORE,
+    ) -> None:
+        self.second = second
+        self.tallies = dict(tallies)
+        self.reports_refused = dict(sorted(reports_refused.items()))
+        self.submissions = dict(submissions or {})
+
+    @property
+    def reports_accepted(self) -> int:
+        numbered = self.submitted() if self.second == RECEIVED_BEFORE else self.submissions
+        return sum(tally.n_reports for tally in self.tallies.values()) + len(numbered)
+
+    def submitted(self) -> NDArray[np.int64]:
+        """Return the messages of all submissions.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_messages,)
+            Codes of the messages, as their reader made them.
+        """
+        return np.frombuffer(b"".join(self.submissions.values()), dtype=np.int64)
+
+    def inbox(self, remedy: str) -> Inbox:
+        """Return an inbox with these numbers of accepted and refused reports.
+
+        Parameters
+        ----------
+        remedy : str
+            End of the error message if no report was accepted: whole sentences.
+
+        Returns
+        -------
+        Inbox
+            The inbox.
+
+        Raises
+        ------
+        ValueError
+            If no report was accepted.
+        """
+        inbox = Inbox()
+        inbox.accepted, inbox.refused = self.reports_accepted, Counter(self.reports_refused)
+        inbox.require(remedy)
+        return inbox
+
+    def __add__(self, other: ReportCounts) -> Self:
+        if not isinstance(other, ReportCounts):
+            return NotImplemented
+        if self.tallies.keys() != other.tallies.keys():
+            raise ValueError(
+                f"counts of the protocols {sorted(self.tallies)} and {sorted(other.tallies)} do not add up; count all "
+                "parts with the same estimator, items and epsilons."
+            )
+        tallies = {name: tally.plus(other.tallies[name]) for name, tally in self.tallies.items()}
+        refused = Counter(self.reports_refused) + Counter(other.reports_refused)
+        second = self.second if self.submissions else other.second  # a text does not contain it
+        if twice := len(self.submissions.keys() & other.submissions.keys()):
+            refused[self.second] += twice
+        submissions = {**other.submissions, **self.submissions}  # the first one counts
+        return type(self)(tallies, refused, submissions, second)
+
+    def __repr__(self):
+        return f"ReportCounts(reports_accepted={self.reports_accepted}, reports_refused={self.reports_refused})"
+
+    def to_json(self) -> str:
+        """Return the counts as text. Equal counts have equal texts.
+
+        Returns
+        -------
+        str
+            Text for `from_json`: the digest of the protocol, counts and reasons of refusal.
+
+        Raises
+        ------
+        ValueError
+            If the counts keep submissions of the shuffle model, or reports of registered voters.
+        """
+        if self.submissions and self.second != RECEIVED_BEFORE:
+            raise ValueError(
+                "these counts keep the reports of registered voters, of which each counts once; add them up by +, and "
+                "send them between machines by pickle."
+            )
+        if self.submissions:
+            raise ValueError(
+                "these counts keep submissions of voters, which must not leave the shuffler; pass the submissions to a "
+                "Shuffler, and count the messages that it releases."
+            )
+        tallies = {
+            name: {"n_reports": n_reports, "shape": list(counts.shape), "counts": counts.ravel().tolist()}
+            for name, (counts, n_reports) in self.tallies.items()
+        }
+        state = {"report_counts": _VERSION, "protocols": tallies, "refused": self.reports_refused}
+        return json.dumps(state, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the counts from the text of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            Text that `to_json` returned, perhaps on another machine.
+
+        Returns
+        -------
+        ReportCounts
+            The counts.
+
+        Raises
+        ------
+        ValueError
+            If the text does not have the form of `to_json`. ``fit_reports`` also checks that the counts are possible
+            for its protocol and their number of reports.
+        """
+        try:
+            state = json.loads(text)
+            if set(state) != {"report_counts", "protocols", "refused"} or not is_whole(state["report_counts"], 1):
+                raise ValueError
+            if state["report_counts"] != _VERSION:
+                raise _OtherVersion
+            refused = state["refused"]
+            if not all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in refused.items()):
+                raise ValueError
+            tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
+            if not tallies:
+                raise ValueError
+        except _OtherVersion:
+            raise ValueError(
+                f"text must have version {_VERSION} of report counts; both machines need releases of this package that "
+                "write the same version."
+            ) from None
+        except (TypeError, ValueError, AttributeError, RecursionError):
+            raise ValueError("text must be what ReportCounts.to_json returned; count the reports again.") from None
+        return cls(tallies, refused)
+
+
+class _OtherVersion(Exception):
+    """Text of another version."""
+
+
+def _tally(name: str, n_reports: Any, shape: Any, counts: Any) -> Tally:
+    """Return the counts of one protocol; raise ValueError or TypeError if the stored form is invalid."""
+    valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is list and type(counts) is list
+    valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
+    if not valid or (n_reports == 0) != (not counts):
+        raise ValueError
+    found = whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range") if counts else np.zeros(0, dtype=np.int64)
+    return Tally(found.reshape(shape), n_reports)
+
+
+class ReportReader:
+    """Reader that counts the reports of some protocols; a channel's subclass defines `read`, `counts`, `are_counts`.
+
+    It can be pickled, because it runs in the workers of dask.
+
+    Parameters
+    ----------
+    protocols : iterable of dict
+        Protocols over the same items.
+    """
+
+    #: Reason of refusal of a second report with the same number.
+    second = RECEIVED_BEFORE
+    #: Field of this number, if reports of several protocols have it.
+    number: str | None = None
+
+    def __init__(self, protocols: Iterable[dict[str, Any]]) -> None:
+        self.protocols = {digest(protocol): protocol for protocol in protocols}
+
+    def __call__(self, reports: Iterable[Message] | ReportCounts) -> ReportCounts:
+        """Return the counts of reports, or of parts of them.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes, ReportCounts, or dask collection
+            Reports, or their counts. Parts on dask (a bag, or a list of delayed parts) are read in its workers, and
+            only counts leave them. Each part is an iterable of reports or a `ReportCounts`.
+
+        Returns
+        -------
+        ReportCounts
+            The counts. None of the reports may have been accepted.
+
+        Raises
+        ------
+        ValueError
+            If `reports` is none of these, or counts belong to another protocol.
+        """
+        if isinstance(reports, ReportCounts):
+            return self._checked(reports)
+        if is_lazy(reports):
+            parts = _parts(reports)
+            return reduce_partitions(parts, self, _total) if parts else self([])
+        inbox, submissions = Inbox(), dict[int, bytes]()
+        read = partial(self.read, submissions)
+        accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number)
+        tallies = dict.fromkeys(self.protocols, Tally())
+        n_items = len(next(iter(self.protocols.values()))["items"])
+        for name, drawn, n_reports in gathered(accepted, n_items):
+            tallies[name] = tallies[name].plus(Tally(self.counts(drawn, self.protocols[name]), n_reports))
+        return ReportCounts(tallies, inbox.refused, submissions, self.second)
+
+    def read(self, submissions: dict[int, bytes], reports: list[dict[str, Any]], name: str) -> Any:
+        """Return the values in reports; put reports of which each counts once into `submissions` instead."""
+        raise NotImplementedError
+
+    def counts(self, drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
+        """Return the sum over the reports with these values."""
+        raise NotImplementedError
+
+    def are_counts(self, counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
+        """Return whether `n_reports` reports can have these counts."""
+        raise NotImplementedError
+
+    def _checked(self, received):
+        """Return counts; raise ValueError if they belong to other protocols, or are impossible."""
+        if received.tallies.keys() != self.protocols.keys():
+            raise ValueError(
+                f"reports holds counts of the protocols {sorted(received.tallies)}, but this estimator has "
+                f"{sorted(self.protocols)} for these items; use the parameters, items and epsilons of count_reports."
+            )
+        for name, (counts, n_reports) in received.tallies.items():
+            if n_reports and not self.are_counts(counts, n_reports, self.protocols[name]):
+                raise ValueError(
+                    f"reports holds counts that {n_reports} reports of the protocol {name!r} cannot have; count the "
+                    "reports again."
+                )
+        tallies = {name: received.tallies[name] for name in self.protocols}  # in this order, as if read here
+        return ReportCounts(tallies, received.reports_refused, received.submissions, received.second)
+
+
+def _total(parts: Collection[ReportCounts]) -> ReportCounts:
+    """Return the counts of all parts, in order."""
+    return reduce(add, parts)
+
+
+def _parts(reports):
+    """Return the parts of a dask bag, of a Delayed, or of a list of them, in order."""
+    if isinstance(reports, (list, tuple)):
+        return [part for one in reports for part in _parts(one)]
+    if not hasattr(type(reports), "to_delayed"):
+        return [reports]
+    if hasattr(reports, "ndim"):
+        raise ValueError(
+            f"reports must be a dask bag or a list of delayed parts, got a dask {type(reports).__name__}; each part is "
+            "an iterable of reports."
+        )
+    return list(reports.to_delayed())

@@ -1,0 +1,1292 @@
+"""Grid search and cross-validation with repeated trials of a random estimator."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice, tee
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Never, Self
+
+import joblib
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
+from numpy.ma import MaskedArray
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils.checks import check_flag, check_jobs, check_number, check_whole, refuse_unknown, safe_repr
+from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, available_if, clear_fitted
+from .._utils.progress import progress_bar
+from .._utils.types import RandomState
+from ..ballots.profile import Ballots, Profile, as_profile
+from ..ballots.reading import check_ballots
+from ..metrics import average_kendall_tau, kendall_tau_scorer
+from ..privacy import PrivacyGuarantee as PrivacyGuarantee_of_privacy
+from ..privacy.estimator_guarantees import (
+    GuaranteedEstimator,
+    fitted_by,
+    guarantee_after,
+    guarantee_before,
+    last_step,
+    mixing_step,
+    record_pipeline,
+    replaced_methods,
+)
+from ..privacy.guarantee import DECLARED_PUBLIC, PrivacyGuarantee
+from ..sampling.bit_source import Bits, seed_sequence
+from .parameters import (
+    MOST_TRIALS,
+    EstimatorOrFunction,
+    Grid,
+    Metric,
+    Metrics,
+    as_estimator,
+    child_seeds,
+    configured,
+    grid_of,
+    has_seed,
+    is_aggregator,
+    is_called,
+    is_function,
+    is_seed,
+    parameters_of,
+    with_seed,
+)
+from .private import PrivateKendallTau, refuse_mixing
+
+
+class Splits:
+    """Ballots of every split, read and counted once for all candidates.
+
+    `cv` is that of `cross_validate`, and the SeedSequence `sequence` places persons in folds. A `cv` that would split a
+    Profile, gives no split, or puts a voter twice into one part raises ValueError.
+    """
+
+    def __init__(self, X, cv, sequence):
+        #: Whether voters were split; False for cv="all".
+        self.split_voters = not (isinstance(cv, str) and cv == "all")
+        self._parts = _split(X, cv, sequence) if self.split_voters else [(X, X)]
+        self._counted: dict[Any, Any] = {}
+
+    def __len__(self):
+        return len(self._parts)
+
+    def __getitem__(self, split):
+        """Return the ballots to fit and those to score, as they were passed."""
+        return self._parts[split]
+
+    def counted(self, split, before=None):
+        """Return (steps, train, test) of a split, with the ballots counted once for all candidates.
+
+        `before` is a Pipeline of unfitted transformers; equal ones run once. `steps` are the same transformers, fitted
+        on the training ballots. For cv="all", `train` and `test` are the same Profile.
+        """
+        key = split, None if before is None else _fingerprint(before)
+        if key not in self._counted:
+            train, test = self._parts[split]
+            same = train is test
+            if before is not None:
+                train, test = before.fit_transform(train), None if same else before.transform(test)
+            first = _counted(train)
+            self._counted[key] = [] if before is None else before.steps, first, first if same else _counted(test)
+        return self._counted[key]
+
+
+def _split(X, cv, sequence):
+    """Return (train, test) for every split."""
+    if isinstance(X, Profile):
+        if X.weights is None:
+            raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
+        if X.weights.persons is not None:
+            return _split_persons(X, cv, sequence)
+        take, n_voters = X.take, X.n_voters
+    elif hasattr(X, "iloc"):
+        take, n_voters = X.iloc.__getitem__, len(X)
+    else:
+        X = check_ballots(X)
+        take, n_voters = X.__getitem__, len(X)
+    parts = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X))
+    if not parts:
+        raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
+    _refuse_repeats(parts, n_voters)
+    return [(take(train), take(test)) for train, test in parts]
+
+
+def _split_persons(profile, cv, sequence):
+    """Return (train, test) for every split by persons: a fold holds all ballots of a random share of the persons.
+
+    A splitter by groups would place a person by the number of ballots, and so move others if this number changes.
+    Persons are numbered in the order of their first ballots, so a person whose first ballot moves renumbers others. A
+    uniformly random permutation of the numbers makes the law of the folds independent of the numbering. The guarantee
+    of each permutation, with every other person in the same fold, is therefore that of the whole. It is a guarantee
+    under "replace": the number of persons, from which the sizes of folds follow, is public.
+    """
+    if not (cv is None or isinstance(cv, Integral)):
+        raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
+    who, persons = np.unique(profile.weights.persons, return_inverse=True)
+    n_persons = len(who)
+    place = np.random.default_rng(sequence.spawn(1)[0]).permutation(n_persons)
+    folds = [[place[part] for part in parts] for parts in check_cv(cv).split(np.zeros((n_persons, 1)))]
+    return [tuple(profile.take(np.isin(persons, part)) for part in parts) for parts in folds]
+
+
+def _refuse_repeats(parts, n_voters):
+    """Raise ValueError if a part holds a voter twice, because a guarantee covers one row per voter."""
+    for split, part in enumerate(parts):
+        for rows, kind in zip(part, ("training", "test"), strict=True):
+            taken = np.arange(n_voters)[rows]  # indexed like X, because rows may be masks or negative indices
+            if np.unique(taken).size < taken.size:
+                raise ValueError(
+                    f"cv repeats rows in the {kind} part of split {split}: a voter in k rows loses k times the "
+                    "stated epsilon; use splits without repetition (not a bootstrap), or resample public "
+                    "ballots beforehand."
+                )
+
+
+def _fingerprint(transformers):
+    """Return a key that equal transformers share; those that cannot be pickled get a unique key."""
+    try:
+        return joblib.hash(transformers)
+    except Exception:  # pickling runs third-party code, which may raise any exception
+        return object()
+
+
+def _counted(X):
+    """Return a profile with counted pairs, so that workers share the counts."""
+    profile = as_profile(X)
+    profile.pairwise_counts, profile.strict  # noqa: B018
+    return profile
+
+
+# Candidates prepared on splits, so that work that does not depend on the seed is done once.
+#
+# An aggregator is planned once, on counted ballots (`Counted`). Transformers without a seed before it run once, too.
+# Any
+# other estimator is fitted from the start in each trial (`FromScratch`).
+
+
+def refits(aggregator, profile, rule, plan, seeds):
+    """Yield the aggregator fitted on a profile with one seed after another; it is the same object every time.
+
+    Each fit equals `fit` with the seed as ``random_state``. The ballots are read and the poll is opened once.
+    """
+    aggregator.read_ballots(profile, reset=True)
+    poll = plan.open(profile)
+    guarantees = {certified: plan.guarantee.simulated(certified) for certified in {seed is None for seed in seeds}}
+    sessions, asked = tee(poll(Bits.from_random_state(seed)) for seed in seeds)
+    # `aggregate_each` may hold many sessions at once, so sessions as large as the ballots are decided one by one.
+    decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
+    for seed, session, consensus in zip(seeds, sessions, decided, strict=True):
+        session.close()
+        aggregator.publish(consensus, session, guarantees[seed is None], profile.item_names)
+        if hasattr(aggregator, "random_state"):
+            aggregator.random_state = seed
+        yield aggregator
+
+
+@dataclass(frozen=True)
+class FromScratch:
+    """Candidate on one split, cloned and fitted from the start in every trial."""
+
+    is_planned: ClassVar[bool] = False  # whether all fits have one guarantee
+
+    estimator: Any
+    train: Any
+    test: Any
+
+    def refits(self, seeds):
+        """Yield the candidate fitted with each seed; it may be the same object every time."""
+        for seed in seeds:
+            fitted = with_seed(clone(self.estimator), seed).fit(self.train)
+            _check_own_fit(last_step(fitted))
+            yield fitted
+
+    def score(self, fitted, scorer):
+        """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
+        return score_of(fitted, self.test, scorer)
+
+    def guarantee(self, fitted):
+        """Return the guarantee of publishing the fit."""
+        return guarantee_after(fitted, declared=False)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The same of an aggregator that is planned once on counted profiles, so that each trial is one release.
+
+    If it is the last step of a Pipeline, `name` is its name, and `before` holds the fitted steps before it. A scorer
+    gets `ballots`.
+    """
+
+    is_planned: ClassVar[bool] = True
+
+    aggregator: Any
+    rule: Any
+    plan: Any
+    train: Profile
+    test: Profile
+    ballots: Any
+    before: list
+    name: str | None
+
+    def refits(self, seeds):
+        # Threads may work on the same candidate, so each refits its own copy. Parameters do not change.
+        return refits(copy(self.aggregator), self.train, self.rule, self.plan, seeds)
+
+    def score(self, fitted, scorer):
+        if scorer is None:  # the aggregator's own score, without checking the ballots again
+            return -average_kendall_tau(fitted.ranks_, self.test)
+        return scorer(self._whole(fitted), self.ballots)
+
+    def guarantee(self, fitted):
+        return guarantee_after(self._whole(fitted), declared=False) if self.before else fitted.privacy_
+
+    def _whole(self, fitted):
+        """Return a copy, as a scorer may keep it and the next trial fits the same object, in its Pipeline if any."""
+        fitted = copy(fitted)
+        return fitted if self.name is None else fitted_by(Pipeline([*self.before, (self.name, fitted)]))
+
+
+def score_of(fitted, X, scorer):
+    """Return the score of a fit; if `scorer` is None, its own, or that of `kendall_tau_scorer` if it has none."""
+    if scorer is None and hasattr(fitted, "score"):
+        return fitted.score(X)
+    return (scorer or kendall_tau_scorer)(fitted, X)
+
+
+def _check_own_fit(fitted):
+    """Raise ValueError if the `fit` of an aggregator's subclass did not set what a sweep reads."""
+    missing = [name for name in ("ranks_", "n_features_in_", "privacy_") if not hasattr(fitted, name)]
+    if is_aggregator(fitted) and missing:
+        raise ValueError(
+            f"fit of {type(fitted).__name__} did not set {' and '.join(missing)}; call super().fit(X) in it, define "
+            "_compose instead of fit, or derive the class from sklearn.base.BaseEstimator, which needs only consensus_."
+        )
+
+
+def check_one_estimator(estimator):
+    """Raise ValueError if `estimator` is neither an estimator nor a function, for example a list of estimators."""
+    if not hasattr(estimator, "set_params") and not is_function(estimator):
+        raise ValueError(
+            f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
+            'over the steps of a Pipeline: GridSearchCV(Pipeline([("aggregator", DPBorda())]), {"aggregator": [...]}).'
+        )
+
+
+def prepare(estimators, splits):
+    """Return a function of (candidate, split) that prepares an estimator on a split, once.
+
+    On the first split, all are prepared immediately, to raise errors early.
+    """
+
+    @cache
+    def prepared(candidate, split):
+        return _prepared(estimators[candidate], splits, split)
+
+    for candidate in range(len(estimators)):
+        prepared(candidate, 0)
+    return prepared
+
+
+def _prepared(estimator, splits, split):
+    """Return a candidate on a split, planned from public inputs if possible; raise the errors of its parameters."""
+    ballots, name, before = splits[split][1], None, None
+    if _ends_in_a_plan(estimator):
+        before = clone(estimator[:-1]) if len(estimator) > 1 else None
+        name, estimator = estimator.steps[-1]
+    elif not _follows_its_plan(estimator):
+        return FromScratch(estimator, *splits[split])
+    steps, train, test = splits.counted(split, before)
+    rule, plan = estimator.plan_for(train)
+    if "positions" in plan.needs and train.positions is None:
+        raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
+    if "placements" in plan.needs:
+        train.placements  # noqa: B018
+    return Counted(estimator, rule, plan, train, test, test if name is None else ballots, steps, name)
+
+
+def _follows_its_plan(estimator):
+    """Return whether `estimator` is an aggregator that fits and scores in the standard way."""
+    return is_aggregator(estimator) and type(estimator).follows_plan()
+
+
+def _ends_in_a_plan(estimator):
+    """Return whether this is a Pipeline of transformers without random_state that ends in a standard aggregator."""
+    if type(estimator) is not Pipeline:  # a subclass may behave differently
+        return False
+    return _follows_its_plan(estimator[-1]) and not any(has_seed(step) for _, step in estimator.steps[:-1])
+
+
+# Privacy cost of the fits and of the scores of a search.
+
+_ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
+_ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
+_MIXED = "a transformer before it may mix ballots with each other, which this does not cover"
+_TIMES = "times are outside the guarantee"
+_SPLITS = "splits must not depend on what the ballots say"
+
+
+def total_of(guarantees, split_voters):
+    """Return the composed guarantee of releases, under "replace" if their neighbouring relations differ.
+
+    If the voters were split, it is also "replace": adding one voter would move others from split to split.
+    """
+    if not guarantees:
+        return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
+    total = PrivacyGuarantee.compose(_comparable(guarantees, split_voters))
+    return _with(total, _SPLITS) if split_voters else total
+
+
+def _comparable(guarantees, split_voters=False):
+    """Return guarantees under one neighbouring relation."""
+    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+    return [g.under_replace() for g in guarantees] if split_voters or len(relations) > 1 else guarantees
+
+
+def costs_of(scored, unscored, scoring, split_voters):
+    """Return the guarantees of publishing the fits of a search, and of publishing its results.
+
+    `scored` holds the guarantees of the trials, and `unscored` that of the refit. `public_ballots` has no effect here.
+    """
+    fits = total_of([*scored, *unscored], split_voters)
+    if scoring.guarantees is None:
+        return fits, _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
+    results = total_of([*scored, *unscored, *(scoring.guarantees * len(scored))], split_voters)
+    # With the recorded seeds, any reader can subtract the noise of fits and scores.
+    return fits, _with(results, _TIMES).simulated(certified=False)
+
+
+def declared_public():
+    """Return the guarantee of a search on ballots that are declared public, before or after its fit."""
+    how = "the ballots are declared public, so their voters have no guarantee"
+    return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(DECLARED_PUBLIC,))
+
+
+def forecast(search, X, metrics, estimators):
+    """Return an upper bound on the results' guarantee before the fit; raise ValueError if it depends on the splits.
+
+    `estimators` are the configured candidates.
+    """
+    if search.public_ballots:
+        return declared_public()
+    scoring = scoring_of(metrics, X)
+    if scoring.guarantees is None:
+        return costs_of([], [], scoring, split_voters=False)[1]
+    if not (isinstance(search.cv, str) and search.cv == "all"):
+        raise ValueError(f'the privacy cost of a search with cv={search.cv!r} depends on the splits; use cv="all".')
+    fits = [guarantee_before(estimator, X) for estimator in estimators]
+    refit = [] if search.refit is False else [_worst_of(fits)]
+    return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]
+
+
+def _worst_of(guarantees):
+    """Return a guarantee that covers each of several guarantees."""
+    if len(set(guarantees)) == 1:
+        return guarantees[0]
+    guarantees = _comparable(guarantees)
+    epsilon, delta = max(g.epsilon for g in guarantees), max(g.delta for g in guarantees)
+    return replace(PrivacyGuarantee.compose(guarantees), epsilon=epsilon, delta=delta, how="any candidate", losses=None)
+
+
+def warn_reader(estimator, exact_scores):
+    """Add caveats to the guarantees of a refitted estimator and of the estimators inside it."""
+    mixed = mixing_step(estimator) is not None
+    estimator = last_step(estimator)
+    while estimator is not None:
+        if isinstance(getattr(estimator, "privacy_", None), PrivacyGuarantee):
+            selected = _ON_EXACT_SCORES if exact_scores else _ON_PRIVATE_SCORES
+            estimator.privacy_ = _with(estimator.privacy_, selected, *([_MIXED] if mixed else []))
+        inner = getattr(estimator, "best_estimator_", None)
+        estimator = None if inner is None else last_step(inner)
+
+
+def _with(guarantee, *caveats):
+    return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, *caveats])))
+
+
+def metrics_of(scoring):
+    """Return scorers by name, where None is the estimator's own score; raise ValueError if `scoring` is invalid."""
+    if scoring is None or callable(scoring):
+        return {"score": scoring}
+    if isinstance(scoring, Mapping) and scoring and all(callable(scorer) for scorer in scoring.values()):
+        return dict(scoring)
+    raise ValueError(
+        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {safe_repr(scoring)}; "
+        "sklearn_dprank.metrics.kendall_tau_scorer is one."
+    )
+
+
+class Scoring(NamedTuple):
+    """Guarantees of the scores of one fit (None if a score is exact), and caveats about unverified claims."""
+
+    guarantees: list[PrivacyGuarantee] | None
+    claims: tuple[str, ...]
+
+
+def scoring_of(metrics, X):
+    """Return the guarantees of scores of X by these metrics; only those of `PrivateKendallTau` itself are trusted."""
+    known = {name: scorer for name, scorer in metrics.items() if _is_known(scorer)}
+    claims = tuple(
+        f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
+        for name, scorer in metrics.items()
+        if name not in known and hasattr(scorer, "guarantee")
+    )
+    guarantees = [scorer.guarantee_for(X) for scorer in known.values()]
+    return Scoring(guarantees if len(known) == len(metrics) else None, claims)
+
+
+def _is_known(scorer):
+    """Return whether a scorer is a `PrivateKendallTau`, neither a subclass nor an object with replaced methods."""
+    return type(scorer) is PrivateKendallTau and not replaced_methods(scorer)
+
+
+def refuse_mixed(metrics, estimators):
+    """Raise ValueError, before any fit, if a private scorer would score a pipeline that may mix ballots."""
+    if any(isinstance(scorer, PrivateKendallTau) for scorer in metrics.values()):
+        for estimator in estimators:
+            refuse_mixing(estimator)
+
+
+# Repeated fits with fresh noise, run by joblib.
+
+_MOST = 30  # trials in one job: enough to share a sampler's table
+_SHARE = 8  # jobs per worker, at least, so that workers finish at about the same time
+
+
+class Job(NamedTuple):
+    """Trials first, first + 1, ... of one candidate on one split, one per seed."""
+
+    candidate: int
+    split: int
+    first: int
+    seeds: list[int]
+
+
+class Row(NamedTuple):
+    """Result of one fit: a score for each metric, times in seconds, and the guarantee of the release."""
+
+    scores: list[float]
+    fit_time: float
+    score_time: float
+    guarantee: PrivacyGuarantee
+
+
+def run(seeds, prepared, metrics, n_jobs, progress):
+    """Fit and score with seeds of shape (n_candidates, n_splits, n_trials).
+
+    Yield ((candidate, split, trial), Row) in the order in which trials finish. ``prepared(candidate, split)`` returns a
+    `FromScratch` or a `Counted`. `metrics` holds scorers by name; None is the estimator's own score.
+    """
+    with progress_bar(seeds.size, progress) as advance:
+        for job, rows in _finished(seeds, prepared, metrics, n_jobs):
+            for trial, row in enumerate(rows, start=job.first):
+                advance(1)
+                yield (job.candidate, job.split, trial), row
+
+
+def _jobs(seeds, workers):
+    """Return all trials as jobs, with every candidate's first trials first."""
+    n_candidates, n_splits, n_trials = seeds.shape
+    size = _MOST if workers == 1 else min(_MOST, math.ceil(seeds.size / (_SHARE * workers)))
+    return [
+        Job(candidate, split, first, seeds[candidate, split, first : first + size].tolist())
+        for first in range(0, n_trials, size)
+        for candidate in range(n_candidates)
+        for split in range(n_splits)
+    ]
+
+
+def _finished(seeds, prepared, metrics, n_jobs):
+    """Yield (job, rows) for each job, in the order in which jobs finish."""
+    workers = effective_n_jobs(n_jobs)
+    jobs = _jobs(seeds, workers)
+    if workers == 1:  # rows are yielded as soon as they are made
+        for job in jobs:
+            yield job, rows_of(prepared(job.candidate, job.split), job.seeds, metrics)
+        return
+    tasks = ((job, metrics, *_parts(prepared(job.candidate, job.split))) for job in jobs)
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    except ValueError:  # the backend ("multiprocessing") has no generators, and uses plain pickle
+        portable = (delayed(_elsewhere)(os.getpid(), *map(_portable, task)) for task in tasks)
+        with Parallel(n_jobs=n_jobs) as parallel:  # in rounds, so that finished rows are kept and shown
+            while some := list(islice(portable, workers)):
+                yield from parallel(some)
+    else:
+        yield from parallel(delayed(_task)(*task) for task in tasks)
+
+
+def _parts(prepared):
+    """Return the class of a candidate and its fields, because a backend sends a large argument once, but no part."""
+    return type(prepared), *vars(prepared).values()
+
+
+def _portable(part):
+    """Return a part that plain pickle can send: large arrays unchanged, other objects wrapped by cloudpickle."""
+    if isinstance(part, (np.ndarray, Profile, type)):
+        return part
+    return wrap_non_picklable_objects(part, keep_wrapper=False)
+
+
+def _elsewhere(home, *task):
+    """Run `_task`; a worker process ignores Ctrl-C, because an interrupt could leave a lock of the pool held."""
+    if os.getpid() != home:
+        with suppress(ValueError):  # not the main thread of the worker
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _task(*task)
+
+
+def _task(job, metrics, kind, *fields):
+    """Return a job and its rows."""
+    return job, list(rows_of(kind(*fields), job.seeds, metrics))
+
+
+def rows_of(prepared, seeds, metrics):
+    """Yield one Row per seed."""
+    fits, guarantee = prepared.refits(seeds), None
+    for seed in seeds:
+        start = time.perf_counter()
+        fitted = next(fits)
+        middle = time.perf_counter()
+        scorers = [_seeded(scorer, seed, place) for place, scorer in enumerate(metrics.values())]
+        scores = [prepared.score(fitted, scorer) for scorer in scorers]
+        took = middle - start, time.perf_counter() - middle
+        if guarantee is None or not prepared.is_planned:
+            guarantee = prepared.guarantee(fitted)
+        yield Row(scores, *took, guarantee)
+
+
+def _seeded(scorer: Any, seed, place):
+    """Return a scorer whose noise has its own stream: child (3, place) of the seed, since the fit uses 0, 1 and 2."""
+    if "random_state" in parameters_of(scorer):
+        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
+        return clone(scorer).set_params(random_state=stream)
+    return scorer
+
+
+# Results of a search: its trials by metric, and a table of all of them.
+
+_TRIALS = "trial_test_"
+
+
+def metric_names(search):
+    """Return the metrics of a fitted search; raise ValueError if it is not fitted or does not store single trials."""
+    results = getattr(search, "cv_results_", None)
+    if results is None:
+        raise ValueError("search is not fitted; call its fit with the ballots first.")
+    names = [key.removeprefix(_TRIALS) for key in results if key.startswith(_TRIALS)]
+    if not names:
+        raise ValueError("search does not store single trials; use sklearn_dprank.model_selection.GridSearchCV.")
+    return names
+
+
+def trials_of(search, metric):
+    """Return one array of shape (n_splits, n_trials) per candidate: its scores, NaN for trials that did not finish."""
+    return [np.asarray(scores, dtype=float) for scores in search.cv_results_[_TRIALS + metric]]
+
+
+_MISSING = float("nan")
+
+
+def results_frame(search: GridSearchCV) -> Any:
+    """Return every trial of a fitted search as one row of a DataFrame.
+
+    Parameters
+    ----------
+    search : fitted `sklearn_dprank.model_selection.GridSearchCV`
+        Search.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per candidate, split and trial. Columns: "candidate", the parameters of the grid by name, "split",
+        "trial", "seed", and one per metric ("score", or the names of several; larger is better). A parameter that a
+        candidate's grid does not have is NaN, and so is the score of a trial that did not finish. A parameter with the
+        same name as another column keeps the prefix ``param_``.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    ValueError
+        If the search is not fitted, or is not a GridSearchCV of this package.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    The table is not private: scores are exact functions of the ballots, and with the seeds the noise can be subtracted.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from sklearn_dprank.model_selection import results_frame
+    >>> trials = [np.array([[-0.4, -0.3]]), np.array([[-0.1, -0.1]])]
+    >>> seeds = [np.array([[5, 6]]), np.array([[7, 8]])]
+    >>> grid = [{"epsilon": 0.1}, {"epsilon": 1.0}]
+    >>> search = SimpleNamespace(cv_results_={"params": grid, "trial_test_score": trials, "seed": seeds})
+    >>> results_frame(search).groupby("epsilon")["score"].mean().tolist()
+    [-0.35, -0.1]
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError('results_frame needs pandas: install the extra "plot", or pip install pandas') from None
+    metrics = metric_names(search)
+    results = search.cv_results_
+    seeds = [np.asarray(seed) for seed in results["seed"]]
+    sizes = [seed.size for seed in seeds]
+    places = [np.indices(seed.shape).reshape(2, -1) for seed in seeds]
+    fixed = {"candidate", "split", "trial", "seed", *metrics}
+    columns = {"candidate": np.repeat(np.arange(len(seeds)), sizes)}
+    for name in dict.fromkeys(name for params in results["params"] for name in params):
+        values = [params.get(name, _MISSING) for params in results["params"]]
+        columns[f"param_{name}" if name in fixed else name] = _column(pd, values, sizes)
+    columns["split"], columns["trial"] = np.concatenate(places, axis=1)
+    columns["seed"] = np.concatenate([seed.ravel() for seed in seeds])
+    for metric in metrics:
+        columns[metric] = np.concatenate([scores.ravel() for scores in trials_of(search, metric)])
+    return pd.DataFrame(columns)
+
+
+def _column(pd, values, sizes):
+    """Repeat each candidate's value for its trials; estimators and arrays stay whole objects."""
+    whole = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        whole[k] = value
+    column = pd.Series(np.repeat(whole, sizes))
+    return column if any(value is None for value in values) else column.infer_objects()  # None is a value of its own
+
+
+# `cross_validate`: repeated fits of one estimator.
+
+
+def cross_validate(
+    estimator: EstimatorOrFunction,
+    X: Ballots,
+    *,
+    n_trials: int = 10,
+    cv: Any = "all",
+    scoring: Metrics = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+    **unknown: Never,
+) -> dict[str, NDArray[Any]]:
+    """Fit an estimator repeatedly with fresh noise, and score every fit.
+
+    Parameters
+    ----------
+    estimator : estimator or callable
+        An aggregator, or a Pipeline that ends in one. It is cloned and not changed. An estimator of your own works too,
+        if its `fit` sets ``consensus_`` (items by index or name, best first) or ``ranks_`` (positions, 0 is best), or
+        if it has a `score`. So does a function of the ballots that returns the items by index, best first. It gets an
+        array of floats of shape (n_voters, n_items), where NaN is a missing opinion.
+    X : array-like of shape (n_voters, n_items) or Profile
+        Ballots. For an aggregator, they are counted once for all trials.
+    n_trials : int, default=10
+        Fits with fresh noise on every split.
+    cv : "all", None, int, splitter or iterable, default="all"
+        "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
+        change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. No
+        part may hold a row twice. With None or an integer, a Profile with persons is split at random, and all ballots
+        of a person stay together.
+    scoring : None, callable or dict of {str: callable}, default=None
+        ``scoring(estimator, X)``; a dict holds several by name. None is the estimator's own score. For an aggregator, X
+        is the `~sklearn_dprank.ballots.Profile` of the voters, already counted, which every metric accepts. For a
+        pipeline, X is the ballots as they were passed.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed of all trials, and of the folds of persons. Each trial has its own child seed.
+    n_jobs : int or None, default=None
+        Number of joblib workers. Results do not depend on it.
+    progress : bool, default=True
+        Whether to show a progress bar after two seconds. It needs tqdm (the extra ``progress``).
+
+    Returns
+    -------
+    dict of {str: ndarray}
+        One entry per fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time" in
+        seconds, "split", "trial" and "seed". If fits are computed together, the first bears the time. With "seed" as
+        its ``random_state``, a fit can be repeated.
+
+    Raises
+    ------
+    ValueError
+        If `n_trials` is not a positive integer, `scoring` is not a metric, or a function does not return an order. Also
+        if `cv` puts a voter twice into one part, or would split a Profile.
+
+    Notes
+    -----
+    Scores are exact functions of the ballots and are not private. Seeds are for simulation only. A release is one fit
+    with ``random_state=None``.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.model_selection import cross_validate
+    >>> trials = cross_validate(DPBorda(epsilon=5.0), [[0, 1, 2]] * 100, n_trials=3, random_state=0)
+    >>> trials["test_score"].round(2) + 0.0
+    array([0., 0., 0.])
+    """
+    refuse_unknown(None, unknown, "cross_validate")
+    check_whole(n_trials, "n_trials", most=MOST_TRIALS)
+    check_jobs(n_jobs)
+    check_one_estimator(estimator)
+    metrics = metrics_of(scoring)
+    sequence = seed_sequence(random_state)
+    splits = Splits(X, cv, sequence)
+    seeds = child_seeds(sequence, (1, len(splits), n_trials))
+    prepared = prepare([as_estimator(estimator)], splits)
+    rows = dict(run(seeds, prepared, metrics, n_jobs, progress))
+    ordered = [rows[place] for place in np.ndindex(seeds.shape)]
+    scores = np.array([row.scores for row in ordered])
+    _, split, trial = np.indices(seeds.shape)
+    return {
+        **{f"test_{name}": scores[:, k] for k, name in enumerate(metrics)},
+        "fit_time": np.array([row.fit_time for row in ordered]),
+        "score_time": np.array([row.score_time for row in ordered]),
+        "split": split.ravel(),
+        "trial": trial.ravel(),
+        "seed": seeds.ravel(),
+    }
+
+
+# Choice of the best candidate: by a metric, by a callable, or by the smallest epsilon near the best score.
+
+
+def check_refit(refit, names, several):
+    """Raise ValueError, before any fit, unless `refit` is valid for these metrics (`several`: given by name)."""
+    if hasattr(refit, "check"):
+        refit.check(names)
+    if callable(refit) or refit is False or (refit is True and not several):
+        return
+    if not isinstance(refit, str) or not several or refit not in names:
+        raise ValueError(
+            f"refit must be False, a callable or the name of a metric ({names}), got {safe_repr(refit)}."
+            if several
+            else f"refit must be a bool or a callable, got {safe_repr(refit)}."
+        )
+
+
+def deciding(refit, names):
+    """Return the name of the metric that decides; None if only a callable knows."""
+    if isinstance(refit, str):
+        return refit
+    own = getattr(refit, "metric", None)
+    return own if own is not None else names[0] if len(names) == 1 else None
+
+
+def best_row(refit, cv_results, names):
+    """Return the row of the best candidate, or None if `refit` names no metric; raise ValueError if no row is valid."""
+    if callable(refit):
+        row = int(refit(cv_results))
+        if not 0 <= row < len(cv_results["params"]):
+            raise ValueError(f"refit must return a row of cv_results_, got {row}.")
+        return row
+    name = deciding(refit, names)
+    if name is None:
+        return None
+    if not np.isfinite(cv_results[f"mean_test_{name}"]).any():
+        raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
+    return int(cv_results[f"rank_test_{name}"].argmin())
+
+
+class smallest_within(BaseEstimator):
+    """Choose the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
+
+    More epsilon means less noise, so the largest epsilon of a grid has the best score, up to chance. A search is useful
+    to find the smallest epsilon that is sufficient.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest distance from the best score, in units of the score. For the average Kendall tau distance, 0.01 is one
+        hundredth of all pairs.
+    parameter : str or None, default=None
+        Parameter to minimise. None is the one named "epsilon", or whose name ends in "__epsilon".
+    metric : str or None, default=None
+        Metric that decides, if there are several. None is the only one.
+
+    Notes
+    -----
+    Candidates whose parameter is missing, None or infinite (such as non-private aggregators) count for the best score,
+    but are never chosen. If several candidates have the smallest epsilon, the one with the best score is chosen.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.model_selection import GridSearchCV, smallest_within
+    >>> search = GridSearchCV(
+    ...     DPBorda(), {"epsilon": [0.001, 1.0, 10.0]}, refit=smallest_within(0.01), random_state=0
+    ... )
+    >>> search.fit([[0, 1, 2]] * 100).best_params_
+    {'epsilon': 1.0}
+    """
+
+    def __init__(self, tolerance: float, *, parameter: str | None = None, metric: str | None = None) -> None:
+        self.tolerance = tolerance
+        self.parameter = parameter
+        self.metric = metric
+
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
+        """Return the row of the chosen candidate.
+
+        Parameters
+        ----------
+        cv_results : dict
+            ``cv_results_`` of a search.
+
+        Returns
+        -------
+        int
+            Row of the candidate.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is negative, no candidate was scored, or no candidate with the parameter is within the
+            tolerance. Also if the parameter or the metric is missing or ambiguous.
+        """
+        names = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
+        self.check(names)
+        score = cv_results[f"mean_test_{names[0] if self.metric is None else self.metric}"]
+        if np.isnan(score).all():
+            raise ValueError("no candidate was scored, so none can be chosen.")
+        near = score >= np.nanmax(score) - self.tolerance
+        epsilon = self._parameter(cv_results["params"])
+        best = np.where(near, epsilon, np.inf).min()
+        if best == np.inf:
+            raise ValueError(
+                f"no candidate with the parameter is within tolerance={self.tolerance!r} of the best score, which only "
+                "candidates without it reach; give larger values of it, or a larger tolerance."
+            )
+        return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Check the tolerance and the metric before any fit.
+
+        Parameters
+        ----------
+        names : list of str
+            Metrics of the search.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is negative, or the metric is missing or ambiguous.
+        """
+        check_number(self.tolerance, "tolerance", least=0, most=np.inf)
+        if self.metric is None and len(names) > 1:
+            raise ValueError(f"several metrics {names}: say which decides, smallest_within(..., metric={names[0]!r}).")
+        if self.metric is not None and self.metric not in names:
+            raise ValueError(f"metric must be one of {names}, got {self.metric!r}.")
+
+    def _parameter(self, candidates):
+        """Return the parameter's value for every candidate; infinity where it is missing or None."""
+        values = []
+        for candidate in candidates:
+            names = [name for name in candidate if self._is_it(name)]
+            if len(names) > 1:
+                raise ValueError(f"several parameters {names}: say which to keep small, parameter={names[0]!r}.")
+            value = candidate[names[0]] if names else None
+            values.append(np.inf if value is None else float(value))
+        if not np.isfinite(values).any():
+            wanted = "epsilon" if self.parameter is None else self.parameter
+            raise ValueError(f"param_grid has no parameter {wanted!r}; name one with parameter=.")
+        return np.array(values)
+
+    def _is_it(self, name):
+        if self.parameter is not None:
+            return name == self.parameter
+        return is_called(name, "epsilon")
+
+
+# `GridSearchCV`: several trials of many candidates, and a refit of the best one.
+
+
+def _refitted(search):
+    if search.refit is False:
+        raise AttributeError("this search has no best_estimator_ because refit=False.")
+    return True
+
+
+class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
+    """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
+
+    It works like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split. Ballots
+    are counted once for all fits.
+
+    Parameters
+    ----------
+    estimator : estimator or callable
+        An aggregator, or a Pipeline that ends in one. An estimator of your own works too, if its `fit` sets
+        ``consensus_`` (items by index or name, best first) or ``ranks_`` (positions, 0 is best), or if it has a
+        `score`. So does a function of the ballots that returns the items by index, best first. It gets an array of
+        floats of shape (n_voters, n_items), where NaN is a missing opinion.
+    param_grid : dict or list of dict
+        Values to try for each parameter. Values may be estimators, to compare mechanisms in one search: with
+        ``Pipeline([("aggregator", DPBorda())])``,
+        ``{"aggregator": [DPBorda(), DPKwikSort()], "aggregator__epsilon": [0.1, 1.0]}``. Functions are values, too:
+        ``{"aggregator": [my_function]}`` in a list of dicts.
+    n_trials : int, default=10
+        Fits with fresh noise for each candidate on each split.
+    cv : "all", None, int, splitter or iterable, default="all"
+        "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
+        change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. If a
+        splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice. With None
+        or an integer, a Profile with persons is split at random, and all ballots of a person stay together.
+    scoring : None, callable or dict of {str: callable}, default=None
+        ``scoring(estimator, X)``, larger is better; a dict holds several by name. None is the estimator's own score,
+        minus the average Kendall tau distance. For an aggregator, X is the `~sklearn_dprank.ballots.Profile` of the
+        voters, already counted, which every metric accepts. For a pipeline, X is the ballots as they were passed.
+    n_jobs : int or None, default=None
+        Number of joblib workers. Results depend neither on it nor on the backend.
+    refit : bool, str or callable, default=True
+        Whether to fit the best candidate once more on all voters. With several metrics, pass the name of the one that
+        decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed of all trials, and of the folds of persons. Each trial has its own child seed, in ``cv_results_["seed"]``.
+        The refit keeps the estimator's own ``random_state``: with None, it is a release and not a simulation.
+    public_ballots : bool, default=False
+        Declares the ballots public (simulated, or published before), so that their scores reveal no private data.
+    progress : bool, default=True
+        Whether to show a progress bar after two seconds. It needs tqdm (the extra ``progress``).
+
+    Attributes
+    ----------
+    cv_results_ : dict of {str: array}
+        One row per candidate. "params" and "param_<name>" are its parameters. "mean_test_score", "std_test_score",
+        "min_test_score" and "max_test_score" summarise all trials; there are also "rank_test_score" and
+        "split<k>_test_score". The entries of "trial_test_score" and "seed" are arrays of shape (n_splits, n_trials).
+        "mean_fit_time" and so on are in seconds. If fits are computed together, the first bears the time. With several
+        metrics, "score" is replaced by their names.
+    best_index_ : int
+        Row of the best candidate.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_score_ : float
+        Mean score of the best candidate, by the metric that decides. If several metrics are used and `refit` names
+        none, it is missing. Without `refit`, `best_index_` and `best_params_` are then missing, too.
+    best_estimator_ : estimator
+        The best candidate, fitted on all voters; with `refit` only.
+    refit_time_ : float
+        Time of the refit, in seconds.
+    n_splits_, multimetric_ : int, bool
+        Number of splits, and whether `scoring` is a dict.
+    scorer_ : dict of {str: callable or None}
+        Scorers by name; None is the estimator's own score.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Those of the best estimator.
+    privacy_ : PrivacyGuarantee
+        Guarantee for the voters if the results of the search are published. Its epsilon is infinite, unless the scoring
+        is private or the ballots are declared public.
+    results_cost_ : PrivacyGuarantee
+        The same guarantee, even if the ballots were declared public. An outer search counts this one, because
+        ``public_ballots`` affects only the search that sets it.
+    fits_cost_ : PrivacyGuarantee
+        Guarantee if every fit of the search is published, without scores (basic composition). Fits under different
+        neighbouring relations are composed under "replace". So are fits of a `cv` that splits the voters, because
+        adding one voter moves others from split to split.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid; every candidate is checked before the first fit.
+
+    See Also
+    --------
+    PrivateSelection : Selection on private ballots at a stated total cost.
+    cross_validate : Repeated fits of one candidate.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    ``cv_results_``, ``best_index_``, ``best_params_`` and ``best_score_`` are exact functions of the ballots. If the
+    ballots are private, none of them may be published, as ``privacy_`` states. ``best_estimator_`` keeps the guarantee
+    of its one fit, with the caveat that its parameters were selected on exact scores. The same holds for scikit-learn's
+    own ``GridSearchCV``, which does not warn about it. To tune at no privacy cost, search on public or simulated votes
+    (`~sklearn_dprank.datasets.make_mallows`). To tune on private ballots, use `PrivateSelection`.
+
+    Scores of `PrivateKendallTau` are private. If another scorer states a ``guarantee``, the claim is listed in the
+    caveats and the score counts as exact. `public_ballots` of a nested search, and guarantees of estimators from other
+    packages, are not trusted either.
+
+    .. rubric:: Remarks
+
+    The largest epsilon of a grid is the best one, up to chance. ``refit=smallest_within(0.01)`` chooses the smallest
+    that is good enough.
+
+    An interrupt (Ctrl-C) keeps ``cv_results_`` of the finished trials, with NaN for the others, and is raised again.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.datasets import make_mallows
+    >>> from sklearn_dprank.model_selection import GridSearchCV
+    >>> votes = make_mallows(500, 6, 0.7, random_state=0)
+    >>> grid = {"epsilon": [0.01, 1.0], "noise": ["laplace", "knorm"]}
+    >>> search = GridSearchCV(DPBorda(), grid, n_trials=20, random_state=0, public_ballots=True).fit(votes)
+    >>> search.best_params_["epsilon"], len(search.cv_results_["params"])
+    (1.0, 4)
+    >>> GridSearchCV(DPBorda(), grid, random_state=0).fit(votes).privacy_.epsilon
+    inf
+    """
+
+    cv_results_: dict[str, Any]
+    best_index_: int
+    best_params_: dict[str, Any]
+    best_score_: float
+    best_estimator_: Any
+    refit_time_: float
+    scorer_: dict[str, Metric | None]
+    n_splits_: int
+    multimetric_: bool
+    privacy_: PrivacyGuarantee_of_privacy
+    results_cost_: PrivacyGuarantee_of_privacy
+    fits_cost_: PrivacyGuarantee_of_privacy
+
+    def __init__(
+        self,
+        estimator: EstimatorOrFunction,
+        param_grid: Grid,
+        *,
+        n_trials: int = 10,
+        cv: Any = "all",
+        scoring: Metrics = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[[dict[str, Any]], int] = True,
+        random_state: RandomState = None,
+        public_ballots: bool = False,
+        progress: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_trials = n_trials
+        self.cv = cv
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.random_state = random_state
+        self.public_ballots = public_ballots
+        self.progress = progress
+
+    def fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
+        """Run all trials of all candidates, and fit the best one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The search.
+        """
+        refuse_unknown(self, unknown)
+        metrics, rows, estimators = self._checked()
+        scoring = scoring_of(metrics, X)
+        sequence = seed_sequence(self.random_state)
+        splits = Splits(X, self.cv, sequence)
+        prepared = prepare(estimators, splits)
+        clear_fitted(self)
+        self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
+        seeds = child_seeds(sequence, (len(rows), len(splits), self.n_trials))
+        results = Results(rows, seeds, list(metrics))
+        try:
+            for place, row in run(seeds, prepared, metrics, self.n_jobs, self.progress):
+                results.add(place, row)
+        except BaseException as error:  # an interrupt, or a worker that was killed
+            if results.guarantees or isinstance(error, KeyboardInterrupt):
+                self._keep(results, scoring, splits)  # finished trials, and their cost
+            raise
+        self._keep(results, scoring, splits)
+        self._choose(list(metrics))
+        if self.refit is not False:
+            self._fit_best(X, results, scoring, splits)
+        return record_pipeline(self)
+
+    @available_if(_refitted)
+    def score(self, X: Ballots, y: None = None, **unknown: Never) -> float:
+        """Score the best estimator by the metric that decides; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Score; larger is better.
+        """
+        refuse_unknown(self, unknown, "score")
+        check_is_fitted(self, "best_estimator_")
+        name = deciding(self.refit, list(self.scorer_))
+        if name is None:
+            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
+        return score_of(self.best_estimator_, X, self.scorer_[name])
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of items."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the items, if the ballots had them."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.feature_names_in_
+
+    def _checked(self):
+        """Return the metrics, the rows of the grid and the candidates; raise ValueError if a parameter is invalid."""
+        check_whole(self.n_trials, "n_trials", most=MOST_TRIALS)
+        check_jobs(self.n_jobs)
+        check_flag(self.public_ballots, "public_ballots")
+        metrics = metrics_of(self.scoring)
+        check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
+        check_one_estimator(self.estimator)
+        rows = grid_of(self.param_grid)
+        _refuse_seeds(rows)
+        estimators = [configured(self.estimator, row) for row in rows]
+        refuse_mixed(metrics, estimators)
+        return metrics, rows, estimators
+
+    def _keep(self, results, scoring, splits):
+        """Set ``cv_results_`` and the privacy attributes."""
+        self.cv_results_ = results.as_dict()
+        self._account(results.guarantees, [], scoring, splits)
+
+    def _choose(self, names):
+        """Set the best index, parameters and score, as far as `refit` determines them."""
+        row, name = best_row(self.refit, self.cv_results_, names), deciding(self.refit, names)
+        if row is None:
+            return
+        self.best_index_ = row
+        self.best_params_ = self.cv_results_["params"][row]
+        if name is not None:
+            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
+
+    def _fit_best(self, X, results, scoring, splits):
+        """Fit the best candidate on all voters, and add its cost."""
+        start = time.perf_counter()
+        self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
+        self.refit_time_ = time.perf_counter() - start
+        self._account(results.guarantees, [guarantee_after(self.best_estimator_, declared=False)], scoring, splits)
+        warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
+
+    def _account(self, scored, unscored, scoring, splits):
+        self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
+        self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
+
+    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee_of_privacy:
+        metrics, _, estimators = self._checked()
+        return forecast(self, X, metrics, estimators)
+
+    def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee_of_privacy:
+        return self.privacy_ if declared else self.results_cost_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cv_results_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _refuse_seeds(rows):
+    """Raise ValueError if the grid ranges over seeds."""
+    for name in {name for row in rows for name in row if is_seed(name)}:
+        raise ValueError(
+            f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
+            "search's random_state."
+        )
+
+
+class Results:
+    """Collector of finished trials, in any order; unfinished trials are NaN and are left out of means.
+
+    `candidates` are dicts of parameters, and `seeds` has shape (n_candidates, n_splits, n_trials). `guarantees` holds
+    that of each finished fit.
+    """
+
+    def __init__(self, candidates, seeds, names):
+        self._candidates, self._seeds, self._names = candidates, seeds, names
+        self._scores = np.full((len(names), *seeds.shape), np.nan)
+        self._times = np.full((2, *seeds.shape), np.nan)
+        self.guarantees: list[PrivacyGuarantee_of_privacy] = []
+
+    def add(self, place, row):
+        """Record the fit at (candidate, split, trial)."""
+        self._scores[:, *place] = row.scores
+        self._times[:, *place] = row.fit_time, row.score_time
+        self.guarantees.append(row.guarantee)
+
+    def as_dict(self):
+        """Return ``cv_results_``."""
+        finished = np.isfinite(self._times[0])
+        found = {"params": self._candidates, **_parameter_columns(self._candidates), "seed": _cells(self._seeds)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
+            for name, times in zip(("fit_time", "score_time"), self._times, strict=True):
+                found[f"mean_{name}"] = np.nanmean(times, axis=(1, 2))
+                found[f"std_{name}"] = np.nanstd(times, axis=(1, 2))
+            for name, own in zip(self._names, self._scores, strict=True):
+                found.update(_score_columns(name, own, finished))
+        return found
+
+
+def _score_columns(name, scores, finished):
+    """Return the columns of one metric, from scores of shape (n_candidates, n_splits, n_trials)."""
+    mean = np.nanmean(scores, axis=(1, 2))
+    mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a NaN from the scorer is not skipped
+    worst_last = np.where(np.isnan(mean), np.inf, -mean)
+    return {
+        **{f"split{k}_test_{name}": np.nanmean(scores[:, k], axis=1) for k in range(scores.shape[1])},
+        f"mean_test_{name}": mean,
+        f"std_test_{name}": np.nanstd(scores, axis=(1, 2)),
+        f"min_test_{name}": np.nanmin(scores, axis=(1, 2)),
+        f"max_test_{name}": np.nanmax(scores, axis=(1, 2)),
+        f"rank_test_{name}": rankdata(worst_last, method="min").astype(np.int32),
+        f"trial_test_{name}": _cells(scores),
+    }
+
+
+def _parameter_columns(candidates):
+    """Return a masked column for each parameter that some candidate sets, as scikit-learn does."""
+    columns = {}
+    for name in sorted({name for candidate in candidates for name in candidate}):
+        column: MaskedArray = MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+        for row, candidate in enumerate(candidates):
+            if name in candidate:
+                column[row] = candidate[name]
+        columns[f"param_{name}"] = column
+    return columns
+
+
+def _cells(array):
+    """Return a one-dimensional object array with one array of shape (n_splits, n_trials) per candidate."""
+    cells = np.empty(len(array), dtype=object)
+    cells[:] = list(array)
+    return cells

@@ -1,1 +1,0 @@
-"""Exact samplers of orders."""

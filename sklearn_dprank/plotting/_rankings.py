@@ -1,0 +1,1067 @@
+"""Displays of one release: intervals, consensus, margins and segments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils.checks import check_flag, check_number, safe_repr
+from .._utils.estimators import BaseEstimator
+from ..ballots.profile import Ballots, as_profile
+from ..ballots.reading import names_of
+from ..privacy.estimator_guarantees import guarantee_of, last_step
+from ..privacy.guarantee import PrivacyGuarantee
+from ._errors import best_known, text_of
+from ._style import (
+    BLUE,
+    LABEL,
+    NAMES,
+    SKY,
+    SMALL,
+    TITLE,
+    VERMILION,
+    WIDTH,
+    axes,
+    dress,
+    finished,
+    fitting,
+    head,
+    ink,
+    item_axes,
+    legend_below,
+    make_readable,
+    name_rows,
+    names_of_items,
+    paper,
+    place_legend,
+    read_positions,
+    shortened,
+    tone,
+)
+
+#: Warnings about releases that must not be published without further thought.
+NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
+
+#: Meaning of ranks by what a release publishes, and the end of the label of their axis.
+SAYS = {"scores": "Rank by net wins (Borda)", "margins": "Rank by majorities (how many items beat it)"}
+OF_WHOM = "1 is best\nof these voters, not of a population"
+
+
+class Ranked(NamedTuple):
+    """Positions of the items, item names if there are any, short text of the estimator, and its guarantee."""
+
+    positions: np.ndarray
+    item_names: np.ndarray | None
+    text: str
+    guarantee: PrivacyGuarantee
+
+
+def ranked(estimator, called, read=read_positions):
+    """Read a fitted estimator that has ``ranks_``, or a Pipeline that ends in one.
+
+    Estimators of other packages count as not private, even if they state a guarantee. Errors call the estimator
+    `called`. `read` checks the positions: those of one order, by default.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    TypeError
+        If it is not an estimator.
+    ValueError
+        If it has no ``ranks_``, or they are not positions.
+    """
+    last = last_step(estimator)
+    if not hasattr(type(last), "fit"):
+        raise TypeError(f"{called} must be a fitted estimator, got {safe_repr(last)}.")
+    if not hasattr(last, "ranks_"):
+        check_is_fitted(last)
+        raise ValueError(
+            f"{called} must have ranks_, where each item stands, got {type(last).__name__} that has not; of a search, "
+            "pass its best_estimator_."
+        )
+    positions = read(last.ranks_, f"ranks_ of {called}")
+    text = text_of(estimator if isinstance(estimator, BaseEstimator) else type(estimator))
+    ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
+    names = names_of(last) if ours else getattr(last, "feature_names_in_", None)
+    return Ranked(positions, names, text, guarantee_of(estimator))
+
+
+def mark_of(guarantee):
+    """Return the warning for a release with this guarantee; "" if it may be published."""
+    if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
+        return NOT_PRIVATE
+    if not guarantee.certified:
+        return _SIMULATED
+    return _CAVEATS if guarantee.caveats else ""
+
+
+# `RankIntervalDisplay`: confidence intervals for the rank of each item.
+
+
+class RankIntervalDisplay:
+    """Display of rank intervals: a bar from the best to the worst rank of each item, and a dot at its consensus rank.
+
+    The intervals contain the true ranks (without noise) of all items at once, with probability `level`. Build the
+    display with `from_estimator`.
+
+    Parameters
+    ----------
+    intervals : array-like of int, shape (n_items, 2)
+        Best and worst rank of each item, 0 is best.
+    ranks : array-like of shape (n_items,)
+        Position of each item in the consensus, 0 is best.
+    items : sequence of str or None, default=None
+        Item names; None is the column indices.
+    level : float, default=0.95
+        Simultaneous coverage probability of the intervals.
+    says : str, default="Rank"
+        Meaning of the ranks, for the label of the axis.
+    name : str, default=""
+        Name of the release.
+    mark : str, default=""
+        Warning shown in the title; "" if the release may be published.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes of the drawing.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    The intervals describe these voters, and only the uncertainty from the noise. They do not describe a population from
+    which the voters may be a sample. The picture states this.
+
+    .. rubric:: Privacy
+
+    The picture is a function of the release. It may be published if the release may.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.plotting import RankIntervalDisplay
+    >>> borda = DPBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2, 3]] * 60 + [[1, 0, 3, 2]] * 50)
+    >>> RankIntervalDisplay.from_estimator(borda).intervals.tolist()
+    [[0, 1], [0, 1], [2, 3], [2, 3]]
+    """
+
+    def __init__(
+        self,
+        intervals: ArrayLike,
+        ranks: ArrayLike,
+        items: Iterable[Any] | None = None,
+        *,
+        level: float = 0.95,
+        says: str = "Rank",
+        name: str = "",
+        mark: str = "",
+    ) -> None:
+        self.ranks = read_positions(ranks, "ranks")
+        self.intervals = np.asarray(intervals)
+        n_items = len(self.ranks)
+        bounds = self.intervals.shape == (n_items, 2) and self.intervals.dtype.kind in "iu"
+        if not bounds or (self.intervals[:, 0] > self.intervals[:, 1]).any():
+            raise ValueError(f"intervals must hold the best and the worst rank of each of the {n_items} items.")
+        self.item_names = names_of_items(items, n_items)
+        check_number(level, "level", above=0, below=1)
+        self.level, self.says, self.name, self.mark = float(level), says, name, mark
+
+    @classmethod
+    def from_estimator(cls, estimator: BaseEstimator, *, level: float = 0.95, name: str | None = None) -> Self:
+        """Make the display from the intervals of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Estimator with ``rank_intervals`` after `fit`, or a Pipeline that ends in one.
+        level : float, default=0.95
+            Simultaneous coverage probability of the intervals, at least.
+        name : str or None, default=None
+            Name of the release; None is the class and its changed parameters.
+
+        Returns
+        -------
+        RankIntervalDisplay
+            Not drawn yet. It is marked "simulation only" if a seed was given.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        ValueError
+            If the distribution of its published noise is unknown, or `level` is not between 0 and 1.
+        """
+        one, last = ranked(estimator, "estimator"), last_step(estimator)
+        if not hasattr(last, "rank_intervals"):
+            raise ValueError(
+                f"estimator must have rank_intervals, got {one.text}, which publishes no scores or margins of known "
+                "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
+            )
+        return cls(
+            last.rank_intervals(level),
+            one.positions,
+            one.item_names,
+            level=level,
+            says=SAYS[last.noise_.on],
+            name=one.text if name is None else name,
+            mark=mark_of(one.guarantee),
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw a bar from the best to the worst rank of each item, in the order of the consensus.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on. None makes a figure, higher for more items, up to 11 inches. Of items whose names
+            would overlap, only every second or third is named.
+
+        Returns
+        -------
+        RankIntervalDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_items = len(self.ranks)
+        ax = item_axes(ax, n_items)
+        dress(ax, "x")
+        items = np.argsort(self.ranks, kind="stable")
+        best, worst = 1 + self.intervals[items].T
+        places, thick = np.arange(n_items), 9.0 if n_items <= 12 else 6.0 if n_items <= 30 else 3.0
+        bars = ax.hlines(places, best, worst, color=SKY, lw=thick, label=f"{100 * self.level:.6g} %: all at once")
+        ax.plot(best, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
+        ax.plot(worst, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
+        (dots,) = ax.plot(
+            1 + self.ranks[items], places, "o", color=ink(ax), ms=thick / 2 + 1, label="consensus", zorder=3
+        )
+        self._label(ax, items)
+        place_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
+        self.ax_, self.figure_ = finished(ax)
+        return self
+
+    def _label(self, ax, items):
+        """Label the axes, and state that the picture describes these voters only."""
+        n_items = len(items)
+        names = fitting(self.item_names, 28)
+        name_rows(ax, [names[item] for item in items])
+        ax.set_xlim(0.5, n_items + 0.5)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel(f"{self.says}, {OF_WHOM}", fontsize=LABEL, parse_math=False)
+        head(ax, self.name, self.mark)
+
+
+# `ConsensusDisplay`: two consensus rankings side by side.
+
+# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction. A
+# number
+# is a tone between the background (0) and the text (1) of the axes.
+_STYLES: dict[str, tuple[dict[str, Any], str]] = {
+    "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
+    "down": ({"color": VERMILION, "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
+    "level": ({"color": 1.0, "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
+    "still": ({"color": 0.4, "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
+}
+
+
+class ConsensusDisplay:
+    """Display of two consensus rankings side by side: a line per item, and a crossing per pair in opposite orders.
+
+    Build it with `from_estimators` or `from_positions`.
+
+    Parameters
+    ----------
+    left, right : array-like of shape (n_items,)
+        Position of each item; smaller is better, equal is tied.
+    items : sequence of str or None, default=None
+        Item names; None is the column indices.
+    names : tuple of (str, str), default=("left", "right")
+        Names of the two rankings.
+    marks : tuple of (str, str), default=("not private", "not private")
+        Warning shown for each side; "" if it may be published.
+
+    Attributes
+    ----------
+    n_crossings : int
+        Number of item pairs in opposite orders: the Kendall tau distance, not normalised.
+    n_half_tied : int
+        Number of item pairs that one side ties and the other does not, such as those beyond the best k of `DPTopK`. The
+        metrics of a consensus count them half.
+    places : ndarray of int, shape (2, n_items)
+        Vertical places of the line ends, 0 is on top.
+    ax_ : matplotlib Axes
+        Axes of the drawing.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    Tied items stand next to each other, in the order of the other side, or by column if they are tied there too. "2="
+    marks items that share the second place. A tie is therefore not a crossing.
+
+    .. rubric:: Privacy
+
+    The picture and its number of crossings are functions of both rankings. They may be published if both rankings may.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.plotting import ConsensusDisplay
+    >>> display = ConsensusDisplay.from_positions([0, 1, 2], [2, 0, 1], items=["tea", "coffee", "water"])
+    >>> display.n_crossings
+    2
+    """
+
+    def __init__(
+        self,
+        left: ArrayLike,
+        right: ArrayLike,
+        items: Iterable[Any] | None = None,
+        *,
+        names: tuple[str, str] = ("left", "right"),
+        marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
+    ) -> None:
+        self.left = read_positions(left, "left")
+        self.right = read_positions(right, "right", len(self.left))
+        self.item_names = names_of_items(items, len(self.left))
+        self.names = _two(names, "names")
+        self.marks = _two(marks, "marks")
+
+    @property
+    def n_crossings(self) -> int:
+        """Number of item pairs in opposite orders."""
+        return int(_opposite(self.left, self.right).sum()) // 2
+
+    @property
+    def n_half_tied(self) -> int:
+        """Number of item pairs that one side ties and the other does not."""
+        left, right = (side[:, None] == side for side in (self.left, self.right))
+        return int((left != right).sum()) // 2
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Vertical places of the line ends, 0 is on top; tied items follow the other side."""
+        return np.array([_places(self.left, self.right), _places(self.right, self.left)])
+
+    @classmethod
+    def from_estimators(
+        cls,
+        left: BaseEstimator,
+        right: BaseEstimator,
+        *,
+        names: tuple[str, str] | None = None,
+    ) -> Self:
+        """Compare two fitted estimators.
+
+        Parameters
+        ----------
+        left, right : fitted estimators
+            Estimators with ``ranks_`` after `fit`, or Pipelines that end in one, over the same items. If both have item
+            names, their columns may be in different orders.
+        names : tuple of (str, str) or None, default=None
+            Names of the two; None is their classes and changed parameters.
+
+        Returns
+        -------
+        ConsensusDisplay
+            Not drawn yet. A side is marked "not private" if `~sklearn_dprank.privacy.guarantee_of` finds no guarantee.
+            This includes classes of other packages. It is marked "simulation only" if a seed was given.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If one is not fitted.
+        ValueError
+            If one has no ``ranks_``, or the items differ.
+        """
+        one, two = ranked(left, "left"), ranked(right, "right")
+        if len(one.positions) != len(two.positions):
+            raise ValueError(
+                f"left and right must rank the same items, got {len(one.positions)} and {len(two.positions)} items."
+            )
+        own, other, moved = one.item_names, two.item_names, two.positions
+        if own is not None and other is not None:
+            column = {name: k for k, name in enumerate(other)}
+            if set(column) != set(own):
+                raise ValueError("left and right must rank the same items, got different names of items.")
+            moved = moved[[column[name] for name in own]]
+        names = (one.text, two.text) if names is None else names
+        marks = (mark_of(one.guarantee), mark_of(two.guarantee))
+        return cls(one.positions, moved, other if own is None else own, names=names, marks=marks)
+
+    @classmethod
+    def from_positions(
+        cls,
+        left: ArrayLike,
+        right: ArrayLike,
+        *,
+        items: Iterable[Any] | None = None,
+        names: tuple[str, str] = ("left", "right"),
+        marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
+    ) -> Self:
+        """Compare two rankings given by positions.
+
+        Parameters
+        ----------
+        left, right : array-like of shape (n_items,)
+            Position of each item; smaller is better, equal is tied.
+        items : sequence of str or None, default=None
+            Item names; None is the column indices.
+        names : tuple of (str, str), default=("left", "right")
+            Names of the two.
+        marks : tuple of (str, str), default=("not private", "not private")
+            Warning shown for each side. By default, both sides are marked, because the source of the positions is
+            unknown. Pass "" for a side that may be published.
+
+        Returns
+        -------
+        ConsensusDisplay
+            Not drawn yet.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of items differ, or the number of names does not match.
+        """
+        return cls(left, right, items, names=names, marks=marks)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the two columns and the lines between them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on. None makes a figure, higher for more items, up to 11 inches. Of items whose names
+            would overlap, only every second or third is named.
+
+        Returns
+        -------
+        ConsensusDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_items = len(self.left)
+        ax = item_axes(ax, n_items)
+        places = self.places
+        kinds = [_kind(*line) for line in zip(*places, _opposite(self.left, self.right).any(axis=1), strict=True)]
+        thin = 1.0 if n_items <= 20 else 0.7
+        for kind, start, end in zip(kinds, *places, strict=True):
+            style = _style(kind, ax)
+            ax.plot([0, 1], [start, end], ms=4, clip_on=False, **style | {"lw": style["lw"] * thin})
+        self._label_sides(ax, places)
+        _explain(ax, kinds)
+        title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
+        if half := self.n_half_tied:
+            title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
+        ax.set_title(title, fontsize=TITLE)
+        self.ax_, self.figure_ = finished(ax)
+        return self
+
+    def _label_sides(self, ax, places):
+        """Write names and places at both ends, and the names of the two rankings above."""
+        names = fitting(self.item_names, 28)
+        right = ax.secondary_yaxis("right")
+        for axis, place, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
+            items = np.argsort(place)
+            labels = [_label(names[item], positions, item, axis is ax) for item in items]
+            name_rows(axis, labels)
+            axis.tick_params(length=0, pad=8)
+            axis.spines[:].set_visible(False)
+        ax.set_xlim(0, 1)
+        heads = [shortened(name, 28) for name in self.names]
+        if any(self.marks):  # a blank second line keeps both names at the same height
+            heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
+        ax.set_xticks([0, 1], heads, parse_math=False)
+        ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+
+
+def _two(texts, name):
+    """Return a tuple of two strings."""
+    texts = (texts,) if isinstance(texts, str) else tuple(map(str, texts))
+    if len(texts) != 2:
+        raise ValueError(f"{name} must hold two strings, one a side, got {texts!r}.")
+    return texts
+
+
+def _opposite(left, right):
+    """Return the pairs that two rankings put in opposite orders: ndarray of bool, shape (n_items, n_items)."""
+    return np.sign(left[:, None] - left) * np.sign(right[:, None] - right) < 0
+
+
+def _places(positions, other):
+    """Return the place of every item; tied items in the order of the other side, then by column."""
+    return np.argsort(np.lexsort([np.arange(len(positions)), other, positions]))
+
+
+def _kind(start, end, crosses):
+    """Return the kind of the line from one place to another."""
+    if not crosses:
+        return "still"
+    return "up" if end < start else "down" if end > start else "level"
+
+
+def _style(kind, ax):
+    """Return the style of a kind of lines on these axes."""
+    style = _STYLES[kind][0]
+    return style if isinstance(style["color"], str) else style | {"color": tone(ax, style["color"])}
+
+
+def _explain(ax, kinds):
+    """Put a legend of the drawn kinds of lines below the axes."""
+    from matplotlib.lines import Line2D
+
+    drawn = [(_style(kind, ax), text) for kind, (_, text) in _STYLES.items() if kind in kinds]
+    legend_below(ax, [Line2D([], [], ms=4, label=text, **style) for style, text in drawn], pad=0.5)
+
+
+def _label(name, positions, item, left):
+    """Return the name with its place; 1 is best, and shared places have an equals sign."""
+    tied = "=" if (positions == positions[item]).sum() > 1 else ""
+    place = f"{1 + (positions < positions[item]).sum()}{tied}"
+    return f"{name}  {place}" if left else f"{place}  {name}"
+
+
+# `PairwiseMarginDisplay`: pairwise margins as a heat map.
+
+_NUMBERS = 12  # largest number of items with a number in each cell
+_LONGEST = 24  # characters of a name
+_LARGE = 20  # largest number of items with names of the usual size
+
+
+class PairwiseMarginDisplay:
+    """Heat map of pairwise margins, with items ordered by a consensus.
+
+    Build it with `from_profile` or `from_estimator`. A cell shows the share of voters who prefer its row to its column,
+    minus the share who prefer its column. Above the diagonal, a positive margin supports the order of the items. A
+    frame marks pairs that a majority would swap.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_items, n_items)
+        ``margins[i, j]`` is the share of voters who prefer item i to j, minus the share who prefer j to i. It is in
+        [-1, 1], or beyond if noise was added. ``margins[j, i] == -margins[i, j]``; NaN is unknown and is grey.
+    positions : array-like of shape (n_items,) or None, default=None
+        Position of each item in the order; smaller is better. Tied items are drawn in the order of their columns, and
+        their pairs are never framed. None is the order of the columns.
+    items : sequence of str or None, default=None
+        Item names; None is the column indices.
+    ordered_by : str or None, default=None
+        Source of `positions`, for the title.
+    private : bool, default=False
+        Whether margins and positions may be published. If not, the title states that they are not private.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_items,)
+        Column indices of the items as drawn, best first.
+    opposed : ndarray of int, shape (n_pairs, 2)
+        Pairs (i, j), with i before j in the order, for which a majority prefers j.
+    ax_ : matplotlib Axes
+        Axes of the drawing.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Margins counted on ballots are not private, even if a private estimator ordered them. Use ``private=True`` only for
+    margins that a private mechanism released.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.plotting import PairwiseMarginDisplay
+    >>> display = PairwiseMarginDisplay.from_profile([[2, 0, 1], [2, 1, 0], [1, 0, 2], [2, 0, 1]])
+    >>> display.margins[1]
+    array([1. , 0. , 0.5])
+    >>> display.order
+    array([1, 2, 0])
+    """
+
+    def __init__(
+        self,
+        margins: ArrayLike,
+        positions: ArrayLike | None = None,
+        items: Iterable[Any] | None = None,
+        *,
+        ordered_by: str | None = None,
+        private: bool = False,
+    ) -> None:
+        self.margins = _read_margins(margins)
+        n_items = len(self.margins)
+        self.positions = np.arange(n_items) if positions is None else read_positions(positions, "positions", n_items)
+        self.item_names = names_of_items(items, n_items)
+        self.ordered_by = ordered_by
+        self.private = private
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Column indices of the items as drawn, best first."""
+        return np.argsort(self.positions, kind="stable")
+
+    @property
+    def opposed(self) -> NDArray[np.intp]:
+        """Pairs (i, j), with i before j in the order, for which a majority prefers j."""
+        above = self.positions[:, None] < self.positions[None, :]
+        return np.argwhere(above & (np.nan_to_num(self.margins) < 0))
+
+    @classmethod
+    def from_profile(
+        cls, X: Ballots, positions: ArrayLike | None = None, *, items: Iterable[Any] | None = None
+    ) -> Self:
+        """Count the margins of ballots.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        positions : array-like of shape (n_items,) or None, default=None
+            Consensus that orders the items, smaller is better. None is the Kemeny optimum, or else the best order found
+            in about ten seconds, with a `ConvergenceWarning`.
+        items : sequence of str or None, default=None
+            Item names; None is those of X, or the column indices.
+
+        Returns
+        -------
+        PairwiseMarginDisplay
+            Not drawn yet, and not private.
+
+        Raises
+        ------
+        ValueError
+            If positions or names do not match the number of items.
+        """
+        profile = as_profile(X)
+        ordered_by = None
+        if positions is None:
+            best = best_known(profile)
+            positions, ordered_by = best.positions, f"the {best.name}"
+        names = profile.item_names if items is None else items
+        return cls(profile.margins / profile.total_weight, positions, names, ordered_by=ordered_by)
+
+    @classmethod
+    def from_estimator(cls, estimator: BaseEstimator, X: Ballots) -> Self:
+        """Count the margins of ballots, and order the items by a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Estimator with ``ranks_``. Its item names are used, or else those of X.
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots over the items of the estimator's `fit`.
+
+        Returns
+        -------
+        PairwiseMarginDisplay
+            Not drawn yet, and not private, even if the estimator is: X is counted exactly.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If it has no ``ranks_`` or is a Pipeline, or X has other items.
+        """
+        shown = ranked(estimator, "estimator")
+        if last_step(estimator) is not estimator:
+            raise ValueError("estimator is a Pipeline; give its last step, and X as positions: what reaches that step.")
+        profile = as_profile(X)
+        if profile.n_items != len(shown.positions):
+            raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(shown.positions)}.")
+        names = shown.item_names
+        if names is not None and profile.item_names is not None and not np.array_equal(names, profile.item_names):
+            raise ValueError("X must have the item names of the estimator's fit, in the same order.")
+        display = cls.from_profile(profile, shown.positions, items=names)
+        display.ordered_by = shown.text
+        return display
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on. None makes a figure, larger for more items.
+
+        Returns
+        -------
+        PairwiseMarginDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Notes
+        -----
+        Blue cells are positive (voters prefer the row), red cells are negative, and white is a margin of 0. The colours
+        are safe for colour-blind readers. The scale ends at the largest margin on both sides. For up to 12 items, cells
+        have numbers. Long names are shortened in the middle. If two of them would be equal, the column number is added.
+        """
+        n_items = len(self.margins)
+        names = fitting(self.item_names, _LONGEST)
+        side = max(min(0.45 * n_items, 2.8 + 0.16 * n_items, 9.5), 2.4)  # inches
+        room = (0.08 if n_items <= _LARGE else 0.06) * max(map(len, names))  # for the names
+        ax = axes(ax, (side + room + 1.2, side + room + 0.8))
+        drawn = self.margins[np.ix_(self.order, self.order)]
+        drawn[np.diag_indices(n_items)] = np.nan
+        known = np.abs(drawn[np.isfinite(drawn)])
+        limit = known.max() if known.size and known.max() > 0 else 1.0
+        image = ax.imshow(np.ma.masked_invalid(drawn), cmap="RdBu", vmin=-limit, vmax=limit)
+        image.set_cmap(image.cmap.with_extremes(bad=tone(ax, 0.2)))
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=SMALL)
+        bar.set_label("share preferring the row\n− share preferring the column", fontsize=LABEL)
+        self._name_items(ax, names)
+        if n_items <= _NUMBERS:
+            _write_numbers(image, drawn)
+        self._frame_opposed(ax)
+        ax.spines[:].set_color(tone(ax, 0.2))
+        ax.tick_params(length=0)
+        ax.set_title(self._title(), fontsize=TITLE, parse_math=False)
+        self.ax_, self.figure_ = finished(ax)
+        return self
+
+    def _title(self):
+        title = "Pairwise margins" + ("" if self.private else " (not private)")
+        if self.ordered_by is not None:
+            title += f"\nordered by {shortened(self.ordered_by, 48)}"
+        return title + ("\nframed: a majority would swap the two" if len(self.opposed) else "")
+
+    def _name_items(self, ax, names):
+        """Label rows and columns, in a smaller font for many items."""
+        n_items = len(self.margins)
+        places = np.arange(0, n_items, -(-n_items // NAMES))
+        labels = [names[item] for item in self.order[places]]
+        size = LABEL if n_items <= _LARGE else 7
+        ax.set_yticks(places, labels, fontsize=size, parse_math=False)
+        upright = max(map(len, labels)) > 3
+        ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0, parse_math=False)
+
+    def _frame_opposed(self, ax):
+        """Frame the cells above the diagonal with a majority against the order."""
+        from matplotlib.patches import Rectangle
+        from matplotlib.patheffects import withStroke
+
+        around, place = [withStroke(linewidth=3.2, foreground="white")], np.argsort(self.order)
+        for i, j in place[self.opposed]:
+            # Black around white is visible on white and on dark cells.
+            ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="black", lw=1.2, path_effects=around))
+
+
+def _read_margins(margins):
+    """Return margins as a new square array of floats; raise ValueError if they are invalid."""
+    margins = np.array(margins, dtype=float)
+    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) < 2:
+        raise ValueError(f"margins must have shape (n_items, n_items) with at least 2 items, got {margins.shape}.")
+    off = ~np.eye(len(margins), dtype=bool)
+    if np.isinf(margins).any() or not np.allclose(margins[off], -margins.T[off], equal_nan=True):
+        raise ValueError("margins[j, i] must be -margins[i, j]; give Profile.margins / n_voters, not pairwise_counts.")
+    return margins
+
+
+def _write_numbers(image, drawn):
+    """Write each known margin into its cell, dark on light or light on dark."""
+    for (i, j), margin in np.ndenumerate(drawn):
+        if np.isfinite(margin):
+            text = f"{margin:+.2f}".replace("-", "−")
+            red, green, blue, _ = image.cmap(image.norm(margin))
+            colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
+            image.axes.text(j, i, text, ha="center", va="center", fontsize=7.5, color=colour)
+
+
+# `SegmentsDisplay`: the ranks of all items in every segment of the voters.
+
+_DIAGONAL = "order of the rows: mean rank over the segments"
+_CORNERS = [-0.36, -0.36, 0.36, 0.36]  # of a bar, from the middle of its row
+_WIDEST = 14  # of a figure, in inches
+
+
+class SegmentsDisplay:
+    """Display of the ranks in every segment: a column per segment, with a dot at the rank of each item.
+
+    A bar extends from the best to the worst rank that the segment's own answers allow. The rows are in the same order
+    in all columns, so a column on the grey diagonal agrees with that order. Build the display with `from_estimator`.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_segments, n_items)
+        Position of each item in each segment, 0 is best.
+    intervals : array-like of int, shape (n_segments, n_items, 2), or None, default=None
+        Best and worst rank of each item in each segment, 0 is best. None draws no bars.
+    segments : sequence or None, default=None
+        Labels of the segments; None is their indices.
+    items : sequence of str or None, default=None
+        Item names; None is the column indices.
+    own_weights : array-like of shape (n_segments,) or None, default=None
+        Weight of each segment's own answers in its ranks, between 0 and 1. Segments below 0.5 are drawn faint. None
+        draws no segment faint.
+    level : float, default=0.95
+        Coverage probability of the intervals.
+    simultaneous : bool, default=True
+        Whether the level holds for all segments together, or for each of them.
+    name : str, default=""
+        Name of the release.
+    mark : str, default=""
+        Warning shown in the title; "" if the release may be published.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_items,)
+        Items from top to bottom: by the mean of their ranks over the segments. Ties are in the order of the columns.
+    faint : ndarray of bool, shape (n_segments,)
+        Segments that mostly repeat the others.
+    ax_ : matplotlib Axes
+        Axes of the drawing.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    With pooling, the ranks of a segment also use the answers of the others, and its intervals do not. A dot may
+    therefore lie outside of its bar. Every segment has the same weight in the order of the rows. The intervals describe
+    these voters, and only the uncertainty from the noise.
+
+    .. rubric:: Privacy
+
+    The picture is a function of the release. It may be published if the release may.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import SegmentedAggregator
+    >>> from sklearn_dprank.plotting import SegmentsDisplay
+    >>> ballots = [[0, 1, 2]] * 300 + [[1, 0, 2]] * 300
+    >>> half = ["old"] * 300 + ["new"] * 300
+    >>> by_half = SegmentedAggregator(["old", "new"], random_state=0).fit(ballots, segments=half)
+    >>> display = SegmentsDisplay.from_estimator(by_half)
+    >>> display.ranks.astype(int).tolist(), display.order.tolist()
+    ([[0, 1, 2], [1, 0, 2]], [0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        ranks: ArrayLike,
+        intervals: ArrayLike | None = None,
+        segments: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
+        *,
+        own_weights: ArrayLike | None = None,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        name: str = "",
+        mark: str = "",
+    ) -> None:
+        self.ranks = _read_ranks(ranks, "ranks")
+        n_segments, n_items = self.ranks.shape
+        self.intervals = None if intervals is None else _read_intervals(intervals, self.ranks.shape)
+        self.segments = list(range(n_segments) if segments is None else segments)
+        if len(self.segments) != n_segments:
+            raise ValueError(f"segments has {len(self.segments)} labels for {n_segments} segments; give one a segment.")
+        self.item_names = names_of_items(items, n_items)
+        self.own_weights = None if own_weights is None else _read_weights(own_weights, n_segments)
+        check_number(level, "level", above=0, below=1)
+        check_flag(simultaneous, "simultaneous")
+        self.level, self.simultaneous, self.name, self.mark = float(level), bool(simultaneous), name, mark
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Items from top to bottom: by the mean of their ranks over the segments."""
+        return np.argsort(self.ranks.sum(axis=0), kind="stable")
+
+    @property
+    def faint(self) -> NDArray[np.bool_]:
+        """Segments that mostly repeat the others."""
+        return np.zeros(len(self.ranks), dtype=bool) if self.own_weights is None else self.own_weights < 0.5
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        name: str | None = None,
+    ) -> Self:
+        """Make the display from the ranks and the intervals of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            `~sklearn_dprank.SegmentedAggregator` with `classes` after `fit`, or a Pipeline that ends in one. A fit with
+            ``delta=0`` publishes orders only, so the display has no bars.
+        level : float, default=0.95
+            Coverage probability of the intervals, at least.
+        simultaneous : bool, default=True
+            Whether the level holds for all segments together. False gives shorter bars, which are right for each single
+            segment.
+        name : str or None, default=None
+            Name of the release; None is the class and its changed parameters, without the labels of the segments.
+
+        Returns
+        -------
+        SegmentsDisplay
+            Not drawn yet. It is marked "simulation only" if a seed was given.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        ValueError
+            If it does not rank segments, `level` is not between 0 and 1, or `simultaneous` is not a bool.
+        """
+        one, last = ranked(estimator, "estimator", _read_ranks), last_step(estimator)
+        return cls(
+            one.positions,
+            last.rank_intervals(level, simultaneous) if hasattr(last, "rank_intervals") else None,
+            last.segments_,
+            one.item_names,
+            own_weights=getattr(last, "own_weights_", None),
+            level=level,
+            simultaneous=simultaneous,
+            name=text_of(last, {"classes"}) if name is None else name,
+            mark=mark_of(one.guarantee),
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw a column per segment, with a dot and a bar for each item.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on. None makes a figure, wider for more segments and higher for more items,
+            up to 11 inches. Of items whose names would overlap, only every second or third is named.
+
+        Returns
+        -------
+        SegmentsDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_segments, n_items = self.ranks.shape
+        ax = item_axes(ax, n_items, min(max(WIDTH, 1.6 + 0.48 * n_segments), _WIDEST))
+        starts = np.arange(n_segments) * (n_items + 1 + n_items // 10)  # a gap between columns
+        diagonal = self._draw_columns(ax, starts)
+        dots, bars = zip(*(self._draw_segments(ax, starts, faint) for faint in np.unique(self.faint)), strict=True)
+        name_rows(ax, [fitting(self.item_names, 28)[item] for item in self.order])
+        head(ax, self.name, self.mark)
+        self._name_columns(ax, starts)
+        legend_below(ax, [*dots, *bars[0], diagonal], ncols=2 if n_segments > 15 else 1, pad=5.0)
+        self.ax_, self.figure_ = finished(ax)
+        return self
+
+    def _draw_columns(self, ax, starts):
+        """Draw the background of each column, with a diagonal for the order of the rows; return a diagonal."""
+        n_items = self.ranks.shape[1]
+        dress(ax, "x")
+        ax.grid(False)
+        ax.spines[:].set_visible(False)
+        places = np.arange(n_items)
+        for start in starts:
+            ax.axvspan(start + 0.5, start + n_items + 0.5, color=tone(ax, 0.045), lw=0, zorder=0)
+            (line,) = ax.plot(start + 1 + places, places, color=tone(ax, 0.55), lw=0.8, zorder=2.5, label=_DIAGONAL)
+        ax.hlines(places[1:] - 0.5, 0, starts[-1] + n_items + 1, color=paper(ax), lw=0.8, zorder=1)
+        ax.set_xlim(0.4, starts[-1] + n_items + 0.6)
+        return line
+
+    def _draw_segments(self, ax, starts, faint):
+        """Draw all faint segments, or all others; return the dots, and a list of the bars if there are any."""
+        from matplotlib.collections import PolyCollection
+
+        drawn = np.flatnonzero(self.faint == faint)
+        cells = np.ix_(drawn, self.order)
+        bar, edge, fill = (tone(ax, 0.18), tone(ax, 0.5), paper(ax)) if faint else (SKY, ink(ax), ink(ax))
+        across, down = np.broadcast_arrays(starts[drawn, np.newaxis] + 1, np.arange(len(self.order)))
+        size = 4.0 if self.ranks.size <= 300 else 3.0
+        dots = {"ms": size, "mew": 1.0, "mfc": fill, "mec": edge, "zorder": 3, "label": self._says(faint)}
+        (points,) = ax.plot((across + self.ranks[cells]).ravel(), down.ravel(), "o", **dots)
+        if self.intervals is None:
+            return points, []
+        left, right = across + self.intervals[cells][..., 0] - 0.5, across + self.intervals[cells][..., 1] + 0.5
+        x, y = np.stack([left, right, right, left], axis=-1), down[..., np.newaxis] + _CORNERS
+        boxes = np.stack([x, y], axis=-1).reshape(-1, 4, 2)
+        bars = PolyCollection(list(boxes), facecolors=bar, linewidths=0, zorder=2, label=self._covers())
+        return points, [ax.add_collection(bars)]
+
+    def _says(self, faint):
+        """Return what a dot means."""
+        if faint:
+            return "faint: rank mostly from the other segments' answers"
+        return "rank" if self.own_weights is None else "rank, pooled with the other segments"
+
+    def _covers(self):
+        """Return what a bar means."""
+        scope = "all segments at once" if self.simultaneous else "each segment by itself"
+        return f"{100 * self.level:.6g} %: {scope}" + ("" if self.own_weights is None else ", from own answers only")
+
+    def _name_columns(self, ax, starts):
+        """Write the labels of the segments above the columns, and the first and the last rank below them."""
+        n_segments, n_items = self.ranks.shape
+        shown = starts if n_segments <= 8 else starts[:1]
+        ax.set_xticks(np.ravel([[start + 1, start + n_items] for start in shown]), ["1", str(n_items)] * len(shown))
+        ax.tick_params(labelsize=SMALL, length=0)
+        ax.set_xlabel(f"{SAYS['scores']}, {OF_WHOM}", fontsize=LABEL)
+        top = ax.secondary_xaxis("top")
+        top.spines[:].set_visible(False)
+        top.tick_params(length=0)
+        labels = fitting(self.segments, 28)
+        top.set_xticks(starts + (n_items + 1) / 2, labels, fontsize=LABEL if n_segments <= 30 else 7, parse_math=False)
+        texts = top.get_xticklabels()
+        for text, faint in zip(texts, self.faint, strict=True):
+            text.set_color(tone(ax, 0.5 if faint else 1))
+        make_readable(ax)
+        ax.figure.canvas.figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in texts]
+        if any(one.x1 + 4 > other.x0 for one, other in pairwise(boxes)):
+            for text in texts:
+                text.set(rotation=45, rotation_mode="anchor", ha="left", va="bottom")
+
+
+def _read_ranks(ranks, name):
+    """Return positions as floats of shape (n_segments, n_items); raise ValueError if they are not."""
+    shape = np.shape(ranks)
+    if len(shape) != 2 or not all(shape):
+        raise ValueError(
+            f"{name} must hold a position for each item in each segment, got shape {shape}; fit a "
+            "SegmentedAggregator with classes."
+        )
+    return np.array([read_positions(row, name) for row in ranks])
+
+
+def _read_intervals(intervals, shape):
+    """Return intervals as an array of int; raise ValueError unless there is one for each of the ranks."""
+    array = np.asarray(intervals)
+    bounds = array.shape == (*shape, 2) and array.dtype.kind in "iu"
+    if not bounds or (array[..., 0] > array[..., 1]).any():
+        raise ValueError(
+            f"intervals must hold the best and the worst rank of each of the {shape[1]} items in each of the "
+            f"{shape[0]} segments."
+        )
+    return array
+
+
+def _read_weights(weights, n_segments):
+    """Return weights as floats; raise ValueError unless there is one between 0 and 1 for each segment."""
+    array = np.asarray(weights, dtype=float)
+    if array.shape != (n_segments,) or not ((array >= 0) & (array <= 1)).all():
+        raise ValueError(f"own_weights must hold a weight between 0 and 1 for each of the {n_segments} segments.")
+    return array

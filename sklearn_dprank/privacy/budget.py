@@ -1,0 +1,1240 @@
+"""Privacy budgets: releases, the account in memory or in a file, charges, and adaptive composition."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from .._utils.checks import (
+    check_delta,
+    check_epsilon,
+    check_flag,
+    check_neighboring,
+    check_number,
+    refuse_unknown,
+    safe_repr,
+)
+from .._utils.estimators import hand_over, own_copy
+from .._utils.types import Amount, Neighboring
+from .composition import Losses, gaussian_deltas, gaussian_epsilon
+from .estimator_guarantees import guarantee_before, guarantee_of, is_forecast_proved, last_step, last_step_params
+from .guarantee import PrivacyGuarantee
+from .ledger import BudgetExhausted
+from .new_file import make_whole
+from .rounding import rounded_down, rounded_up, smallest, sum_up
+
+
+class Terms(NamedTuple):
+    """Terms of a budget; see `PrivacyBudget`."""
+
+    epsilon: Any
+    delta: Any = 0.0
+    neighboring: str = "add_remove"
+    basic_delta: Any = None
+    simulation: bool = False
+
+    def checked(self) -> Terms:
+        """Return the same terms, as doubles rounded down; raise ValueError if one is invalid."""
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        check_neighboring(self.neighboring)
+        check_number(self.basic_delta, "basic_delta", least=0, most=self.delta, optional=True)
+        check_flag(self.simulation, "simulation")
+        basic_delta = None if self.basic_delta is None else rounded_down(self.basic_delta)
+        return Terms(
+            rounded_down(self.epsilon),
+            rounded_down(self.delta),
+            self.neighboring,
+            basic_delta,
+            bool(self.simulation),
+        )
+
+
+class Release(NamedTuple):
+    """Entry of a budget; no field depends on a ballot.
+
+    Attributes
+    ----------
+    when : datetime
+        Time of the charge, before the ballots were read; UTC, whole seconds.
+    what : str
+        Short description of the release.
+    guarantee : PrivacyGuarantee
+        Guarantee that was charged.
+    release_id : str or None
+        The caller's identifier of the release, or None.
+    """
+
+    when: datetime
+    what: str
+    guarantee: PrivacyGuarantee
+    release_id: str | None = None
+
+    @classmethod
+    def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> Release:
+        """Return an entry with the current time."""
+        return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee, release_id)
+
+
+def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
+    """Return a guarantee as JSON, with lossless hexadecimal floats.
+
+    Examples
+    --------
+    >>> one = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "discrete Laplace noise")
+    >>> guarantee_from_text(guarantee_as_text(one)) == one
+    True
+    """
+    return json.dumps({field.name: _plain(getattr(guarantee, field.name)) for field in fields(guarantee)})
+
+
+@lru_cache(maxsize=4096)
+def guarantee_from_text(text: str) -> PrivacyGuarantee:
+    """Return the guarantee in a text of `guarantee_as_text`; raise ValueError if it is not one."""
+    try:
+        stored = json.loads(text)
+        mu_squared, pure, approximate = stored.pop("losses")
+        losses = Losses(
+            float.fromhex(mu_squared),
+            tuple(float.fromhex(epsilon) for epsilon in pure),
+            tuple((float.fromhex(epsilon), float.fromhex(delta)) for epsilon, delta in approximate),
+        )
+        numbers: dict[str, Any] = {name: float.fromhex(stored.pop(name)) for name in ("epsilon", "delta")}
+        return PrivacyGuarantee(**stored | {"caveats": tuple(stored["caveats"])}, **numbers, losses=losses)
+    except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"no guarantee: {error}") from error
+
+
+def _plain(value):
+    """Return a value that JSON stores without rounding."""
+    if isinstance(value, float):
+        return value.hex()
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+# Budget in an SQLite file, so that charges survive restarts and processes can share it.
+#
+# A charge is one transaction. It takes the only write lock before it reads the account, and holds it until the charge
+# is
+# on the disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes therefore charge one after the other, and
+# a
+# killed process has charged completely or not at all. A new file is created under another name and then linked, so a
+# file
+# is never incomplete.
+#
+# Every write, a charge or an amendment, adds a row with a random token to the table ``writes``. An open budget
+# remembers
+# the last write that it read. If the file no longer has it, it is an old copy. Otherwise, only the writes after it
+# are
+# read, so a charge takes the same time however many were made before.
+
+_OURS = 0x44505242  # "DPRB", SQLite's application id for the kind of file
+_VERSION = 3
+_WAIT = 60.0  # seconds to wait for other processes' charges, which take milliseconds
+_TABLES = (
+    "CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighboring TEXT NOT NULL, basic_delta TEXT, "
+    "simulation INTEGER NOT NULL, identity TEXT NOT NULL)",
+    "CREATE TABLE releases (number INTEGER PRIMARY KEY, charged TEXT NOT NULL, what TEXT NOT NULL, "
+    "guarantee TEXT NOT NULL, release_id TEXT)",
+    "CREATE INDEX identifiers ON releases (release_id)",
+    "CREATE TABLE writes (number INTEGER PRIMARY KEY, release INTEGER NOT NULL, token TEXT NOT NULL)",
+    f"PRAGMA application_id = {_OURS}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_COLUMNS = "SELECT charged, what, guarantee, release_id FROM releases"
+
+
+class _Seen(NamedTuple):
+    """Number and token of the last write that was read, and the releases and the account after it."""
+
+    number: int
+    token: str
+    n_releases: int
+    account: Account
+
+
+class KeptInFile:
+    """Terms and releases of one budget in a file.
+
+    `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, the terms and what
+    a pickled object had read; None accepts any budget.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist and `terms` is None.
+    ValueError
+        If the file is not a budget, is damaged, has a later version, or is not the budget that was `seen`.
+    TimeoutError
+        If other processes hold the lock too long.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
+    ) -> None:
+        self.path = Path(path).absolute()
+        self._seen: _Seen | None = None
+        if seen is not None:
+            self._identity, self.terms, self._seen = seen
+        if not self.path.exists():
+            if terms is None:
+                raise FileNotFoundError(
+                    f"the budget file {self.path} does not exist; check the path, or state the epsilon of a new one."
+                    f"{self._last_seen}"
+                )
+            _make(self.path, terms)
+        with self._transaction() as connection:
+            found = _opened(connection)
+            if seen is None:
+                self.terms, self._identity = found
+            self._read(connection)
+
+    def __reduce__(self):
+        return type(self), (self.path, None, (self._identity, self.terms, self._seen))
+
+    def releases(self) -> list[Release]:
+        """Return all charged releases."""
+        with self._transaction() as connection:
+            self._read(connection)
+            return _releases(connection)
+
+    def account(self) -> Account:
+        """Return the account of all charged releases."""
+        with self._transaction() as connection:
+            return self._read(connection)
+
+    def add(self, decide: Callable[[Before], Release]) -> int:
+        """Charge ``decide(what was charged before)``; return its number, for `amend`.
+
+        If `decide` raises, no release is charged.
+        """
+        with self._transaction() as connection:
+
+            def find(release_id):
+                return next(iter(_releases(connection, "WHERE release_id = ?", release_id)), None)
+
+            account = self._read(connection)
+            release = decide(Before(account, find, lambda: _releases(connection)))
+            values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
+            command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
+            number: int = connection.execute(command, values).lastrowid  # type: ignore[assignment]
+            seen = _written(connection, number, number, account.with_one_more(release.guarantee))
+        self._seen = seen
+        return number
+
+    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
+        """Replace the charged guarantee of a release."""
+        with self._transaction() as connection:
+            self._read(connection)
+            command = "UPDATE releases SET guarantee = ? WHERE number = ?"
+            connection.execute(command, (guarantee_as_text(guarantee), number))
+            releases = _releases(connection)
+            seen = _written(connection, number, len(releases), account_of(self.terms, releases))
+        self._seen = seen
+
+    def _read(self, connection) -> Account:
+        """Return the account in the file; raise if it is another file, or an old copy of this one."""
+        terms, identity = _stored(connection)
+        if identity != self._identity or terms != self.terms:
+            raise _Damaged(
+                "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
+                "one for other voters only."
+            )
+        seen = self._seen or _Seen(0, "", 0, account_of(terms, []))
+        command = "SELECT number, release, token FROM writes WHERE number >= ? ORDER BY number"
+        writes = [(0, 0, "")] * (seen.number == 0) + connection.execute(command, (max(seen.number, 1),)).fetchall()
+        if not writes or (writes[0][0], writes[0][2]) != (seen.number, seen.token):
+            raise _Damaged("is an old copy of the budget that was opened: charges are missing. Put the latest back.")
+        written, account = [release for _, release, _ in writes[1:]], seen.account
+        new = range(seen.n_releases + 1, seen.n_releases + len(written) + 1)
+        if written == list(new):
+            for release in _releases(connection, "WHERE number > ?", seen.n_releases) if written else ():
+                account = account.with_one_more(release.guarantee)
+        else:  # an earlier charge was amended
+            account = account_of(terms, _releases(connection))
+        number, _, token = writes[-1]
+        self._seen = _Seen(number, token, max([seen.n_releases, *written]), account)
+        return account
+
+    @property
+    def _last_seen(self):
+        """Return a sentence with the budget spent at the last read, or ""."""
+        if self._seen is None or not self._seen.number:
+            return ""
+        epsilon, delta = self._seen.account.spent()
+        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Open the file and hold its write lock; commit unless an exception is raised."""
+        try:
+            address = f"{self.path.as_uri()}?mode=rw"
+            with closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)) as connection:
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("BEGIN IMMEDIATE")
+                _check_kind(connection)
+                yield connection
+                connection.execute("COMMIT")  # if an exception skips this line, closing rolls back
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
+            raise _explained(error, self.path, self._last_seen) from error
+        except _Damaged as error:
+            raise ValueError(f"{self.path} {error}{self._last_seen}") from error
+
+
+class _Damaged(Exception):
+    """Defect of a file."""
+
+
+def _make(path, terms):
+    """Create a new file with these terms, unless another process has created it."""
+
+    def fill(connection):
+        for command in _TABLES:
+            connection.execute(command)
+        numbers = (None if x is None else x.hex() for x in (terms.epsilon, terms.delta, terms.basic_delta))
+        epsilon, delta, basic_delta = numbers
+        row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
+        connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    try:
+        make_whole(path, fill)
+    except sqlite3.Error as error:
+        raise _explained(error, path, "") from error
+    except OSError as error:
+        raise OSError(f"{path} cannot be made ({error}); no result is released.") from error
+
+
+def _check_kind(connection):
+    """Raise unless the file is a budget of the known version."""
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise _Damaged(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
+    kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if kind != _OURS:
+        raise _Damaged("is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made.")
+    if version != _VERSION:
+        raise _Damaged(f"has version {version} of the format, and this package knows {_VERSION}; install its version.")
+
+
+def _opened(connection):
+    """Return the terms and the identity in a file, after a check for damage."""
+    if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
+        raise _Damaged(f"is damaged ({found}); {_RESTORE}")
+    counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
+    n_releases, last, written = connection.execute(counts).fetchone()
+    if (n_releases, last or 0) != (written, written):
+        raise _Damaged(f"is damaged (releases are missing); {_RESTORE}")
+    return _stored(connection)
+
+
+def _stored(connection):
+    """Return the terms and the identity in a file."""
+    rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
+    try:
+        ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
+        kept = None if basic_delta is None else float.fromhex(basic_delta)
+        terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
+        if not identity:
+            raise ValueError("no identity")
+        return terms, identity
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _Damaged(f"is damaged (its terms: {_cut(error)}); {_RESTORE}") from error
+
+
+def _releases(connection, where="", *values):
+    """Return the releases in a file that meet a condition, oldest first."""
+    try:
+        return [
+            Release(_when(charged), what, guarantee_from_text(text), name)
+            for charged, what, text, name in connection.execute(f"{_COLUMNS} {where} ORDER BY number", values)
+        ]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _Damaged(f"is damaged (a release: {_cut(error)}); {_RESTORE}") from error
+
+
+def _written(connection, release, n_releases, account):
+    """Record that a release was charged or amended, with the account after it."""
+    token = secrets.token_hex(16)
+    number = connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid
+    return _Seen(number, token, n_releases, account)
+
+
+def _cut(error):
+    """Return the first 200 characters of an error, which may quote the file at length."""
+    return str(error)[:200]
+
+
+def _when(charged):
+    return datetime.fromisoformat(charged).astimezone(UTC)
+
+
+_RESTORE = "restore the newest copy and charge again what was released since. A new budget would forget what was spent."
+
+
+def _explained(error, path, last_seen):
+    """Return an exception that explains an error of SQLite and the remedy."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return TimeoutError(f"other processes held {path} for {_WAIT:g} s; nothing was charged, try again.")
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
+        return OSError(f"{path} cannot be opened and written ({error}); no result is released.{last_seen}")
+    return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}{last_seen}")
+
+
+# Decisions of a privacy budget: whether one more release fits, what is spent, and what remains.
+
+_ONLY_IF_FIXED = (
+    "if later releases, or their prices, were chosen after a look at earlier ones, the guarantee is that of the "
+    "whole budget"
+)
+_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+
+
+class Before(NamedTuple):
+    """What a budget reads of the charged releases to decide on one more."""
+
+    account: Account
+    #: Return the release with this identifier, or None.
+    find: Callable[[str], Release | None]
+    #: Return all releases, for a message.
+    releases: Callable[[], Sequence[Release]]
+
+
+class InMemory:
+    """Terms and releases of one budget in this process; threads may share it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._releases: list[Release] = []
+        self._by_id: dict[str, Release] = {}
+        self._account = account_of(terms, [])
+        self._lock, self._process = Lock(), os.getpid()
+
+    def releases(self) -> list[Release]:
+        """Return all charged releases."""
+        self._refuse_fork()
+        return list(self._releases)
+
+    def account(self) -> Account:
+        """Return the account of all charged releases."""
+        self._refuse_fork()
+        return self._account
+
+    def add(self, decide: Callable[[Before], Release]) -> int:
+        """Charge ``decide(what was charged before)``; return its number, for `amend`.
+
+        If `decide` raises, no release is charged.
+        """
+        self._refuse_fork()
+        with self._lock:
+            release = decide(Before(self._account, self._by_id.get, self.releases))
+            self._account = self._account.with_one_more(release.guarantee)
+            self._releases.append(release)
+            if release.release_id is not None:
+                self._by_id[release.release_id] = release
+            return len(self._releases) - 1
+
+    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
+        """Replace the charged guarantee of a release."""
+        self._refuse_fork()
+        with self._lock:
+            # Both guarantees count until the account is computed again: an interrupt leaves no charge too small.
+            self._account = self._account.with_one_more(guarantee)
+            self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
+            self._account = account_of(self.terms, self._releases)
+
+    def _refuse_fork(self):
+        if os.getpid() != self._process:
+            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
+
+    def __reduce__(self):
+        raise TypeError(
+            f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
+        )
+
+
+def charged(
+    terms: Terms, before: Before, guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
+) -> Release:
+    """Return the new entry of the account for one more release.
+
+    Raises
+    ------
+    BudgetExhausted
+        If the release does not fit, or `release_id` is already charged.
+    ValueError
+        If no budget with these terms can cover the guarantee.
+    """
+    _refuse_repeated(before.find, release_id)
+    _refuse_not_private(terms, guarantee, what)
+    guarantee = in_terms(terms, guarantee)
+    if guarantee.neighboring != terms.neighboring:
+        raise ValueError(
+            f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
+            'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
+            'neighboring="replace", which takes both. (In the local and shuffle models there is only the latter.)'
+        )
+    unit = before.account.totals.unit
+    if unit not in (None, guarantee.unit):
+        raise ValueError(
+            f"{what} protects {guarantee.unit!r}, the releases before it {unit!r}; keep a budget for each."
+        )
+    if not before.account.with_one_more(guarantee).holds():
+        raise BudgetExhausted(_refusal(terms, before, guarantee, what))
+    return Release.now(what, guarantee, release_id)
+
+
+def in_terms(terms: Terms, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+    """Return the guarantee under the neighbouring relation of a budget, if it is known."""
+    return guarantee.under_replace() if terms.neighboring == "replace" else guarantee
+
+
+def open_charge(guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+    """Return the charge while a fit runs whose guarantee nothing proves: all that is left."""
+    unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
+    return replace(unknown, neighboring=guarantee.neighboring, unit=guarantee.unit)
+
+
+def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
+    """Return the guarantee to charge if a fit spent more than was charged before it, or None if it did not.
+
+    `charged` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
+    neighbouring relation of the budget, and never less than `charged`. This includes a fit that trusts a party that
+    `charged` does not name, so that the account names this party. Epsilon is infinite if `spent` gives no bound there
+    or has another unit. The same holds for a new seed in a budget that is not a simulation.
+    """
+    if spent == charged or (_within_stated(charged, spent) and _alike(charged, spent)):
+        return None
+    bounds = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
+    if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
+        return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=charged.unit)
+    before, after = in_terms(terms, charged), in_terms(terms, spent)
+    if after.neighboring != terms.neighboring:
+        return PrivacyGuarantee.nothing(spent.how)
+    if after.epsilon >= before.epsilon and after.delta >= before.delta:
+        return after
+    return replace(after, epsilon=max(before.epsilon, after.epsilon), delta=max(before.delta, after.delta), losses=None)
+
+
+def _alike(charged, spent):
+    """Return whether neighbours and unit are the same, and `spent` adds no seed and no trusted party."""
+    same = (spent.neighboring, spent.unit) == (charged.neighboring, charged.unit)
+    return same and spent.certified >= charged.certified and set(spent.parties) <= set(charged.parties)
+
+
+def _within_stated(charged, spent):
+    """Return whether epsilon and delta of `charged` cover `spent`, and `charged` uses no tighter losses than these."""
+    only_stated = charged.losses == Losses.stated(charged.epsilon, charged.delta) or not charged.certified
+    return only_stated and spent.epsilon <= charged.epsilon and spent.delta <= charged.delta
+
+
+def account_of(terms: Terms, releases: Iterable[Release]) -> Account:
+    """Return the account of the charged releases."""
+    totals = Totals()
+    for release in releases:
+        totals = totals.plus(release.guarantee)
+    return Account(terms.epsilon, terms.delta, terms.basic_delta, totals)
+
+
+def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
+    """Return the joint guarantee of the charged releases."""
+    if not releases:
+        return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
+    if len(releases) == 1:
+        return releases[0].guarantee
+    epsilon, delta = account_of(terms, releases).spent()
+    total = PrivacyGuarantee.compose([replace(release.guarantee, losses=None) for release in releases])
+    known = Losses.together(release.guarantee.losses or Losses() for release in releases)
+    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold for adaptive choices
+    return replace(
+        total,
+        epsilon=epsilon,
+        delta=delta,
+        how=f"{len(releases)} releases, charged to one budget",
+        caveats=caveats,
+        losses=None if known.pure or known.approximate else known,
+    )
+
+
+def _refuse_repeated(find, release_id):
+    if release_id is None:
+        return
+    if not isinstance(release_id, str) or not release_id:
+        raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
+    if release_id != release_id.encode("utf-8", "replace").decode("utf-8"):
+        raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
+    if (release := find(release_id)) is not None:
+        raise BudgetExhausted(
+            f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so it is not "
+            "released again. Use the result of that call, or give another release another release_id."
+        )
+
+
+def _refuse_not_private(terms, guarantee, what):
+    if math.isinf(guarantee.epsilon):
+        why = "; ".join([guarantee.how, *guarantee.caveats])
+        raise ValueError(
+            f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
+            "after transformers that read each ballot by itself; to choose one on private ballots, PrivateSelection; "
+            "and where the ballots are public, a search with public_ballots=True."
+        )
+    if not (guarantee.certified or terms.simulation):
+        raise ValueError(
+            f"{what} has a seed, or records those of its trials, so its releases are not private: it is a "
+            "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
+        )
+
+
+def _refusal(terms, before, guarantee, what):
+    """Return an error message with the request, the remaining budget and the remedy."""
+    left, known = before.account.left(), guarantee.losses or Losses()
+    may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
+    remedy = (
+        "Ask for less; ballots" if max(left.epsilon, left.mu, left.basic_epsilon) > 0 else "Nothing is left; ballots"
+    )
+    remedy += " of these voters allow no more."
+    if guarantee.delta and not terms.delta:
+        may += ", and none may have a delta, because the budget has none"
+    elif 0 < guarantee.delta < 1 and not known.approximate:
+        most = left.gaussian_epsilon(guarantee.delta)
+        may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
+    elif guarantee.delta:
+        may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
+        remedy += " For another group, basic_delta keeps more of delta for this kind."
+    of = _of(terms, spent_by(terms, before.releases()))
+    return f"{what} asks for {guarantee}, which does not fit: {of}. {may}. {remedy}"
+
+
+def _of(terms, spent):
+    if not terms.delta:
+        return f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
+    return (
+        f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g}), ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
+    )
+
+
+def _shown(left):
+    """Return a number with six digits, rounded down, so that a request for it fits."""
+    return f"{float(_SIX_DIGITS.create_decimal(Decimal(repr(left)))):g}"
+
+
+# Budget limits for releases whose epsilon and delta depend on earlier results.
+#
+# `PrivacyGuarantee.compose` is for epsilons and deltas that are fixed in advance. If the next epsilon depends on
+# earlier
+# results, a bound on every path need not hold for all paths together. In an example with two kinds of coins, each
+# path
+# satisfies the optimal bound of Kairouz, Oh and Viswanath. All paths together have up to 2.2 times its delta. Tran,
+# Koskela, Raisa and Honkela (2026) show that optimal bounds in general fail in this way. Two rules remain valid for
+# adaptive choices:
+#
+# - *Sums.* The epsilons add up to at most epsilon. The deltas add up to at most the part of delta for this rule.
+# - *One Gaussian.* The mu^2 of Gaussian releases add up to at most that of one Gaussian release of epsilon and of the
+#   rest of delta. A pure release of epsilon counts as mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)). A Gaussian release
+# of
+#   this mu dominates randomised response of epsilon. If any release is neither Gaussian nor pure, this rule does not
+#   hold.
+#
+# The releases fit if one of the two rules holds. The total delta is then the sum of the two parts:
+#
+# - If the first rule holds at the end, it held throughout, because sums only grow. These outcomes are also outcomes
+# of an
+#   analyst who stops before this rule is broken. Those with a loss above epsilon therefore have a probability of at
+# most
+#   the first part of delta.
+# - In the same way, the second part of delta covers all outcomes at whose end only the second rule holds.
+#
+# Delta must therefore be divided before the first release. If each rule had all of delta, it would be spent twice.
+
+_SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and far above rounding errors
+_ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
+_LARGEST = 1e150  # limit on pure epsilons and on mu; above it, mu^2 overflows
+_ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal distribution
+_TENTH, _HALF = 0.1, 0.5
+
+
+class Remaining(NamedTuple):
+    """Limits for one more release. Each limit is for one kind of release, which would use up the budget.
+
+    Attributes
+    ----------
+    epsilon : float
+        Limit for a pure release.
+    mu : float
+        Limit for a Gaussian release: sensitivity over standard deviation.
+    basic_epsilon, basic_delta : float
+        Limits for a release that is neither pure nor Gaussian.
+    """
+
+    epsilon: float
+    mu: float
+    basic_epsilon: float
+    basic_delta: float
+
+    def gaussian_epsilon(self, delta: float) -> float:
+        """Return, up to rounding, the largest epsilon of one more Gaussian release with its own `delta`.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
+        1.22
+        """
+        tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
+        return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
+
+
+class Totals(NamedTuple):
+    """Exact sums over releases, for an account whose charges take the same time however many there are.
+
+    `epsilon` and `delta` are inf if one of them is. `mu_squared` counts pure releases as Gaussian ones, and is inf if a
+    release is neither. `first` is the first release with a positive epsilon or delta, and `unit` that of all.
+    """
+
+    epsilon: Fraction | float = Fraction(0)
+    delta: Fraction = Fraction(0)
+    mu_squared: Fraction | float = Fraction(0)
+    first: PrivacyGuarantee | None = None
+    unit: str | None = None
+
+    def plus(self, guarantee: PrivacyGuarantee) -> Totals:
+        """Return the sums with one more release."""
+        first = guarantee if self.first is None and (guarantee.epsilon or guarantee.delta) else self.first
+        return Totals(
+            _plus(self.epsilon, guarantee.epsilon),
+            self.delta + Fraction(guarantee.delta),
+            _plus(self.mu_squared, *_mu_squared_of(guarantee)),
+            first,
+            self.unit or guarantee.unit,
+        )
+
+    @property
+    def mu(self) -> float:
+        """Return the mu of one Gaussian release that covers all releases, rounded up; inf if there is none."""
+        return math.sqrt(rounded_up(self.mu_squared)) * (1 + 2.0**-50)
+
+
+def _plus(total, *numbers):
+    """Return the exact sum of a total and of numbers, inf if one of them is."""
+    if math.isinf(total) or not all(map(math.isfinite, numbers)):
+        return math.inf
+    return total + sum(map(Fraction, numbers))
+
+
+def _mu_squared_of(guarantee):
+    """Return numbers whose sum is at least mu^2 of a release; inf is among them if it is neither Gaussian nor pure."""
+    losses = guarantee.losses or Losses()
+    pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
+    if any(delta for _, delta in losses.approximate) or max(pure, default=0.0) > _LARGEST:
+        return [math.inf]
+    return [losses.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)]
+
+
+_NOTHING = Totals()
+
+
+@dataclass(frozen=True)
+class Account:
+    """Limits of a budget, and the totals of the releases charged to it.
+
+    `epsilon`, `delta` and `basic_delta` have the meaning of the parameters of `PrivacyBudget`.
+
+    References
+    ----------
+    Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy"; Rogers, Roth, Ullman and
+    Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition"; Tran, Koskela, Raisa and Honkela (2026),
+    "f-differential privacy filters: validity and approximate solutions".
+    """
+
+    epsilon: float
+    delta: float
+    basic_delta: float | None = None
+    totals: Totals = _NOTHING
+
+    def with_one_more(self, guarantee: PrivacyGuarantee) -> Self:
+        """Return the account after one more release."""
+        return replace(self, totals=self.totals.plus(guarantee))
+
+    def holds(self) -> bool:
+        """Return whether the releases fit, even if they were chosen adaptively."""
+        epsilon, delta = self._sums
+        if _within(epsilon, self.epsilon) and _within(delta, self._kept):
+            return True
+        return _is_one_gaussian(self.totals.mu, self.epsilon, self._rest(self._kept))
+
+    def spent(self) -> tuple[float, float]:
+        """Return the smaller epsilon of the two rules, with its delta."""
+        sums = self._sums if _within(self._sums[1], self._kept) else (math.inf, 0.0)
+        gaussian = self._one_gaussian(self._rest(self._kept))
+        return min(sums, gaussian)
+
+    def left(self) -> Remaining:
+        """Return the limits for one more release."""
+        fresh = self.totals.first is None and self.basic_delta is None  # the first release decides how delta is divided
+        kept = self.delta if fresh else self._kept
+        epsilon, delta = (_tidy(*pair) for pair in zip((self.epsilon, kept), self._sums, strict=True))
+        basic = (
+            (epsilon, delta) if _within(self._sums[0], self.epsilon) and _within(self._sums[1], kept) else (0.0, 0.0)
+        )
+        mu = self._room(self.delta if fresh else self._rest(kept))
+        pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
+        return Remaining(max(basic[0], pure), mu, *basic)
+
+    @property
+    def _sums(self):
+        return rounded_up(self.totals.epsilon), rounded_up(self.totals.delta)
+
+    @property
+    def _kept(self):
+        """Return the part of delta for the rule of sums."""
+        if self.basic_delta is not None:
+            return self.basic_delta
+        first = self.totals.first
+        if first is None or not first.delta:
+            return self.delta * _HALF
+        mu, tenth = _NOTHING.plus(first).mu, self.delta * _TENTH
+        if math.isinf(mu):
+            return self.delta
+        return tenth if _is_one_gaussian(mu, self.epsilon, self._rest(tenth)) else 0.0
+
+    def _rest(self, kept):
+        return rounded_down(Fraction(self.delta) - Fraction(kept))
+
+    def _one_gaussian(self, delta):
+        """Return (epsilon, delta) of the second rule; epsilon is at most that of the account if the rule holds."""
+        mu = self.totals.mu
+        if math.isinf(mu) or not delta:
+            return math.inf, delta
+        if _is_one_gaussian(mu, 0.0, delta):
+            return 0.0, delta
+        least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, delta))
+        return (min(least, self.epsilon) if _is_one_gaussian(mu, self.epsilon, delta) else least), delta
+
+    def _room(self, delta):
+        """Return the mu of one more Gaussian release that satisfies the second rule, rounded down."""
+        mu = self.totals.mu
+        if math.isinf(mu) or not delta:
+            return 0.0
+        most = _most_mu(self.epsilon, delta)
+        return math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
+
+
+def _within(total, most):
+    """Return whether a rounded-up sum is within a limit, with tolerance: ten doubles 0.1 add up to more than 1."""
+    return total <= most * (1 + _ALIKE)
+
+
+def _tidy(most, spent):
+    """Return the difference of limit and spent, to 12 digits if that much can still be spent."""
+    if math.isinf(spent):
+        return 0.0
+    left = max(Fraction(0), Fraction(most) - Fraction(spent))
+    short = float(f"{float(left):.12g}")
+    return short if _within(sum_up([spent, short]), most) else rounded_down(left)
+
+
+def _is_one_gaussian(mu, epsilon, delta):
+    """Return whether one Gaussian release of mu is (epsilon, delta)-private."""
+    return delta > 0 and mu < math.inf and bool(gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK))
+
+
+@lru_cache(maxsize=4096)
+def mu_of_pure(epsilon: float) -> float:
+    """Return the mu of a Gaussian release that dominates every pure release of epsilon, rounded up.
+
+    Returns
+    -------
+    float
+        2 Phi^-1(e^epsilon / (1 + e^epsilon)), at most epsilon sqrt(pi / 2). The Gaussian trade-off curve is convex and
+        passes through the corner of the curve of randomised response.
+
+    Examples
+    --------
+    >>> round(mu_of_pure(1.0), 4)
+    1.232
+    """
+    linear = epsilon * math.sqrt(math.pi / 2) * (1 + 2.0**-50)
+    return linear if epsilon < 1e-3 else min(linear, float(-2 * ndtri(expit(-epsilon))) * (1 + _ROOM))
+
+
+@lru_cache(maxsize=256)
+def _most_mu(epsilon, delta):
+    """Return about the largest mu for which Gaussian releases are (epsilon, delta)-private, rounded down."""
+    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta))
+
+
+def _largest(fits: Callable[[float], bool]) -> float:
+    """Return, up to rounding, the largest positive number for which the monotone `fits` holds; it holds there."""
+    return _LARGEST if fits(_LARGEST) else 1 / smallest(lambda inverse: fits(1 / inverse))
+
+
+# Privacy budget for several releases about the same voters.
+
+_Estimator = TypeVar("_Estimator")
+#: Parameters of `fit` that `guarantee_before` accepts: it reads their public properties only.
+_PUBLIC = ("voter_epsilon", "segments")
+_STAYS = "This failed fit is still charged, because the failure may depend on the ballots."
+
+
+class PrivacyBudget:
+    """Privacy budget for more than one release about the same voters.
+
+    Each release is charged before its ballots are read. A release that does not fit is refused. If a fit reveals more
+    than was charged, the charge is raised, even beyond the budget.
+
+    Parameters
+    ----------
+    epsilon : float
+        Limit on the total privacy loss per ballot, in nats.
+    delta : float, default=0.0
+        Limit on the total delta.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Neighbouring relation. Under "replace", an "add_remove" release is charged as `PrivacyGuarantee.under_replace`
+        states. Under "add_remove", a "replace" release is refused.
+    basic_delta : float or None, default=None
+        Part of delta for basic composition, where epsilons and deltas add up. Releases that are neither Gaussian nor
+        pure, such as shuffle releases, need it. The rest is for Gaussian and pure releases, which compose more tightly.
+        None decides at the first release: half of delta if it is pure, a tenth if it is Gaussian, and all of delta
+        otherwise. It is 0 if the first release is Gaussian and needs all of delta.
+    simulation : bool, default=False
+        Whether to charge releases with a seed as if they had none. By default they are refused.
+
+    Attributes
+    ----------
+    releases_ : tuple of Release
+        One ``(when, what, guarantee, release_id)`` per charge: time (UTC, whole seconds), kind of estimator, guarantee,
+        and the caller's identifier or None. It contains no ballots and no seed. The guarantee of a shuffle or secure
+        aggregation release states `min_reports`, by default the number of voters; both are public in these models.
+    spent_ : PrivacyGuarantee
+        Joint guarantee of all charged releases.
+    remaining : Remaining
+        Limits for one more release: ``epsilon`` if it is pure, ``gaussian_epsilon(delta)`` if it is Gaussian, and
+        ``basic_epsilon`` and ``basic_delta`` if it is neither.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    See Also
+    --------
+    guarantee_of : Guarantee of a fitted estimator, pipeline or search.
+    PrivacyGuarantee.compose : Joint guarantee of releases whose epsilons and deltas were fixed in advance.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    All releases charged to one budget are jointly (epsilon, delta)-private. You may choose a release and its epsilon
+    after looking at earlier results. The releases fit if one of two conditions holds:
+
+    - Their epsilons add up to at most epsilon, and their deltas to at most `basic_delta`.
+    - All are Gaussian or pure, and together reveal no more than one Gaussian release of epsilon and the rest of delta.
+
+    Sums may exceed a limit by one part in 10^12, because the double 0.1 is slightly above 0.1: ten of them exceed 1.
+
+    `spent_` reports the smaller epsilon of the two conditions. If delta is not 0 and choices depended on earlier
+    results, only the guarantee of the whole budget is proved. A caveat of `spent_` explains this. For pure releases
+    with epsilons fixed in advance, `PrivacyGuarantee.compose` can state less, but only if it gets a `delta`.
+
+    A failed or interrupted fit is still charged, because the failure may depend on the ballots. The budget counts only
+    what is charged to it. It does not count another budget, a direct ``fit``, or an exact ``score`` of private ballots.
+    For a voter with k ballots, epsilon is k times as large, and a positive delta more than k times as large.
+
+    A budget in memory ends with its process. ``copy.copy`` returns another name of the same account. Such a budget
+    cannot be deep-copied, pickled or used in a forked process, because two accounts would spend it twice. Processes can
+    share a budget in a file (`open`).
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition"; Smith and
+    Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy".
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.privacy import PrivacyBudget
+    >>> votes = [[0, 1, 2]] * 100
+    >>> budget = PrivacyBudget(epsilon=1.0)
+    >>> budget.fit(DPBorda(epsilon=0.5), votes).consensus_
+    array([0, 1, 2])
+    >>> print(budget.spent_)
+    epsilon = 0.5 (central, add_remove)
+    >>> budget.fit(DPBorda(epsilon=0.75), votes)
+    Traceback (most recent call last):
+    ...
+    sklearn_dprank.privacy.ledger.BudgetExhausted: DPBorda asks for epsilon = 0.75 (central, add_remove), which does not
+    fit: of epsilon = 1, 0.5 is spent. One more pure release may have epsilon = 0.5. Ask for less; ballots of these
+    voters allow no more.
+    >>> budget.remaining.epsilon
+    0.5
+
+    A hundred Gaussian releases:
+
+    >>> budget = PrivacyBudget(epsilon=0.92, delta=1e-6)
+    >>> daily = DPBorda(epsilon=0.1, delta=1e-8, noise="gaussian")
+    >>> for _ in range(100):
+    ...     _ = budget.fit(daily, votes)
+    >>> round(budget.spent_.epsilon, 3), len(budget.releases_)
+    (0.919, 100)
+    """
+
+    def __init__(
+        self,
+        epsilon: Amount,
+        delta: Amount = 0.0,
+        *,
+        neighboring: Neighboring = "add_remove",
+        basic_delta: Amount | None = None,
+        simulation: bool = False,
+    ) -> None:
+        self._kept: Any = InMemory(Terms(epsilon, delta, neighboring, basic_delta, simulation).checked())
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        epsilon: Amount | None = None,
+        delta: Amount | None = None,
+        *,
+        neighboring: Neighboring | None = None,
+        basic_delta: Amount | None = None,
+        simulation: bool | None = None,
+    ) -> Self:
+        """Return the budget in a file; create the file if it does not exist and `epsilon` is given.
+
+        Every charge is on the disk before a ballot is read for it. Processes that share the file charge one after the
+        other. Keep only one copy of the file, on a local disk. A second copy, or an old copy that is put back, spends
+        the same budget twice.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file, an SQLite database. It contains ``releases_``. The umask of the process determines who may
+            read it.
+        epsilon, delta, neighboring, basic_delta, simulation : optional
+            Terms of a new budget, as for the class. For an existing file, terms that are given must equal those in the
+            file.
+
+        Returns
+        -------
+        PrivacyBudget
+            The budget.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file does not exist and `epsilon` is not given.
+        ValueError
+            If a parameter is out of range or differs from the file. Also if the file is damaged, of another kind or of
+            a later version.
+        OSError
+            If the file cannot be opened and written.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn_dprank import DPBorda
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "members.budget"
+        ...     _ = PrivacyBudget.open(path, epsilon=1.0).fit(DPBorda(epsilon=0.25), [[0, 1, 2]] * 100)
+        ...     PrivacyBudget.open(path).remaining.epsilon
+        0.75
+        """
+        pass
+
+        asked: dict[str, Any] = {
+            "delta": delta,
+            "neighboring": neighboring,
+            "basic_delta": basic_delta,
+            "simulation": simulation,
+        }
+        asked = {name: value for name, value in asked.items() if value is not None}
+        new = None if epsilon is None else Terms(epsilon, **asked).checked()
+        budget = cls.__new__(cls)
+        budget._kept = KeptInFile(path, new)
+        for name in asked if new is None else ["epsilon", *asked]:
+            wanted, there = asked[name] if new is None else getattr(new, name), getattr(budget._kept.terms, name)
+            if wanted != there:
+                raise ValueError(
+                    f"the budget in {path} was opened with {name}={there!r}, got {wanted!r}; leave {name} out. What "
+                    "voters were told cannot be changed."
+                )
+        return budget
+
+    def fit(
+        self, estimator: _Estimator, X: Any, y: None = None, *, release_id: str | None = None, **fit_params: Any
+    ) -> _Estimator:
+        """Charge the guarantee of a fit, then fit.
+
+        The estimator is copied first. Another thread that changes or fits it changes neither the charge nor this fit.
+        After the fit, its guarantee is compared with the charge: epsilon, delta, certificate, unit, neighbouring
+        relation and trusted parties. If the fit revealed more, the charge is raised to that, even beyond the budget,
+        and an error is raised. A subclass of an aggregator or a search must not override the methods that `fit` calls
+        between ballots and release, such as ``read_ballots``, or ``guarantee_after``. If it states its guarantee by a
+        ``guarantee_before`` of its own, nothing proves that before the fit. Then all that is left is charged first, and
+        the charge is settled after the fit. If the process ends before that, nothing is left.
+
+        Parameters
+        ----------
+        estimator : estimator
+            An aggregator, or a Pipeline of transformers that read each ballot independently and an aggregator. Also
+            `~sklearn_dprank.model_selection.PrivateSelection`, or a search whose ballots are declared public. Such a
+            search costs no budget.
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots. The charge depends only on their public properties.
+        y : None
+            Ignored.
+        release_id : str or None, default=None
+            Identifier of this release. A later call with the same identifier is refused, even if the first fit failed.
+            This also holds in other processes that share the file. A task that runs again therefore neither pays nor
+            publishes twice.
+        **fit_params : dict
+            Parameters for the estimator's ``fit``. With metadata routing, use the names that the steps request.
+
+        Returns
+        -------
+        estimator : estimator
+            The same object, fitted.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the release does not fit, or `release_id` is already charged. Then no budget is charged and no ballot is
+            read.
+        ValueError
+            If the estimator has no privacy guarantee, or its guarantee cannot be known in advance. Also if it has a
+            seed, unless the budget is a simulation. Errors of the estimator's own ``fit`` are raised unchanged, with a
+            note that the release is still charged.
+        RuntimeError
+            If the fit revealed more than was charged before it. All that it revealed is charged. Also if the account
+            could not be settled after the fit. In both cases, the estimator is not fitted.
+        """
+        own = own_copy(estimator)  # what is priced is what is fitted, whatever other threads do to the object
+        given = last_step_params(own, fit_params)
+        forecast = guarantee_before(own, X, **{name: given[name] for name in _PUBLIC if name in given})
+        inspect.signature(own.fit).bind(X, y, **fit_params)
+        known = inspect.signature(last_step(own).fit).parameters
+        refuse_unknown(last_step(own), [name for name in given if name not in known])
+        what = type(last_step(own)).__name__
+        is_open = not is_forecast_proved(own)
+        number = self._charge(forecast, what, release_id, is_open)
+        try:
+            own.fit(X, y, **fit_params)
+            spent = guarantee_of(own)
+        except BaseException as error:
+            error.add_note(_STAYS)
+            if forecast.epsilon == forecast.delta == 0 and not is_open:  # a search on public ballots
+                hand_over(own, estimator)  # finished trials
+            raise
+        more = in_excess(self._kept.terms, forecast, spent)
+        if more is not None or is_open:
+            self._settle(number, more or in_terms(self._kept.terms, forecast), f"{what} revealed {spent}", is_open)
+        if more is not None:
+            raise RuntimeError(
+                f"{what} was charged {forecast} before its fit, and its fit revealed more: {spent}. All of that is "
+                "charged now, and the estimator is not fitted. Use an estimator that states its guarantee beforehand, "
+                "in plan_for."
+            )
+        hand_over(own, estimator)
+        return estimator
+
+    def _settle(self, number, guarantee, revealed, is_open):
+        """Replace the charge of a fit by what it revealed; explain a failure."""
+        try:
+            self._kept.amend(number, guarantee)
+        except BaseException as error:
+            stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
+            raise RuntimeError(
+                f"{revealed}, and this could not be written ({error.__cause__ or error}). The account keeps "
+                f"{stays}. The estimator is not fitted. Restore the account before the next release."
+            ) from error
+
+    def charge(self, guarantee: PrivacyGuarantee, what: str, *, release_id: str | None = None) -> None:
+        """Charge a release that is made elsewhere. Call this before the release.
+
+        Charge the reports of voters' clients once, before you request them. Aggregating them later (``fit_reports``)
+        reveals no more. Charge a stream once, before its first period. The plan of an aggregator (``plan_for``)
+        contains its guarantee.
+
+        Parameters
+        ----------
+        guarantee : PrivacyGuarantee
+            Guarantee of the release.
+        what : str
+            Short description of the release, for ``releases_``.
+        release_id : str or None, default=None
+            Identifier of the release, which can be charged only once; see `fit`.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the release does not fit, or `release_id` is already charged. Then no budget is charged.
+        ValueError
+            If the guarantee is not private, or its neighbouring relation or unit does not fit the budget. Also if it
+            has a seed, unless the budget is a simulation.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import LDPPairwise
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> from sklearn_dprank.ballots.profile import Shape
+        >>> budget = PrivacyBudget(epsilon=2.0, neighboring="replace")
+        >>> _, plan = LDPPairwise(epsilon=1.0).plan_for(Shape(n_items=4))
+        >>> budget.charge(plan.guarantee, "survey of May")
+        >>> budget.releases_[0].what, budget.remaining.epsilon
+        ('survey of May', 1.0)
+        """
+        if not isinstance(guarantee, PrivacyGuarantee):
+            raise ValueError(f"guarantee must be a PrivacyGuarantee, got {type(guarantee).__name__}.")
+        if not isinstance(what, str) or not what:
+            raise ValueError(f"what must be a few words, got {type(what).__name__}.")
+        self._charge(guarantee, what, release_id)
+
+    def _charge(self, guarantee, what, release_id, is_open=False):
+        """Charge a release, or all that is left for an open charge; return its number."""
+
+        def decide(before):
+            release = charged(self._kept.terms, before, guarantee, what, release_id)
+            return release._replace(guarantee=open_charge(release.guarantee)) if is_open else release
+
+        number: int = self._kept.add(decide)
+        return number
+
+    @property
+    def releases_(self) -> tuple[Release, ...]:
+        """All charged releases, oldest first."""
+        return tuple(self._kept.releases())
+
+    @property
+    def spent_(self) -> PrivacyGuarantee:
+        """Joint guarantee of all charged releases."""
+        return spent_by(self._kept.terms, self._kept.releases())
+
+    @property
+    def remaining(self) -> Remaining:
+        """Limits for one more release."""
+        return self._kept.account().left()
+
+    def __repr__(self) -> str:
+        terms = ", ".join(f"{name}={value!r}" for name, value in self._kept.terms._asdict().items())
+        return f"PrivacyBudget({terms})"

@@ -1,0 +1,122 @@
+"""DPHistogram with the noise that its papers print: what is drawn, and what is stated of it."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import erfcx
+
+from sklearn_dprank import DPHistogram
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.mechanisms import GaussianNoise
+from sklearn_dprank.privacy.composition import gaussian_delta
+from sklearn_dprank.rules import SortByScore
+from sklearn_dprank.theory import hay, shang
+
+MOVES = {"add_remove": 1, "replace": 2}
+PROFILE = Profile.from_rankings([[0, 1, 2]] * 70 + [[2, 0, 1]] * 30)
+
+
+def printed(epsilon, delta, **options):
+    return DPHistogram(epsilon, delta, shang.PrintedGaussian(), **options)
+
+
+def planned(estimator, m=3):
+    channel, rule = estimator._compose()
+    plan = channel.plan(rule.asks(m), m)
+    [price] = plan.prices.values()
+    return price.mechanism, plan.guarantee
+
+
+@pytest.mark.parametrize("neighboring", MOVES)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 5e-5), (0.05, 5e-5), (0.24, 1e-6), (1.0, 1e-2)])
+def test_the_gaussian_is_that_of_theorem_1_under_either_relation(epsilon, delta, neighboring):
+    noise, guarantee = planned(printed(epsilon, delta, neighboring=neighboring))
+    assert isinstance(noise, GaussianNoise)
+    assert noise.sigma == pytest.approx(shang.printed_sigma(epsilon, delta), rel=1e-8)
+    assert (guarantee.delta, guarantee.neighboring) == (delta, neighboring)
+
+
+@pytest.mark.parametrize("neighboring", MOVES)
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 7.0, 30.0])
+def test_what_is_stated_is_what_the_noise_really_gives(epsilon, neighboring):
+    """The smallest epsilon at delta, rounded up; above what was asked for where the formula does not hold."""
+    noise, guarantee = planned(printed(epsilon, 5e-5, neighboring=neighboring))
+    l2 = math.sqrt(MOVES[neighboring])
+    assert gaussian_delta(guarantee.epsilon, noise.sigma, l2) <= 5e-5
+    assert gaussian_delta(guarantee.epsilon * (1 - 1e-6), noise.sigma, l2) > 5e-5
+    assert (guarantee.epsilon < epsilon) == (epsilon < {"add_remove": 10, "replace": 0.9}[neighboring])
+
+
+def test_known_answers():
+    fitted = printed(0.1, 5e-5, random_state=0).fit(PROFILE)
+    assert planned(fitted)[0].sigma == pytest.approx(46.03, abs=0.01)
+    assert fitted.privacy_.epsilon == pytest.approx(0.0535176, abs=1e-7)
+    assert printed(0.1, 5e-5, neighboring="replace").fit(PROFILE).privacy_.epsilon == pytest.approx(0.0792275, abs=1e-7)
+    exact = planned(DPHistogram(0.1, 5e-5, "gaussian"))[0].sigma
+    assert exact == pytest.approx(26.5, abs=0.05)
+
+
+@pytest.mark.parametrize("epsilon", [1e4, 1e6, 2e9])
+def test_nothing_is_lost_to_rounding_where_epsilon_is_absurd(epsilon):
+    """Two numbers of some r^2 / 2 are subtracted: here exactly, in fractions."""
+    noise, guarantee = planned(printed(epsilon, 5e-5))
+    r = 1 / Fraction(noise.sigma)
+    x = float(Fraction(guarantee.epsilon) / r - r / 2)
+    mills = math.sqrt(math.pi / 2) * erfcx((x + float(r)) / math.sqrt(2))
+    assert stats.norm.sf(x) - stats.norm.pdf(x) * mills <= 5e-5
+
+
+def test_noise_so_large_that_delta_covers_it():
+    assert planned(printed(1e-9, 0.5))[1].epsilon == 0
+
+
+@pytest.mark.parametrize("neighboring", MOVES)
+def test_laplace_noise_is_that_of_p_borda_hist(neighboring):
+    """Lap(1 / epsilon): all of epsilon for an added ballot, twice it for one that is replaced."""
+    published = DPHistogram(0.5, noise=hay.PrintedLaplace(), neighboring=neighboring, random_state=0)
+    noise, guarantee = planned(published)
+    assert noise.rate == Fraction(1, 2)
+    assert guarantee.epsilon == 0.5 * MOVES[neighboring]
+    exact = DPHistogram(guarantee.epsilon, neighboring=neighboring, random_state=0).fit(PROFILE)
+    np.testing.assert_array_equal(published.fit(PROFILE).histogram_, exact.histogram_)
+
+
+@pytest.mark.slow
+def test_every_cell_gets_the_noise():
+    exact = np.array([70, 0, 0, 0, 30, 0])
+    drawn = [printed(0.5, 1e-3, random_state=k).fit(PROFILE).histogram_ - exact for k in range(400)]
+    sigma = shang.printed_sigma(0.5, 1e-3)
+    for column in np.array(drawn).T:
+        assert stats.kstest((column + np.random.default_rng(0).random(400) - 0.5) / sigma, "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("rule", "scores"), [(None, range(11, -12, -2)), (SortByScore("plurality"), [1, *[0] * 11])], ids=["borda", "first"]
+)
+def test_the_shortcut_beyond_ten_items_has_the_same_noise(rule, scores):
+    noise, guarantee = planned(printed(0.1, 5e-5, rule=rule), 12)
+    factor = math.gcd(*scores)
+    expected = shang.score_noise_std(scores, shang.printed_sigma(0.1, 5e-5)) / factor
+    assert noise.sigma == pytest.approx(expected, rel=1e-8)
+    assert guarantee.epsilon == pytest.approx(0.0535176, abs=1e-7)
+
+
+def test_constant_scores_beyond_ten_items():
+    fitted = printed(0.1, 5e-5, rule=SortByScore([1.0] * 12), random_state=0).fit([range(12)] * 3)
+    assert sorted(fitted.ranks_) == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (DPHistogram(noise=shang.PrintedGaussian()), "needs delta > 0"),
+        (DPHistogram(delta=1e-6, noise=hay.PrintedLaplace()), "is pure and needs delta=0"),
+    ],
+    ids=repr,
+)
+def test_what_does_not_fit_is_refused(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(PROFILE)

@@ -1,0 +1,292 @@
+"""Rank intervals and confidences of pairs, as estimators give them."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dprank import (
+    Aggregator,
+    Borda,
+    DPBorda,
+    DPHistogram,
+    DPKemenySampler,
+    DPKwikSort,
+    DPPairwise,
+    LDPAdaptivePairs,
+    LDPBorda,
+    LDPPairwise,
+    SecAggBorda,
+    ShufflePairwise,
+)
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Central, SecureAggregation
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
+from sklearn_dprank.uncertainty.laws import _holm
+
+BALLOTS = make_mallows(1500, 6, 0.8, random_state=0)
+PROFILE = Profile.from_rankings(BALLOTS)
+SPEAKING = [
+    DPBorda(0.2),
+    DPBorda(0.2, 1e-6, "gaussian"),
+    DPPairwise(0.5),
+    DPPairwise(0.3, 1e-6, "gaussian", rule="borda"),
+    LDPPairwise(2.0),
+    LDPPairwise(2.0, randomizer="djw"),
+    LDPBorda(1.0),
+    ShufflePairwise(0.5),
+    SecAggBorda(0.2),
+    Aggregator(SecureAggregation(0.3, release=AllMargins()), "kemeny"),
+]
+# Of these voters: nobody is above anybody.
+EVEN = Profile.from_rankings(np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 300))
+# Many ties and gaps, and items that are really tied.
+WEAK = np.random.default_rng(0).integers(0, 3, (800, 6)) + np.arange(6) // 2 * 1.0
+WEAK[np.random.default_rng(1).random(WEAK.shape) < 0.3] = np.nan
+
+every = pytest.mark.parametrize("estimator", SPEAKING, ids=repr)
+
+
+def truth(profile, noise):
+    """Which items are really above which, by what is published."""
+    wins = profile.net_wins
+    return wins[:, None] > wins if noise.on == "scores" else profile.margins > 0
+
+
+def holds(intervals, above):
+    """Whether all intervals hold the numbers of items above and below."""
+    above_all, below_all = above.sum(axis=0), above.sum(axis=1)
+    return bool((intervals[:, 0] <= above_all).all() and (intervals[:, 1] >= len(above) - 1 - below_all).all())
+
+
+@every
+def test_shapes_and_sense(estimator):
+    fitted = estimator.set_params(random_state=0).fit(PROFILE)
+    intervals, confidence = fitted.rank_intervals(), fitted.pair_confidence()
+    assert intervals.shape == (6, 2) and intervals.dtype.kind == "i"
+    assert (intervals[:, 0] <= intervals[:, 1]).all()
+    assert intervals.min() >= 0 and intervals.max() <= 5
+    np.testing.assert_allclose(confidence + confidence.T, 1)
+    np.testing.assert_allclose(np.diag(confidence), 0.5)
+    order = fitted.consensus_
+    assert confidence[order[0], order[-1]] > 0.75 > 0.25 > confidence[order[-1], order[0]]
+    wider, narrower = fitted.rank_intervals(level=0.999), fitted.rank_intervals(level=0.5)
+    assert (wider[:, 0] <= intervals[:, 0]).all() and (intervals[:, 1] <= wider[:, 1]).all()
+    assert (narrower[:, 0] >= intervals[:, 0]).all() and (intervals[:, 1] >= narrower[:, 1]).all()
+
+
+@pytest.mark.parametrize("estimator", [e for e in SPEAKING if "Borda" in type(e).__name__], ids=repr)
+def test_the_borda_consensus_is_within_its_intervals(estimator):
+    for seed in range(10):
+        fitted = estimator.set_params(random_state=seed).fit(PROFILE)
+        intervals = fitted.rank_intervals(0.8)
+        assert (intervals[:, 0] <= fitted.ranks_).all() and (fitted.ranks_ <= intervals[:, 1]).all()
+
+
+def test_known_intervals():
+    """With noise of standard deviation 10 on three scores, its range exceeds 33 once in twenty releases."""
+    noise = PublishedNoise("scores", NormalLaw(10.0, grid=0.0))
+    sure = noise.surely_before(np.array([0.0, 33.0, 70.0]), 0.95)
+    np.testing.assert_array_equal(sure, [[0, 0, 0], [0, 0, 0], [1, 1, 0]])
+    assert noise.surely_before(np.array([0.0, 33.4, 70.0]), 0.95)[1, 0]
+
+
+def test_known_intervals_of_answers():
+    """Of 20 answers about each of three pairs: 18 are not by chance once in 6 times twenty, and 15 are."""
+    law = AnswersLaw(1.0, 20)
+    margins = np.array([[0.0, 0.8, 0.8], [-0.8, 0.0, 0.5], [-0.8, -0.5, 0.0]])
+    assert law.p_values(margins)[0, 1] == pytest.approx(211 / 2**20)
+    assert law.p_values(margins)[1, 2] == pytest.approx(21700 / 2**20)
+    sure = PublishedNoise("margins", law).surely_before(margins, 0.95)
+    np.testing.assert_array_equal(sure, [[0, 1, 1], [0, 0, 0], [0, 0, 0]])
+    # After two of six statements four are left: 4 x .0207 is below .1.
+    assert PublishedNoise("margins", law).surely_before(margins, 0.9)[1, 2]
+    assert not PublishedNoise("margins", law).surely_before(margins, 0.9)[2, 1]
+
+
+def test_holm_step_by_step():
+    """Against the procedure as it is told: the smallest p-value first, while it is below risk over what is left."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        m = int(rng.integers(2, 6))
+        p, risk = rng.random((m, m)) ** 4, float(rng.choice([0.05, 0.3, 0.9]))
+        left = {(i, j): p[i, j] for i in range(m) for j in range(m) if i != j}
+        expected = np.zeros((m, m), dtype=bool)
+        while left:
+            pair = min(left, key=left.get)
+            if left[pair] > risk / len(left):
+                break
+            expected[pair] = True
+            del left[pair]
+        np.testing.assert_array_equal(_holm(p, risk), expected)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Borda(),
+        DPBorda(noise="knorm"),
+        DPHistogram(),
+        DPKemenySampler(),
+        DPKwikSort(max_queries=1, on_exhausted="kemeny"),
+        LDPAdaptivePairs(),
+        Aggregator(Central(noise="knorm")),
+    ],
+    ids=repr,
+)
+def test_hidden_where_nothing_is_known(estimator):
+    fitted = estimator.fit(PROFILE)
+    assert not hasattr(fitted, "rank_intervals")
+    assert not hasattr(fitted, "pair_confidence")
+    with pytest.raises(AttributeError, match="rank_intervals"):
+        fitted.rank_intervals()
+
+
+def test_a_later_fit_decides():
+    borda = DPBorda(random_state=0).fit(PROFILE)
+    assert hasattr(borda, "rank_intervals")
+    borda.set_params(noise="knorm").fit(PROFILE)
+    assert not {"scores_", "noise_"} & set(vars(borda))
+    assert not hasattr(borda, "rank_intervals")
+
+
+def test_before_a_fit_it_is_not_fitted():
+    for method in ("rank_intervals", "pair_confidence"):
+        with pytest.raises(NotFittedError):
+            getattr(DPBorda(), method)()
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, "high", None, True])
+def test_levels_that_are_none(level):
+    with pytest.raises(ValueError, match="level must be a number above 0 and below 1"):
+        DPBorda(random_state=0).fit(PROFILE).rank_intervals(level)
+
+
+def test_it_follows_from_the_release_alone():
+    """Twice the same; another order of the columns gives the same intervals of the same items; a pipeline knows it."""
+    fitted = DPPairwise(0.5, random_state=0).fit(PROFILE)
+    np.testing.assert_array_equal(fitted.rank_intervals(), fitted.rank_intervals())
+    fitted.margins_ = fitted.margins_[::-1, ::-1]
+    turned = fitted.rank_intervals()
+    fitted.margins_ = fitted.margins_[::-1, ::-1]
+    np.testing.assert_array_equal(turned[::-1], fitted.rank_intervals())
+    pipeline = make_pipeline(RatingsToRankings(), DPBorda(0.2, random_state=0)).fit(-BALLOTS)
+    straight = DPBorda(0.2, random_state=0).fit(BALLOTS)
+    np.testing.assert_array_equal(pipeline[-1].rank_intervals(), straight.rank_intervals())
+
+
+@pytest.mark.slow
+def test_reports_from_the_field():
+    estimator = LDPPairwise(4.0)
+    reports = [estimator.client(6, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS[:400])]
+    fitted = estimator.fit_reports(reports, items=6)
+    assert fitted.noise_.law.asked.sum() == 800
+    assert fitted.rank_intervals().shape == (6, 2)
+
+
+# How often it is right
+
+
+def coverage(estimator, profile, times, level=0.95):
+    right = 0
+    for seed in range(times):
+        fitted = estimator.set_params(random_state=seed).fit(profile)
+        right += holds(fitted.rank_intervals(level), truth(profile, fitted.noise_))
+    return right / times
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [LaplaceLaw, NormalLaw])
+def test_even_voters_are_the_worst_case_of_scores(law):
+    """Where all net wins are 0, any claim is wrong: at level .8 one release in five makes one, no more and no fewer."""
+    estimator = DPBorda(0.5) if law is LaplaceLaw else DPBorda(0.5, 1e-6, "gaussian")
+    assert 0.77 < coverage(estimator, EVEN, 1000, level=0.8) < 0.83
+
+
+@pytest.mark.slow
+@every
+@pytest.mark.parametrize("votes", ["mallows", "even", "weak", "near"])
+def test_coverage(estimator, votes):
+    """At least nominal, in a thousand releases: .95 less three standard errors."""
+    near = np.repeat([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]], [301, 300], axis=0)
+    ballots = {"mallows": PROFILE, "even": EVEN, "weak": WEAK, "near": near}[votes]
+    profile = ballots if isinstance(ballots, Profile) else Profile.from_rankings(ballots)
+    assert coverage(estimator, profile, 1000) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
+
+
+def calibration(estimator, profile, times):
+    """By how much claims exceed how often they are true, in bins of claims; and the mean claim."""
+    claims, true = [], []
+    for seed in range(times):
+        fitted = estimator.set_params(random_state=seed).fit(profile)
+        confidence = fitted.pair_confidence()
+        above = np.triu(np.ones_like(confidence, dtype=bool), 1)
+        claimed, above = confidence[above], truth(profile, fitted.noise_)[above]
+        claims.append(np.maximum(claimed, 1 - claimed))
+        # A half says nothing of which it is.
+        true.append(np.where(claimed == 0.5, 0.5, np.where(claimed > 0.5, above, ~above)))
+    claims, true = np.concatenate(claims), np.concatenate(true)
+    bins = np.digitize(claims, [0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
+    distance = sum(max((claims - true)[bins == b].sum(), 0) for b in range(7)) / len(claims)
+    return distance, np.mean(claims)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.03, 0.1, 0.3])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda epsilon: DPBorda(epsilon, 1e-6, "gaussian"),
+        DPBorda,
+        lambda epsilon: DPPairwise(epsilon, 1e-6, "gaussian", rule="borda"),
+        lambda epsilon: DPPairwise(epsilon, rule="borda"),
+        lambda epsilon: LDPPairwise(10 * epsilon, rule="borda"),
+        lambda epsilon: LDPBorda(10 * epsilon),
+        lambda epsilon: ShufflePairwise(epsilon, rule="borda"),
+    ],
+    ids=["Gauss", "Laplace", "margins, Gauss", "margins, Laplace", "local", "local Borda", "shuffle"],
+)
+def test_confidences_do_not_claim_too_much(make, epsilon):
+    for n_items, n_voters, phi in ((10, 5000, 0.79), (45, 5000, 0.75)):
+        profile = Profile.from_rankings(make_mallows(n_voters, n_items, phi, random_state=0))
+        distance, _ = calibration(make(epsilon), profile, 40 if n_items == 10 else 15)
+        assert distance < (0.05 if n_items == 10 else 0.055)  # of 45 items at epsilon = .1 it is .050 with many repeats
+
+
+@pytest.mark.parametrize("m", [2, 5])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPBorda(1e9),
+        DPBorda(1e-5),
+        DPBorda(1e4, 1e-6, "gaussian"),
+        DPBorda(1e-5, 1e-9, "gaussian"),
+        DPPairwise(1e9),
+        DPPairwise(1e-5),
+        LDPPairwise(30.0),
+        LDPPairwise(1e-6),
+        LDPBorda(15.0),
+        LDPBorda(1e-3),
+    ],
+    ids=repr,
+)
+def test_no_budget_is_too_large_or_too_small(estimator, m):
+    ballots = np.tile(np.arange(m), (400, 1))
+    fitted = estimator.set_params(random_state=0).fit(ballots)
+    intervals, confidence = fitted.rank_intervals(), fitted.pair_confidence()
+    assert np.isfinite(confidence).all() and (intervals[:, 0] <= intervals[:, 1]).all()
+    if estimator.epsilon > 1:
+        np.testing.assert_array_equal(intervals, np.repeat(np.arange(m), 2).reshape(m, 2))
+        assert m == 2 or (confidence[np.triu_indices(m, 1)] > 0.95).all()
+    else:
+        assert (intervals == [0, m - 1]).all()
+
+
+def test_one_report_says_next_to_nothing():
+    estimator = LDPPairwise(1.0)
+    fitted = estimator.fit_reports([estimator.client(4, random_state=0).report([0, 1, 2, 3])], items=4)
+    assert (fitted.rank_intervals() == [0, 3]).all()
+    assert np.abs(fitted.pair_confidence() - 0.5).max() < np.tanh(0.5) / 2  # what the answer says of its own voter

@@ -1,0 +1,377 @@
+"""A server releases one sum, over enough voters on whom all servers agree, whatever happens to it.
+
+Two sums over sets of voters that differ by one voter would give that voter's share away, and the shares of all servers
+give the ballot away. The tests check sums by hand, restarts and kills, and messages that must not be added.
+"""
+
+import json
+import signal
+import sqlite3
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+from process_tools import python
+from share_tools import message_to
+from state_tools import at_once
+
+from sklearn_dprank import LDPPairwise, SecAggBorda
+from sklearn_dprank.collection import AggregationServer, RefusedProtocol, ServerFileError, agreed
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+
+ITEMS = ["a", "b", "c", "d"]
+CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=60)
+PROTOCOL = CURATOR.protocol(ITEMS)
+MODULUS = 2 ** PROTOCOL["modulus_bits"]
+
+
+def made(voter, server, number=7):
+    """A message with numbers that can be checked by hand; `number` tells reports of one voter apart."""
+    shares = [[(number * (k + 1) + voter * j) % MODULUS for j in range(4)] for k in range(2)]
+    return message_to(server, PROTOCOL, shares, voter)
+
+
+def server_with(voters, number=0, path=":memory:"):
+    server = AggregationServer(PROTOCOL, number, path)
+    assert server.receive(made(voter, number) for voter in voters) == len(voters)
+    return server
+
+
+def names(voters):
+    """The numbers of the reports of these voters."""
+    return sorted(made(voter, 0)["report"] for voter in voters)
+
+
+def expected(voters, server):
+    """The sum of these voters' shares on one server."""
+    return np.sum([made(voter, server)["share"] for voter in voters], axis=0) % MODULUS
+
+
+# --- the sum
+
+
+def test_the_sum_is_over_the_voters_whom_all_servers_have():
+    """Some voters reach one server only, before or after the split: they are in nobody's sum."""
+    there = [set(range(30)) - {3, 4}, set(range(33)) - {5}]
+    servers = [server_with(sorted(voters), k) for k, voters in enumerate(there)]
+    chosen = agreed(server.reports() for server in servers)
+    assert chosen == names(sorted(there[0] & there[1]))
+    for number, server in enumerate(servers):
+        said = server.release(reversed(chosen))
+        assert said["sum"] == expected(sorted(there[0] & there[1]), number).tolist()
+        assert (said["server"], said["n_reports"], said["protocol"]) == (number, 27, digest(PROTOCOL))
+        assert json.loads(json.dumps(said)) == said
+
+
+def test_devices_dropouts_and_the_curator():
+    """Of 45 voters, 5 never answer, 4 reach one server only: the sum of the other 36 is what was asked for."""
+    ballots = [[1, 0, 3, 2]] * 45
+    servers = [AggregationServer(PROTOCOL, number) for number in range(2)]
+    for voter, ballot in enumerate(ballots[5:]):
+        messages = CURATOR.client(ITEMS, random_state=voter).report(ballot)
+        for server, message in zip(servers[: 1 if voter < 4 else 2], messages, strict=False):
+            server.receive([json.dumps(message)])
+    chosen = agreed(server.reports() for server in servers)
+    assert [len(server.reports()) for server in servers] == [40, 36] and len(chosen) == 36
+    sums = [server.release(chosen) for server in servers]
+    total = np.sum([said["sum"] for said in sums], axis=0) % MODULUS
+    noisy = np.where(total >= MODULUS // 2, total - MODULUS, total)
+    sigma = np.sqrt(2 * 36 * PROTOCOL["rate"][0] / PROTOCOL["rate"][1])
+    exact = np.array([1, 3, -3, -1]) * 36
+    assert 0 < np.abs(noisy - exact).max() < 5 * sigma
+    fitted = CURATOR.fit_sums(sums, items=ITEMS)
+    assert fitted.consensus_.tolist() == [ITEMS[i] for i in np.argsort(-noisy)]
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (36, {})
+
+
+def test_below_min_reports_no_sum_is_released():
+    server = server_with(range(25))
+    with pytest.raises(ValueError, match=r"voters must be 20 to 60 agreed reports .*, got 19. No sum is released"):
+        server.release(names(range(19)))
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 0"):
+        server.release([])
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 1"):
+        server.release(names([0]) * 20)  # each counts once
+    assert server.release(names(range(20)))["n_reports"] == 20  # a refusal costs nothing
+
+
+def test_above_max_reports_no_sum_is_released():
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 61"):
+        server_with(range(61)).release(names(range(61)))
+
+
+def test_voters_whom_a_server_does_not_have():
+    server = server_with(range(25))
+    with pytest.raises(ValueError, match="2 of the voters agreed on are not here"):
+        server.release(names(range(3, 27)))
+    for wrong in (["x"] * 20, [b"0" * 64] * 20, "0" * 64, [0] * 20):
+        with pytest.raises(ValueError, match="voters must be the numbers of reports"):
+            server.release(wrong)
+
+
+def test_one_sum_and_no_other():
+    """Two sums over sets that differ by one voter would give that voter away."""
+    server = server_with(range(25))
+    said = server.release(names(range(24)))
+    assert server.release(names(range(24))) == said
+    for others in (range(25), range(23), range(1, 25)):
+        with pytest.raises(BudgetExhausted, match="has released its sum over other voters"):
+            server.release(names(others))
+    with pytest.raises(BudgetExhausted, match="accepts no more reports"):
+        server.receive([made(40, 0)])
+    assert server.reports() == []  # shares are dropped once they are summed
+
+
+def test_many_threads_get_one_sum():
+    """Each of eight threads asks for the sum over other voters."""
+    server = server_with(range(40))
+
+    def released(k):
+        try:
+            return json.dumps(server.release(names(range(k, k + 30))))
+        except BudgetExhausted:
+            return None
+
+    assert Counter(sum is None for sum in at_once(released, 8)) == {False: 1, True: 7}
+
+
+# --- restarts
+
+
+def test_after_a_restart_the_same_sum(tmp_path):
+    path = tmp_path / "server.db"
+    server_with(range(12), path=path).close()
+    again = AggregationServer(PROTOCOL, 0, path)
+    assert again.receive(made(voter, 0) for voter in range(5, 25)) == 13
+    said = again.release(names(range(25)))
+    assert said["sum"] == expected(range(25), 0).tolist()
+    again.close()
+    last = AggregationServer(PROTOCOL, 0, path)
+    assert last.release(names(range(25))) == said
+    with pytest.raises(BudgetExhausted):
+        last.release(names(range(24)))
+    last.close()
+
+
+KILLED = """
+import json, os, signal, sys
+from sklearn_dprank.collection import AggregationServer
+given = json.loads(sys.stdin.read())
+server = AggregationServer(given["protocol"], 0, given["path"])
+server.receive(given["messages"])
+if given["voters"]:
+    server.release(given["voters"])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_killed_server_forgets_nothing(released, tmp_path):
+    voters = names(range(25)) if released else []
+    messages = [made(voter, 0) for voter in range(26)]
+    given = {"protocol": PROTOCOL, "path": str(tmp_path / "s.db"), "messages": messages, "voters": voters}
+    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
+    server = AggregationServer(PROTOCOL, 0, tmp_path / "s.db")
+    if released:
+        with pytest.raises(BudgetExhausted):
+            server.release(names(range(26)))
+    assert server.release(names(range(25)))["sum"] == expected(range(25), 0).tolist()
+    server.close()
+
+
+def test_a_server_that_cannot_write_takes_all_back_and_goes_on(tmp_path, monkeypatch):
+    """Somebody reads the file for so long that nothing can be written: no transaction stays open after that."""
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: connect(*given, **{"timeout": 0.01, **more}))
+    path = tmp_path / "server.db"
+    server = server_with(range(25), path=path)
+    reader = connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM rows").fetchone()
+    for run in (lambda: server.receive([made(30, 0)]), lambda: server.release(names(range(25)))):
+        with pytest.raises(ServerFileError, match="is locked by another process; nothing was changed"):
+            run()
+        assert server.reports() == names(range(25))
+    reader.close()
+    assert server.receive([made(30, 0)]) == 1
+    said = server.release(names(range(25)))
+    assert said["sum"] == expected(range(25), 0).tolist()
+    server.close()
+
+
+def test_the_file_of_another_server_or_protocol_is_refused(tmp_path):
+    path = tmp_path / "server.db"
+    server_with(range(3), path=path).close()
+    other = {**PROTOCOL, "min_reports": 21}
+    for protocol, number in [(PROTOCOL, 1), (other, 0)]:
+        with pytest.raises(ValueError, match="is the file of another server or shuffler, or of another protocol"):
+            AggregationServer(protocol, number, path)
+
+
+def test_a_server_that_is_dropped_closes_its_file(monkeypatch):
+    opened, connect = [], sqlite3.connect
+
+    def noted(*args, **kwargs):
+        opened.append(connect(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    server_with([1])
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
+
+
+def test_a_release_erases_the_shares(tmp_path):
+    path = tmp_path / "server.db"
+    server = server_with(range(30), path=path)
+    secret = np.array(made(29, 0)["share"], dtype="<i8").tobytes()[:24]
+    assert secret in path.read_bytes()
+    server.release(names(range(30)))
+    server.close()
+    assert secret not in path.read_bytes()
+
+
+# --- messages
+
+
+GOOD = made(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[" * 1200, "not JSON"),
+        (b"\xff", "not JSON"),
+        ("[]", "not a JSON object"),
+        (None, "not a JSON object"),
+        ({**GOOD, "protocol": "0" * 16}, "another protocol"),
+        ({**GOOD, "protocol": None}, "another protocol"),
+        ({**GOOD, "name": "Ada"}, "wrong keys"),
+        ({**GOOD, "server": 1}, "another server"),
+        ({**GOOD, "server": False}, "another server"),
+        ({**GOOD, "report": "1" * 63}, "no report number"),
+        ({**GOOD, "report": "G" * 64}, "no report number"),
+        ({**GOOD, "report": 7}, "no report number"),
+        ({**GOOD, "salt": "0" * 31}, "no salt"),
+        ({**GOOD, "salt": 0}, "no salt"),
+        ({**GOOD, "commitments": GOOD["commitments"][:1]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": [*GOOD["commitments"], "0" * 64]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": GOOD["commitments"][0]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": [None, GOOD["commitments"][1]]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": GOOD["commitments"][::-1]}, "commitments of another report"),
+        ({**GOOD, "report": "0" * 64}, "commitments of another report"),
+        ({**GOOD, "share": GOOD["share"][::-1]}, "share of another report"),
+        ({**GOOD, "salt": "0" * 32}, "share of another report"),
+        ({**GOOD, "share": GOOD["share"][1:]}, "not the right number of numbers"),
+        ({**GOOD, "share": "abcd"}, "not the right number of numbers"),
+        ({**GOOD, "share": [MODULUS, 0, 0, 0]}, "number out of range"),
+        ({**GOOD, "share": [-1, 0, 0, 0]}, "number out of range"),
+        ({**GOOD, "share": [1.0, 0, 0, 0]}, "number out of range"),
+        ({**GOOD, "share": [True, 0, 0, 0]}, "number out of range"),
+    ],
+)
+def test_each_bad_message_to_a_server_is_refused_for_a_reason(message, reason):
+    server = AggregationServer(PROTOCOL, 0)
+    assert server.receive([message, made(2, 0), json.dumps(GOOD).encode()]) == 2
+    assert server.refused == {reason: 1}
+    assert server.reports() == names([1, 2])
+
+
+def test_a_report_counts_once():
+    server = server_with(range(20))
+    assert server.receive([made(3, 0), json.dumps(made(3, 0)), made(3, 0)]) == 0
+    assert server.refused == {}
+    assert server.release(names(range(20)))["sum"] == expected(range(20), 0).tolist()
+
+
+def test_a_report_that_was_seen_cannot_be_registered_elsewhere():
+    """The number of a report is a hash of its shares: nobody can make another share for a number that was seen."""
+    seen = made(3, 0)
+    own = made(3, 1, number=9)
+    taken = {**own, "report": seen["report"]}
+    copied = {**own, "report": seen["report"], "commitments": seen["commitments"]}
+    relabelled = {**seen, "server": 1}
+    server = AggregationServer(PROTOCOL, 1)
+    assert server.receive([taken, copied, relabelled]) == 0
+    assert server.refused == {"commitments of another report": 1, "share of another report": 2}
+    assert server.receive([made(3, 1)]) == 1 and server.receive([copied]) == 0  # nor afterwards
+    assert server.reports() == names([3])
+
+
+def test_a_file_of_lines(tmp_path):
+    path = tmp_path / "inbox.jsonl"
+    path.write_text("".join(json.dumps(made(voter, 0)) + "\n" for voter in range(5)))
+    with open(path) as lines:
+        assert AggregationServer(PROTOCOL, 0).receive(lines) == 5
+
+
+def test_wrong_numbers_and_protocols_of_servers():
+    for number in (-1, 2, True, 0.0, "0"):
+        with pytest.raises(ValueError, match="number must be an integer from 0 to 1"):
+            AggregationServer(PROTOCOL, number)
+    with pytest.raises(RefusedProtocol):
+        AggregationServer({**PROTOCOL, "min_reports": 19}, 0)
+    with pytest.raises(RefusedProtocol, match="randomizer must be skellam-shares or skellam-rounds"):
+        AggregationServer(LDPPairwise().protocol(3), 0)
+
+
+@pytest.mark.parametrize("path", ["no/folder/server.db", ".", "junk", 5, None, ["x"]])
+def test_a_path_that_is_not_a_servers_file(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "junk").write_bytes(b"junk" * 1000)
+    with pytest.raises(ServerFileError, match=r"is damaged, or not a server's file|cannot be opened and written"):
+        AggregationServer(PROTOCOL, 0, path)
+    assert (tmp_path / "junk").read_bytes() == b"junk" * 1000
+
+
+@pytest.mark.parametrize("voters", [None, 5, "a" * 64, [None], [["x"]], ["0" * 64, 1], [{}], ["0" * 63]])
+def test_voters_are_numbers_of_reports(voters):
+    with pytest.raises(ValueError, match="voters must be the numbers of reports that all servers have"):
+        AggregationServer(PROTOCOL, 0).release(voters)
+
+
+def test_agreed():
+    assert agreed([]) == []
+    assert agreed([["b", "a"]]) == ["a", "b"]
+    assert agreed(iter([iter("abc"), iter("bcd"), iter("cde")])) == ["c"]
+
+
+# --- what it takes
+
+
+@pytest.mark.slow
+def test_loads_numpy_and_the_standard_library_only():
+    code = (
+        "import sys; from sklearn_dprank.collection import AggregationServer, Shuffler\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names))"
+    )
+    loaded = set(python(code).split())
+    assert {"numpy", "sklearn_dprank"} <= loaded
+    assert {"scipy", "sklearn", "joblib", "pandas"}.isdisjoint(loaded)
+
+
+@pytest.mark.slow
+def test_memory_is_bounded(tmp_path):
+    """3,000 reports of 45 numbers: a megabyte of shares, of which a block at a time is in memory."""
+    protocol = SecAggBorda(min_reports=3000).protocol(45)
+    server = AggregationServer(protocol, 0, tmp_path / "server.db")
+    messages = [json.dumps(message_to(0, protocol, [[5] * 45] * 2, voter)) for voter in range(3000)]
+    tracemalloc.start()  # after the messages were made: the server is measured
+    server.receive(messages)
+    said = server.release(server.reports())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    server.close()
+    assert said["sum"] == [15_000] * 45
+    assert peak < 2.5e6  # 600 bytes a report would be more than its number
+
+
+@pytest.mark.parametrize("one", ['{"server": 0}', b"{}", {"server": 0}, 5])
+def test_one_message_in_place_of_several_is_refused(one):
+    server = AggregationServer(PROTOCOL, 0)
+    with pytest.raises(ValueError, match=r"messages must be an iterable of messages, got .*\. Put a single one"):
+        server.receive(one)
+    assert server.refused == {}

@@ -1,0 +1,437 @@
+"""One owner's budget over many polls: every device draws from it, and nothing makes it forget or pay twice."""
+
+import copy
+import json
+import math
+import os
+import pickle
+import random
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from device_tools import refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from process_tools import ROOT, forking, in_child, python
+from state_tools import at_once
+
+from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank.collection import Allowance, Device, RefusedProtocol
+from sklearn_dprank.collection import allowance as allowance_module
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.privacy import BudgetExhausted
+
+
+def protocol(name, epsilon=1.0):
+    return LDPPairwise(epsilon=epsilon).protocol([name, "none"])
+
+
+def summed(name, delta=1e-6):
+    return SecAggBorda(epsilon=1.0, delta=delta, min_reports=400).protocol([name, "none"])
+
+
+def charges(allowance):
+    return json.loads(allowance.to_json())["charges"]
+
+
+def test_polls_add_up():
+    allowance = Allowance(epsilon=3.0)
+    devices = [Device(protocol(name), allowance=allowance) for name in "abc"]
+    assert allowance.spent == (pytest.approx(3.0, rel=1e-12), 0.0)
+    assert allowance.spent[0] <= 3.0
+    exact = sum(Fraction(charge["epsilon"]) for charge in charges(allowance).values())
+    assert sum(Fraction(device._costs[0]) for device in devices) <= exact <= sum(Fraction(d.epsilon) for d in devices)
+    assert Fraction(allowance.spent[0]) >= exact
+    before = allowance.to_json()
+    assert refused(lambda: Device(protocol("d", 0.01), allowance=allowance), "does not cover: epsilon=3 and")
+    assert allowance.to_json() == before
+
+
+def test_deltas_add_up_too():
+    allowance = Allowance(epsilon=200.0, delta=3e-6)
+    for name in "abc":
+        Device(summed(name), allowance=allowance)
+    assert allowance.spent[1] == 3e-6
+    assert refused(lambda: Device(summed("d"), allowance=allowance), "and delta=3e-06 are spent")
+    Device(protocol("d"), allowance=allowance)  # needs no delta
+    assert refused(lambda: Device(summed("e"), allowance=Allowance(epsilon=200.0)), "delta=1e-06, which the allowance")
+
+
+def test_ten_small_deltas_fill_one_that_is_ten_times_as_large():
+    """Decimal numbers, as protocols and owners write them: in doubles, ten times 1e-05 is above 1e-4."""
+    allowance = Allowance(epsilon=1e4, delta=1e-4)
+    for name in "abcdefghij":
+        Device(summed(name, 1e-5), max_delta=1e-5, allowance=allowance)
+    assert allowance.spent[1] == 1e-4
+    assert refused(lambda: Device(summed("k", 1e-9), allowance=allowance), "delta=1e-09")
+
+
+def test_the_cost_is_without_trust_in_anybody():
+    allowance, protocol = Allowance(epsilon=9.0), ShufflePairwise(epsilon=0.3, min_reports=1000).protocol(3)
+    device = Device(protocol, allowance=allowance)
+    assert allowance.spent[0] == pytest.approx(device.epsilon, rel=1e-15)
+    assert device.epsilon > 1.6
+
+
+def test_a_second_device_of_one_protocol_is_refused():
+    """It would send another report; the first one is opened again instead."""
+    allowance, poll = Allowance(epsilon=9.0), protocol("a")
+    first = Device(poll, allowance=allowance)
+    text, said = first.to_json(), first.report([0, 1])
+    for same in (allowance, allowance := Allowance.from_json(allowance.to_json())):
+        for twin in (poll, dict(reversed(poll.items()))):
+            with pytest.raises(BudgetExhausted, match="already paid for a device of this protocol"):
+                Device(twin, allowance=same)
+    again = Device.from_json(first.to_json(), allowance=allowance)
+    assert again.report([0, 1]) == said
+    assert len(charges(allowance)) == 1
+    assert refused(lambda: Device(poll, allowance=allowance), "already paid")
+    assert json.loads(text)["number"] in charges(allowance)
+
+
+def test_a_refused_protocol_costs_nothing():
+    allowance = Allowance(epsilon=9.0, delta=1e-3)
+    for poll, owner in [
+        ({**protocol("a"), "epsilon": "0.9"}, {}),
+        (protocol("a"), {"max_epsilon": 0.5}),
+        (summed("a", 1e-5), {}),
+        (None, {}),
+    ]:
+        with pytest.raises(RefusedProtocol):
+            Device(poll, allowance=allowance, **owner)
+    with pytest.raises(ValueError, match="max_delta must be"):
+        Device(protocol("a"), max_delta=3, allowance=allowance)
+    assert allowance.spent == (0.0, 0.0)
+
+
+# --- restarts
+
+
+def test_a_restart_charges_nothing_twice_and_forgets_nothing():
+    allowance = Allowance(epsilon=2.5)
+    device = Device(protocol("a"), allowance=allowance)
+    device.report([0, 1])
+    kept = allowance.to_json(), device.to_json()
+    for _ in range(3):
+        allowance = Allowance.from_json(kept[0])
+        device = Device.from_json(kept[1], allowance=allowance)
+        device.report([0, 1])
+        assert (allowance.to_json(), device.to_json()) == kept
+    Device(protocol("b"), allowance=allowance)
+    assert refused(lambda: Device(protocol("c"), allowance=allowance), "does not cover")
+
+
+def test_a_device_that_the_stored_allowance_does_not_know():
+    """The program died between the two files: a device that has reported is charged, whether or not it fits."""
+    device = Device(protocol("a"))
+    fresh, _ = device.to_json(), device.report([0, 1])
+    for epsilon in (5.0, 0.5):
+        allowance = Allowance(epsilon=epsilon)
+        Device.from_json(device.to_json(), allowance=allowance)
+        assert allowance.spent[0] == pytest.approx(1.0, rel=1e-12)
+        Device.from_json(device.to_json(), allowance=allowance)
+        assert len(charges(allowance)) == 1
+    assert refused(lambda: Device(protocol("b", 0.001), allowance=allowance), "epsilon=1 and delta=0 are spent")
+    assert refused(lambda: Device.from_json(fresh, allowance=Allowance(epsilon=0.5)), "does not cover")
+    allowance = Allowance(epsilon=5.0)
+    Device.from_json(fresh, allowance=allowance)
+    other = Device(protocol("a"))
+    assert refused(lambda: Device.from_json(other.to_json(), allowance=allowance), "already paid")
+    other.report([1, 0])  # two reports for one poll are two losses
+    Device.from_json(other.to_json(), allowance=allowance)
+    assert allowance.spent[0] == pytest.approx(2.0, rel=1e-12)
+
+
+def test_the_text_is_opened_as_it_was():
+    allowance = Allowance(epsilon=Fraction(1, 3), delta=1e-7)
+    assert (allowance.epsilon, allowance.delta) == (1 / 3, 1e-7)
+    Device(protocol("a", 0.3), allowance=allowance)
+    again = Allowance.from_json(allowance.to_json())
+    assert (again.epsilon, again.delta, again.spent) == (allowance.epsilon, allowance.delta, allowance.spent)
+    assert again.to_json() == allowance.to_json()
+    assert json.loads(Allowance(epsilon=1).to_json()) == {"allowance": 1, "epsilon": 1.0, "delta": 0.0, "charges": {}}
+
+
+CHARGE = {"protocol": "0" * 16, "epsilon": "1", "delta": "0"}
+
+
+def text(**changes):
+    state = {"allowance": 1, "epsilon": 3.0, "delta": 0.0, "charges": {"f" * 32: CHARGE}}
+    return json.dumps({**state, **changes})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("", "{}", "[]", "null", "[" * 100_000, '{"a":' * 3000, None, 5, b"\xff"),
+        text(allowance=2),
+        text(allowance=True),
+        text(more=1),
+        text(epsilon=math.nan),
+        text(epsilon=0),
+        text(epsilon="3"),
+        text(delta=1.0),
+        text(charges=[]),
+        text(charges=None),
+        text(charges={"f" * 31: CHARGE}),
+        text(charges={"F" * 32: CHARGE}),
+        text(charges={"f" * 32: None}),
+        text(charges={"f" * 32: {**CHARGE, "epsilon": 1}}),
+        text(charges={"f" * 32: {**CHARGE, "epsilon": "-1"}}),
+        text(charges={"f" * 32: {**CHARGE, "delta": "nan"}}),
+        text(charges={"f" * 32: {**CHARGE, "protocol": "x"}}),
+        text(charges={"f" * 32: {**CHARGE, "more": "0"}}),
+        text(charges={"f" * 32: {"protocol": "0" * 16, "epsilon": "1"}}),
+    ],
+    ids=lambda wrong: repr(wrong)[:60],
+)
+def test_only_what_to_json_returned(wrong):
+    Allowance.from_json(text())
+    with pytest.raises(
+        ValueError, match=r"text must be what Allowance\.to_json returned. .* would forget what was spent"
+    ):
+        Allowance.from_json(wrong)
+
+
+# --- copies, forks, threads
+
+
+def test_copies_share_the_budget():
+    allowance = Allowance(epsilon=1.5)
+    for other in (copy.copy(allowance), copy.deepcopy(allowance), copy.deepcopy([allowance])[0]):
+        assert other is allowance
+    Device(protocol("a"), allowance=copy.deepcopy(allowance))
+    assert refused(lambda: Device(protocol("b"), allowance=allowance), "does not cover")
+
+
+def test_a_pickled_copy_pays_for_nothing():
+    allowance = Allowance(epsilon=9.0)
+    Device(protocol("a"), allowance=allowance)
+    other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(allowance))))
+    assert (other.spent, other.to_json()) == (allowance.spent, allowance.to_json())
+    assert refused(lambda: Device(protocol("b"), allowance=other), "copy of an allowance")
+    reported = Device(protocol("b"))
+    reported.report([0, 1])
+    assert refused(lambda: Device.from_json(reported.to_json(), allowance=other), "copy of an allowance")
+    Device(protocol("b"), allowance=allowance)
+
+
+class TestFork:
+    pytestmark = forking
+
+    def test_a_child_pays_for_nothing(self):
+        allowance = Allowance(epsilon=9.0)
+        Device(protocol("a"), allowance=allowance)
+        with allowance._lock:  # of a thread of the parent
+            assert in_child(lambda: refused(lambda: Device(protocol("b"), allowance=allowance), "copy of an allowance"))
+            assert json.loads(in_child(allowance.to_json)) == json.loads(allowance.to_json())
+        assert in_child(lambda: Device(protocol("b"), allowance=Allowance(epsilon=1.0)).epsilon <= 1)
+
+
+@pytest.mark.slow
+def test_threads_never_draw_more_than_there_is():
+    polls = [protocol(f"item {k}") for k in range(12)]
+    for _ in range(20):
+        allowance = Allowance(epsilon=5.0)
+
+        def draw(k, allowance=allowance):
+            try:
+                return Device(polls[k], allowance=allowance)
+            except BudgetExhausted:
+                return None
+
+        made = [device for device in at_once(draw, 12) if device is not None]
+        assert len(made) == len(charges(allowance)) == 5
+        assert allowance.spent[0] <= 5
+
+
+def test_a_thread_waits_for_one_that_draws(monkeypatch):
+    """The same without luck: the first thread adds up slowly, and the second comes meanwhile."""
+    added = allowance_module._totals
+
+    def slowly(costs):
+        found = added(costs)
+        time.sleep(0.2)
+        return found
+
+    monkeypatch.setattr(allowance_module, "_totals", slowly)
+    allowance = Allowance(epsilon=1.0)
+
+    def draw(k):
+        try:
+            return Device(protocol(f"item {k}"), allowance=allowance)
+        except BudgetExhausted:
+            return None
+
+    assert sum(device is not None for device in at_once(draw, 2)) == 1
+
+
+@pytest.mark.slow
+def test_threads_make_one_device_of_one_protocol():
+    poll = protocol("a")
+    for _ in range(20):
+        allowance = Allowance(epsilon=50.0)
+
+        def draw(_, allowance=allowance):
+            try:
+                return Device(poll, allowance=allowance)
+            except BudgetExhausted:
+                return None
+
+        assert sum(device is not None for device in at_once(draw, 8)) == 1
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.floats(0.1, 9),
+    st.lists(
+        st.tuples(st.integers(0, 6), st.sampled_from([0.1, 0.5, 1.0, 3.0]), st.booleans(), st.booleans()), max_size=25
+    ),
+)
+def test_an_allowance_beside_a_plain_sum(limit, steps):
+    """Polls come and come again, with restarts of either text between; the sum is that of a dictionary."""
+    allowance, paid = Allowance(epsilon=limit), {}
+    for name, epsilon, restart, report in steps:
+        poll = protocol(str(name), epsilon)
+        cost = Fraction(Device(poll)._costs[0])
+        try:
+            device = Device(poll, allowance=allowance)
+        except BudgetExhausted:
+            assert digest(poll) in paid or sum(paid.values()) + cost > Fraction(limit)
+        else:
+            assert digest(poll) not in paid
+            paid[digest(poll)] = cost
+            if report:
+                device.report([0, 1])
+            if restart:
+                allowance = Allowance.from_json(allowance.to_json())
+            Device.from_json(device.to_json(), allowance=allowance)
+        assert sum(paid.values()) <= Fraction(allowance.spent[0])
+        assert Decimal(allowance.spent[0]) <= max(Decimal(limit), Decimal(repr(limit)))
+        assert len(charges(allowance)) == len(paid)
+
+
+# --- who may use it
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, None, "1", True, [1]])
+def test_wrong_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+        Allowance(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1, math.nan, None, "0", True])
+def test_wrong_delta(delta):
+    with pytest.raises(ValueError, match="delta must be a number of at least 0 and below 1"):
+        Allowance(epsilon=1.0, delta=delta)
+
+
+@pytest.mark.parametrize("wrong", [3.0, "{}", {"epsilon": 3.0}, Allowance])
+def test_what_is_no_allowance(wrong):
+    for run in (
+        lambda: Device(protocol("a"), allowance=wrong),
+        lambda: LDPPairwise().client(3, allowance=wrong),
+        lambda: Device.from_json(Device(protocol("a")).to_json(), allowance=wrong),
+    ):
+        with pytest.raises(ValueError, match="allowance must be an Allowance or None"):
+            run()
+
+
+def test_a_client_draws_from_it():
+    allowance = Allowance(epsilon=2.0)
+    LDPPairwise(epsilon=2.0).client(3, allowance=allowance)
+    assert refused(lambda: LDPPairwise(epsilon=0.1).client(3, allowance=allowance), "does not cover")
+
+
+@pytest.mark.slow
+def test_it_needs_numpy_and_the_standard_library_only():
+    code = (
+        "import sys\n"
+        "from sklearn_dprank.collection import Allowance, Device\n"
+        "Allowance.from_json(Allowance(epsilon=1.0).to_json())\n"
+        "others = 'scipy', 'sklearn', 'numpy.random', 'sklearn_dprank.collection.servers'\n"
+        "print([name for name in others if name in sys.modules])"
+    )
+    assert python(code).strip() == "[]"
+
+
+def test_numbers_of_devices_come_from_the_operating_system(monkeypatch):
+    random.seed(0)
+    polls = [Device(protocol("a"), random_state=0) for _ in range(20)]
+    assert len({json.loads(device.to_json())["number"] for device in polls}) == 20
+    monkeypatch.setattr(os, "urandom", lambda size: b"\x01" * size)
+    assert json.loads(Device(protocol("a")).to_json())["number"] == "01" * 16
+
+
+# --- the recipe of the user guide: allowance, device and report in one transaction
+
+GUIDE = (ROOT / "docs" / "user_guide" / "collecting.rst").read_text(encoding="utf-8")
+RECIPE = textwrap.dedent(re.search(r"   :caption: one_person.py\n\n((?:   .*\n|\n)+)", GUIDE)[1])
+SPEND = f"""
+import json, os, signal, sys
+from sklearn_dprank import LDPPairwise
+from sklearn_dprank.privacy import BudgetExhausted
+{RECIPE}
+path, kill_after = sys.argv[1], sys.argv[2]
+if kill_after:
+    connect = sqlite3.connect
+    class Killing(sqlite3.Connection):
+        def execute(self, command, *values):
+            done = super().execute(command, *values)
+            if command.startswith(kill_after):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
+    sqlite3.connect = lambda *args, **more: connect(*args, factory=Killing, **more)
+polls = {{name: LDPPairwise(epsilon=1.0).protocol([name, "none"]) for name in "abcdef"}}
+print("ready", flush=True)
+sys.stdin.readline()
+for name, protocol in polls.items():
+    try:
+        print(json.dumps([name, report_once(path, protocol, name, [0, 1], 4.0)]), flush=True)
+    except BudgetExhausted:
+        print(json.dumps([name, None]), flush=True)
+"""
+
+
+def spending(path, kill_after=""):
+    """Start a process that answers six polls for epsilon 1 each, of an allowance of 4."""
+    command = [sys.executable, "-c", SPEND, str(path), kill_after]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def answers_of(processes):
+    """Return what processes answered to each poll that run at once."""
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return [dict(map(json.loads, process.communicate(timeout=600)[0].splitlines())) for process in processes]
+
+
+@pytest.mark.slow
+def test_two_processes_are_one_device_and_spend_one_allowance(tmp_path):
+    one, other = answers_of([spending(tmp_path / "state") for _ in range(2)])
+    assert one == other
+    assert sum(report is not None for report in one.values()) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@pytest.mark.parametrize("kill_after", ["BEGIN", "SELECT", "INSERT", "COMMIT"])
+def test_a_process_that_is_killed_forgets_no_report_that_it_could_send(tmp_path, kill_after):
+    (sent,) = answers_of([spending(tmp_path / "state", kill_after)])
+    assert sent == {}
+    (after,) = answers_of([spending(tmp_path / "state")])
+    (again,) = answers_of([spending(tmp_path / "state")])
+    assert after == again
+    assert sum(report is not None for report in after.values()) == 4

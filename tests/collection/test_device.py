@@ -1,0 +1,328 @@
+"""A device sends one report about one ballot, whatever threads, copies, forks and restarts do to it.
+
+A failure: a voter's ballot is randomized twice, and the curator can average the noise away.
+"""
+
+import copy
+import json
+import math
+import pickle
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from device_tools import ASKED, BALLOT, about_groups, every_kind, protocol_of, question, refused, say
+from process_tools import forking, in_child, python
+
+from sklearn_dprank import LDPPairwise
+from sklearn_dprank.collection import Device, RefusedProtocol
+from sklearn_dprank.collection.hypercube import HypercubeRandomizer
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.sampling.bit_source import SecureBits
+
+
+def random_report():
+    """A device whose two draws hardly ever agree."""
+    return Device(LDPPairwise(epsilon=1.0, randomizer="djw").protocol(20))
+
+
+# --- a process of its own
+
+
+@pytest.mark.slow
+def test_loads_numpy_and_the_standard_library_only():
+    code = (
+        "import sys; from sklearn_dprank.collection import Device\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('sklearn_dprank')))"
+    )
+    everything, own = python(code).splitlines()
+    loaded = set(everything.split()) - set(python("import sys, numpy; print(*sys.modules)").split())
+    assert {"scipy", "sklearn", "joblib", "pandas", "matplotlib"}.isdisjoint(loaded)
+    assert loaded - {"sklearn_dprank"} <= set(sys.stdlib_module_names)
+    rooms = {name.split(".")[1] for name in own.split() if "." in name}
+    assert {"channels", "mechanisms", "rules", "servers"}.isdisjoint(rooms)
+
+
+@pytest.mark.slow
+@every_kind
+def test_a_protocol_is_all_that_another_process_needs(kind):
+    code = (
+        "import json, sys\n"
+        "from sklearn_dprank.collection import Device\n"
+        "given = json.loads(sys.stdin.read())\n"
+        "device = Device(given['protocol'])\n"
+        "print(json.dumps(device.answer(given['question'], given['ballot']) if given['question'] "
+        "else device.report(given['ballot'], given['pairs'], voter=given['voter'])))\n"
+        "assert 'scipy' not in sys.modules and 'sklearn' not in sys.modules"
+    )
+    protocol = protocol_of(kind)
+    given = {"protocol": protocol, "ballot": [0, None, 1, 1, 2], "question": None, "pairs": None, "voter": None}
+    if kind == "rr-interactive":
+        given["question"] = question(1)
+    if kind == "skellam-rounds":
+        given["question"] = about_groups(protocol)
+    if protocol.get("pairs") == "assigned":
+        given["pairs"] = [[0, 1], [2, 3]]
+    if "assignment_seed" in protocol:
+        given["voter"] = 1
+    said = json.loads(python(code, json.dumps(given)))
+    for message in said if isinstance(said, list) else [said]:
+        assert message["protocol"] == digest(protocol)
+
+
+# --- one report
+
+
+@every_kind
+def test_the_same_message_again_and_no_other_ballot(kind):
+    device = Device(protocol_of(kind))
+    first = json.dumps(say(device))
+    assert json.dumps(say(device, [10 * place for place in BALLOT])) == first  # the same ballot in other numbers
+    refused(lambda: say(device, BALLOT[::-1]), "another ballot")
+    refused(lambda: say(device, [0, 1, 2, 3, math.nan]), "another ballot")
+    assert json.dumps(say(device)) == first
+
+
+def emptied(value):
+    """Empty every list and object inside some JSON."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, (dict, list)):
+            emptied(inner)
+    value.clear()
+
+
+@every_kind
+def test_what_was_said_cannot_be_changed_from_outside(kind):
+    given = json.loads(json.dumps(protocol_of(kind)))
+    device = Device(given)
+    kept = json.dumps(say(device))
+    for handed_out in (say(device), device.protocol, given):
+        emptied(handed_out)
+    assert device.protocol == protocol_of(kind)
+    assert json.dumps(say(device)) == kept
+
+
+@pytest.fixture
+def restless():
+    """Threads change places as often as Python lets them."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def together(*runs):
+    """What each returns, started at one time in a thread each; None where the budget was exhausted."""
+    barrier = threading.Barrier(len(runs))
+
+    def one(run):
+        barrier.wait()
+        try:
+            return json.dumps(run())
+        except BudgetExhausted:
+            return None
+
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return list(pool.map(one, runs))
+
+
+@pytest.mark.slow
+def test_threads_get_one_report(restless):
+    for _ in range(30):
+        device = random_report()
+        assert len(set(together(*[lambda device=device: device.report(range(20))] * 16))) == 1
+
+
+@pytest.mark.slow
+def test_threads_with_different_ballots_get_one_of_them(restless):
+    for _ in range(30):
+        device = random_report()
+        ballots = [np.roll(range(20), shift) for shift in range(16)]
+        said = together(*[lambda device=device, ballot=ballot: device.report(ballot) for ballot in ballots])
+        assert len([message for message in said if message is not None]) == 1
+
+
+def test_a_thread_waits_for_one_that_draws(monkeypatch):
+    """The same without luck: the first thread draws slowly, and the second comes meanwhile."""
+    draw = HypercubeRandomizer.draw
+
+    def slowly(*arguments):
+        time.sleep(0.2)
+        return draw(*arguments)
+
+    monkeypatch.setattr(HypercubeRandomizer, "draw", slowly)
+    device = random_report()
+    assert len(set(together(*[lambda: device.report(range(20))] * 2))) == 1
+
+
+@pytest.mark.slow
+def test_threads_share_one_budget_of_answers(restless):
+    for _ in range(20):
+        device = Device(ASKED)
+        asked = [lambda device=device, n=n: device.answer(question(n), BALLOT) for n in range(1, 17)]
+        said = together(*asked)
+        assert len([message for message in said if message is not None]) == ASKED["answers"]
+        assert together(*asked) == said
+
+
+@every_kind
+def test_copies_are_the_device(kind):
+    device = Device(protocol_of(kind))
+    assert copy.copy(device) is device
+    assert copy.deepcopy([device])[0] is device
+
+
+@every_kind
+def test_a_pickled_copy_repeats_and_says_nothing_new(kind):
+    device = Device(protocol_of(kind), max_epsilon=100)
+    early = pickle.loads(pickle.dumps(device))
+    refused(lambda: say(early), "copy of a device")
+    said = say(device)
+    late = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(device))))
+    assert say(late) == said
+    refused(lambda: say(late, BALLOT[::-1]), "another ballot")
+    if kind == "rr-interactive":
+        refused(lambda: late.answer(question(2), BALLOT), "copy of a device")
+        assert device.answer(question(2), BALLOT)["question"] == 2
+
+
+class TestFork:
+    pytestmark = forking
+
+    def test_a_child_repeats_what_was_said(self):
+        device = random_report()
+        said = device.report(range(20))
+        assert in_child(lambda: device.report(range(20))) == said
+        assert in_child(lambda: refused(lambda: device.report(range(19, -1, -1)), "another ballot"))
+
+    @every_kind
+    def test_a_child_says_nothing_new(self, kind):
+        device = Device(protocol_of(kind))
+        assert in_child(lambda: refused(lambda: say(device), "copy of a device"))
+        say(device)
+        if kind == "rr-interactive":
+            assert in_child(lambda: refused(lambda: device.answer(question(2), BALLOT), "copy of a device"))
+
+    def test_a_child_does_not_wait_for_its_parents_threads(self):
+        device = Device(protocol_of("rr"))
+        text = json.loads(device.to_json())
+        with device._lock:
+            assert in_child(lambda: refused(lambda: device.report(BALLOT), "copy of a device"))
+            assert json.loads(in_child(device.to_json)) == text
+
+    def test_a_child_deals_other_words(self):
+        bits = SecureBits()
+        bits.words(3)  # the buffer has more
+        theirs = in_child(lambda: bits.words(8).tolist())
+        assert set(theirs).isdisjoint(bits.words(400).tolist())
+
+    def test_a_device_made_in_the_child_is_its_own(self):
+        said = in_child(lambda: random_report().report(range(20)))
+        assert said != random_report().report(range(20))
+
+
+# --- a restart
+
+
+@every_kind
+def test_after_a_restart_the_same_message(kind):
+    device = Device(protocol_of(kind))
+    fresh = Device.from_json(device.to_json())
+    assert fresh.protocol == device.protocol
+    assert json.dumps(say(fresh)) == json.dumps(say(fresh))
+    said = say(device)
+    again = Device.from_json(device.to_json())
+    assert json.dumps(say(again)) == json.dumps(said)
+    assert again.to_json() == device.to_json()
+    refused(lambda: say(again, BALLOT[::-1]), "another ballot")
+
+
+def test_after_a_restart_the_rest_of_the_budget():
+    device = Device({**ASKED, "flips": {"each": 2**51 - 2**48, "last": 2**50}})
+    ask = question
+    protocol = device.protocol
+    first = [device.answer(ask(number, protocol=protocol), BALLOT) for number in (3, 7)]
+    device = Device.from_json(device.to_json())
+    assert [device.answer(ask(number, protocol=protocol), BALLOT) for number in (3, 7)] == first
+    device.answer(ask(8, protocol=protocol), BALLOT)
+    device = Device.from_json(device.to_json())
+    refused(lambda: device.answer(ask(9, protocol=protocol), BALLOT), "budget pays for")
+    assert device.answer(ask(9, "last", protocol=protocol), BALLOT)["question"] == 9
+    device = Device.from_json(device.to_json())
+    refused(lambda: device.answer(ask(10, "last", protocol=protocol), BALLOT), "budget pays for")
+    refused(lambda: device.answer(ask(10, protocol=protocol), BALLOT), "budget pays for")
+
+
+def state(**changes):
+    device = Device(protocol_of("rr"))
+    device.report(BALLOT)
+    return json.dumps({**json.loads(device.to_json()), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "null",
+        "{" * 100_000,
+        "[" * 100_000,
+        None,
+        5,
+        state(device=1),
+        state(device=3),
+        state(device=True),
+        state(number="7"),
+        state(number=None),
+        state(max_delta=None),
+        state(max_delta=1.0),
+        state(said=5),
+        state(said=[]),
+        state(said={}),
+        state(ballot=None),
+        state(max_epsilon="many"),
+        state(max_epsilon=0.01),
+        state(more=1),
+        state(protocol={**protocol_of("rr"), "flip": [0, 2**52]}),
+        state(protocol=None),
+    ],
+    ids=range(24),  # the texts hold random numbers
+)
+def test_only_what_to_json_returned(text):
+    with pytest.raises(ValueError, match="text must be what to_json returned"):
+        Device.from_json(text)
+
+
+# --- what the owner allows
+
+
+@every_kind
+def test_max_epsilon(kind):
+    protocol = protocol_of(kind)
+    epsilon = Device(protocol).epsilon
+    assert Device(protocol, max_epsilon=epsilon).epsilon == epsilon
+    below = math.nextafter(epsilon, 0)
+    with pytest.raises(RefusedProtocol, match="max_epsilon"):
+        Device(protocol, max_epsilon=math.nextafter(below, 0))
+    device = Device.from_json(Device(protocol, max_epsilon=epsilon).to_json())
+    assert json.loads(device.to_json())["max_epsilon"] == epsilon
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, math.nan, True, "1", [1], 1j])
+def test_wrong_max_epsilon(wrong):
+    with pytest.raises(ValueError, match="max_epsilon must be a positive number or None"):
+        Device(protocol_of("rr"), max_epsilon=wrong)
+
+
+def test_client_is_a_device():
+    device = LDPPairwise(epsilon=2.0).client(["a", "b"], epsilon=1.0, max_epsilon=1.0)
+    assert type(device) is Device
+    assert device.epsilon <= 1
+    with pytest.raises(RefusedProtocol, match="above max_epsilon"):
+        LDPPairwise(epsilon=2.0).client(3, max_epsilon=1.9)

@@ -1,0 +1,227 @@
+"""PrivUnit's draws: every tail goes on, the side of gamma has exactly the ratio of the levels, normals are normal."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from wire_vectors import DealtBits, chance
+
+from sklearn_dprank.ballots.reading import compact_positions
+from sklearn_dprank.collection import PrivUnitG
+from sklearn_dprank.collection.privunit import PER_UNIT, PrivUnitRandomizer, _above, _centred_normals, _leans, _normals
+from sklearn_dprank.sampling.bit_source import Bits, SeededBits
+
+GRID = 2**52
+GAMMAS = [-3, -1, 0, 0.5, 2, 8]
+MIDDLE = [2**63 + 12345 * k for k in range(64)]
+
+
+def protocol(epsilon, m, norm=1000):
+    """With a norm that nothing reaches, so that tails are seen."""
+    return {**PrivUnitG().protocol(epsilon, m), "norm": norm}
+
+
+def vector(given, ballot, noise, seed=0):
+    """What a device draws from these words of noise, in units; a message has points."""
+    streams = (DealtBits(words) for words in (noise, chance(seed, "coins"), chance(seed, "assignment")))
+    drawn = PrivUnitRandomizer().draw(
+        given, compact_positions(np.array([ballot], dtype=float)), Bits(*streams, certified=False)
+    )
+    return drawn[0] / PER_UNIT
+
+
+# --- the samplers against the laws
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_above(gamma):
+    drawn = _above(gamma, 20_000, SeededBits(5))
+    assert drawn.shape == (20_000,)
+    assert drawn.min() >= gamma
+    law = stats.truncnorm(gamma, np.inf)
+    assert stats.kstest(drawn, law.cdf).pvalue > 1e-4
+    assert drawn.mean() == pytest.approx(law.mean(), abs=5 * law.std() / math.sqrt(20_000))
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 20_000])
+def test_normals(size):
+    drawn = _normals(size, SeededBits(6))
+    assert drawn.shape == (size,)
+    if size > 100:
+        assert stats.kstest(drawn, stats.norm.cdf).pvalue > 1e-4
+        half = size // 2
+        assert abs(np.corrcoef(drawn[:half], drawn[half:])[0, 1]) < 5 / math.sqrt(half)  # cosines and sines
+        assert stats.kstest(np.hypot(drawn[:half], drawn[half:]) ** 2 / 2, stats.expon.cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("m", [2, 3, 8])
+def test_centred_normals(m):
+    """Of many voters and of one at a time: sum zero, and independent standard normal numbers in every direction."""
+    many, bits = _centred_normals((m, 4000), SeededBits(12)), SeededBits(13)
+    one_by_one = np.hstack([_centred_normals((m, 1), bits) for _ in range(4000)])
+    basis = np.linalg.svd(np.ones((1, m)))[2][1:]  # an orthonormal basis of the vectors of sum zero
+    for columns in (many, one_by_one):
+        assert np.abs(columns.sum(axis=0)).max() < 1e-12
+        for row in [*(columns / math.sqrt(1 - 1 / m)), *(basis @ columns)]:
+            assert stats.kstest(row, stats.norm.cdf).pvalue > 1e-4
+        covariance = np.cov(basis @ columns).reshape(m - 1, m - 1)
+        assert np.abs(covariance - np.eye(m - 1)).max() < 5 * math.sqrt(2 / 4000)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 30.0])
+def test_leans(gamma, epsilon):
+    """A normal density, e^epsilon times higher above gamma: against its distribution function."""
+    given = {**protocol(epsilon, 3), "gamma": int(gamma * PER_UNIT)}
+    high, low = given["levels"]
+    total = high * stats.norm.sf(gamma) + low * stats.norm.cdf(gamma)
+
+    def cdf(x):
+        return (low * stats.norm.cdf(np.minimum(x, gamma)) + high * within(gamma, x)) / total
+
+    assert stats.kstest(_leans(given, 20_000, SeededBits(7)), cdf).pvalue > 1e-4
+
+
+def within(gamma, x):
+    """P(gamma < normal < x), or 0."""
+    return np.maximum(stats.norm.sf(gamma) - stats.norm.sf(x), 0)
+
+
+# --- one dimension, where a report is its lean: two items
+
+
+def two(ballot, epsilon, size, seed):
+    """Components towards item 1 of `size` reports of one ballot of two items, in units."""
+    given = protocol(epsilon, 2)
+    ballots = compact_positions(np.tile(np.array([ballot], dtype=float), (size, 1)))
+    drawn = PrivUnitRandomizer().draw(given, ballots, Bits.from_random_state(seed))
+    assert (drawn.sum(axis=1) == 0).all()
+    return given, (drawn[:, 1] - drawn[:, 0]) / math.sqrt(2) / PER_UNIT
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_histogram_of_two_items(epsilon):
+    given, along = two([1, 0], epsilon, 40_000, 8)
+    gamma, (high, low) = given["gamma"] / PER_UNIT, given["levels"]
+    edges = np.concatenate([[-np.inf, -2], gamma + np.array([-1, -0.5, -0.1, 0, 0.1, 0.5, 1, 2]), [np.inf]])
+    edges = np.unique(edges)
+    mass = np.diff(stats.norm.cdf(edges)) * np.where(edges[1:] <= gamma, low, high)
+    expected = mass / mass.sum() * len(along)
+    found = np.histogram(along, edges)[0]
+    rounding = 0.5 * len(along) / PER_UNIT  # points that their rounding puts on the other side of an edge
+    assert (np.abs(found - expected) < 5 * np.sqrt(expected) + rounding).all()
+    sides = found[edges[1:] > gamma].sum(), found[edges[1:] <= gamma].sum()
+    law = high * stats.norm.sf(gamma) / (high * stats.norm.sf(gamma) + low * stats.norm.cdf(gamma))
+    assert sides[0] / sum(sides) == pytest.approx(law, abs=5 * math.sqrt(law * (1 - law) / 40_000) + 1 / PER_UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_ratio_of_two_ballots(epsilon):
+    """Above gamma one ballot is e^epsilon times likelier to be said than the other, below -gamma less likely."""
+    given, one = two([1, 0], epsilon, 60_000, 9)
+    _, other = two([0, 1], epsilon, 60_000, 10)
+    gamma = given["gamma"] / PER_UNIT
+    for edge in (gamma + 0.5, gamma + 1):
+        above, below = np.count_nonzero(one > edge), np.count_nonzero(other > edge)
+        spread = math.sqrt(1 / above + 1 / below)
+        assert math.log(above / below) == pytest.approx(epsilon, abs=5 * spread)
+    assert stats.kstest(one, -other).pvalue > 1e-4
+
+
+def test_a_ballot_that_says_nothing_leans_nowhere():
+    _, along = two([0, 0], 2.0, 20_000, 11)
+    assert stats.kstest(along, -along[::-1]).pvalue > 1e-4
+    assert abs(along.mean()) < 5 * along.std() / math.sqrt(20_000)
+
+
+# --- no grid: what is rare is drawn as rarely as it should be
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 30.0, 36.0])
+def test_the_side_is_drawn_to_the_last_word(epsilon):
+    """P(below) by scripted words: those a thousandth below the threshold lead below gamma, those above it do not.
+
+    At gamma -8 and epsilon 30 the chance is below 1e-28, which no grid of 2^-52 draws.
+    """
+    for gamma in (given_gamma(epsilon), -8 * PER_UNIT):
+        given = {**protocol(epsilon, 2), "gamma": gamma}
+        high, low = given["levels"]
+        above, below = (Fraction(stats.norm.cdf(x)) for x in (-gamma / PER_UNIT, gamma / PER_UNIT))
+        chance_below = low * below / (high * above + low * below)
+        for scale, side in ((Fraction(999, 1000), True), (Fraction(1001, 1000), False)):
+            words = words_of(chance_below * scale)
+            lean = _leans(given, 1, DealtBits([*words, *spare()]))[0]
+            assert (lean < gamma / PER_UNIT) == side
+
+
+def given_gamma(epsilon):
+    return protocol(epsilon, 2)["gamma"]
+
+
+def spare():
+    """Words that are neither small nor large, enough for one lean."""
+    return (word for number in range(200) for word in [2**62 + 2**58 * (number % 30)])
+
+
+def words_of(chance_below):
+    """The words that `deep_uniform` reads as this number: 63 bits, then 64 more each while it is small."""
+    bits = [63]
+    number = int(chance_below * 2**63)
+    while number < 2**53:
+        bits.append(64)
+        number = int(chance_below * 2 ** sum(bits))
+    words, left = [], sum(bits)
+    for length in bits:
+        left -= length
+        words.append(number >> left & (2**length - 1))
+    return [words[0] << 1, *words[1:]]
+
+
+@pytest.mark.parametrize("further", [1, 2, 3])
+def test_deep_words_are_read_as_they_are_written(further):
+    wanted = Fraction(3, 2 ** (40 * further))
+    assert DealtBits(words_of(wanted)).deep_uniform(1)[0] == pytest.approx(float(wanted), rel=1e-12)
+
+
+OTHERS = [2**62 + k for k in range(9)]  # a quarter each
+ABOVE = 2**63  # a half: the side that is likelier
+
+
+def ten(first):
+    """The words of ten deep uniform numbers, of which the first is this one."""
+    words = words_of(first)
+    return [words[0], *OTHERS, *words[1:]]
+
+
+def far_lean(given):
+    """A lean far above gamma, as the words of one vector: a far try, which only a tiny number lets pass."""
+    m = len(given["items"])
+    return vector(given, list(range(m)), [ABOVE, *ten(Fraction(1, 2**30)), *ten(Fraction(1, 2**300)), *MIDDLE])
+
+
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_a_lean_beyond_every_grid_is_reachable(m):
+    """On a grid of 2^-52 no lean is further than 8.6 from the rate of the tries: what passes is too likely to fail."""
+    wins = m - 1 - 2 * np.arange(m)
+    towards = wins / np.linalg.norm(wins)
+    assert far_lean(protocol(1.0, m)) @ towards > 15
+    assert vector(protocol(1.0, m), list(range(m)), [ABOVE, *MIDDLE]) @ towards < 4
+
+
+@pytest.mark.parametrize("coordinate", [0, 1, 2, 3])
+def test_every_coordinate_beyond_every_grid_is_reachable(coordinate):
+    """The noise beside the lean, too: each two normal numbers have a length without an end."""
+    tiny = words_of(Fraction(1, 2**900))
+    lengths = [2**62, 2**62]
+    lengths[coordinate % 2] = tiny[0]
+    turn = 2**58 if coordinate < 2 else 2**62  # mostly the cosine, or the sine
+    lean = [ABOVE, *ten(Fraction(1, 4)), *ten(Fraction(1, 4))]
+    said = vector(protocol(1.0, 4), [0, 1, 2, 3], [*lean, *lengths, *tiny[1:], turn, turn])
+    assert np.abs(said).max() > 8.3
+    assert abs(said[coordinate]) > 8.3
+
+
+def test_a_vector_beyond_the_norm_is_shortened():
+    assert np.linalg.norm(far_lean(protocol(1.0, 3, norm=5))) == pytest.approx(5, abs=2 / PER_UNIT)

@@ -1,0 +1,292 @@
+"""What a device makes of a protocol: cases that once worked for a curator, the common form, the name, the cost."""
+
+import json
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+
+from sklearn_dprank import LDPPairwise, SecAggBorda, ShuffleHierarchical, ShufflePairwise
+from sklearn_dprank.collection import Device, HypercubeSampling, PrivUnitG, RandomizedResponse, RefusedProtocol
+from sklearn_dprank.collection.protocol import are_items, canonical, digest, is_amount, log_ratio, total
+
+GRID = 2**52
+ASKED = {
+    "version": 3,
+    "randomizer": "rr-interactive",
+    "items": ["a", "b", "c"],
+    "epsilon": "1.0",
+    "answers": 3,
+    "flips": {"each": 1879936662629663, "last": None},
+    "flip_grid": GRID,
+}
+
+
+def refuses(protocol, field, **owner):
+    with pytest.raises(RefusedProtocol, match=rf"protocol: {field} must be"):
+        Device(protocol, **owner)
+    return True
+
+
+# --- what a curator could once have
+
+
+@pytest.mark.parametrize("flip", [0, -5, 2**51 + 1, GRID, 10**400, 1.0, True, None, "1"])
+def test_flips_that_protect_nobody(flip):
+    rr = RandomizedResponse(3).protocol(1.0, 3)
+    assert refuses({**rr, "flip": [flip, GRID]}, "flip")
+    assert refuses({**ASKED, "flips": {"each": flip, "last": None}}, "flips")
+    if flip is not None:  # nothing kept back
+        assert refuses({**ASKED, "epsilon": "99", "flips": {"each": 2**50, "last": flip}}, "flips")
+    shuffled = ShufflePairwise(min_reports=1000).protocol(3)
+    assert refuses({**shuffled, "flip": [flip, GRID]}, "flip")
+
+
+def test_a_grid_of_another_size():
+    rr = RandomizedResponse().protocol(1.0, 3)
+    assert refuses({**rr, "flip": [rr["flip"][0], 2**53]}, "flip")
+    assert refuses({**ASKED, "flip_grid": 2**53}, "flip_grid")
+
+
+@pytest.mark.parametrize("variant", ["best_cap", "half_tie"])
+def test_levels_that_protect_nobody(variant):
+    cube = HypercubeSampling(variant).protocol(1.0, 3)
+    high, low = cube["levels"]
+    for levels in ([low, high], [high], [high, 0], [high, -low], [10**400, 10**399], [2 * high, 2 * low], [1.0, 0.5]):
+        assert refuses({**cube, "levels": levels}, "levels")
+    assert refuses({**cube, "levels": [high, low - 1]}, "epsilon")
+    assert refuses({**cube, "levels": [high, 1]}, "epsilon")
+    assert Device({**cube, "levels": [high, high]}).epsilon == 0  # says nothing, which is allowed
+
+
+def test_privunit_of_epsilon_400():
+    vector = PrivUnitG().protocol(1.0, 3)
+    assert refuses({**vector, "levels": [400, 1], "epsilon": "400"}, "levels")
+    assert refuses({**vector, "levels": [GRID, 1]}, "epsilon")
+    generous = {**vector, "levels": [GRID, 1], "epsilon": "400"}
+    assert Device(generous).epsilon == pytest.approx(36.04, abs=0.01)  # the most that its numbers can spend
+    with pytest.raises(RefusedProtocol, match=r"local epsilon of 36\.0437, above max_epsilon=1"):
+        Device(generous, max_epsilon=1)
+    assert PrivUnitG().protocol(500.0, 3)["levels"] == [GRID, 1]
+
+
+def test_ninety_nine_answers():
+    assert refuses({**ASKED, "answers": 99}, "epsilon")
+    assert refuses({**ASKED, "answers": 16_384}, "epsilon")
+    assert refuses({**ASKED, "answers": 16_385}, "answers")
+    assert refuses({**ASKED, "answers": 0}, "answers")
+    assert refuses({**ASKED, "answers": 3.0}, "answers")
+    assert refuses({**ASKED, "flips": {"each": 1879936662629663, "last": 2**50}}, "epsilon")  # one more, kept back
+
+
+@pytest.mark.parametrize("estimator", [ShufflePairwise, ShuffleHierarchical])
+def test_a_crowd_that_may_not_come(estimator):
+    """A central epsilon of .1 among a thousand million voters is a local one of more than 12."""
+    protocol = estimator(epsilon=0.1, min_reports=10**9).protocol(5)
+    assert protocol["central_epsilon"] == "0.1"
+    assert Decimal(protocol["epsilon"]) > (12 if estimator is ShufflePairwise else 10)
+    assert Device(protocol).epsilon <= float(protocol["epsilon"])
+    with pytest.raises(RefusedProtocol, match="above max_epsilon=4"):
+        Device(protocol, max_epsilon=4)
+    assert refuses({**protocol, "epsilon": protocol["central_epsilon"]}, "epsilon")
+    assert refuses({name: value for name, value in protocol.items() if name != "central_epsilon"}, "its set of fields")
+    for name in ("central_epsilon", "central_delta"):
+        assert refuses({**protocol, name: "0.0"}, name) and refuses({**protocol, name: 0.1}, name)
+
+
+def test_a_device_does_not_vouch_for_the_central_epsilon():
+    """It depends on the shuffler and the other voters; `epsilon` is what the messages cost without them."""
+    protocol = ShufflePairwise(min_reports=900).protocol(5)
+    changed = {**protocol, "central_epsilon": "0.001"}
+    assert Device(changed).epsilon == Device(protocol).epsilon > 1
+    assert refuses({**protocol, "epsilon": "0.001"}, "epsilon")
+
+
+def test_an_older_version():
+    rr = RandomizedResponse().protocol(1.0, 3)
+    assert refuses({**rr, "version": 1}, "version")
+    old = {"version": 1, "randomizer": "rr", "n_items": 3, "epsilon": 1.0, "n_queries": 1, "flip": rr["flip"]}
+    assert refuses(old, "version")
+
+
+def reason(protocol, **options):
+    with pytest.raises(RefusedProtocol) as error:
+        Device(protocol, **options)
+    return str(error.value).removeprefix("this device does not follow the protocol: ")
+
+
+def test_a_refusal_says_what_to_do():
+    rr = RandomizedResponse().protocol(1.0, 3)
+    assert reason({**rr, "version": 1}).startswith("version must be 3, got 1: curator and device need")
+    assert reason({**rr, "version": "1" * 9}) == "version must be 3."  # what somebody else wrote is not repeated
+    less = {name: value for name, value in rr.items() if name != "flip"}
+    assert reason({**less, "x": 0}) == "its set of fields must be exact; 1 too many, and missing ['flip']."
+    dear = {**RandomizedResponse().protocol(2.0, 3), "epsilon": "1.5"}
+    assert reason(dear) == "epsilon must be at least what its numbers spend, 2."
+    assert reason({**rr, "randomizer": "my-own"}).endswith(
+        "or of your own with its code, Device(protocol, randomizer=...)."
+    )
+    dearer = "the protocol spends a local epsilon of 1, above max_epsilon=0.5"
+    assert reason(rr, max_epsilon=0.5) == f"{dearer}. Send no report, or raise max_epsilon."
+    crowd = SecAggBorda(epsilon=0.1, min_reports=10**5).protocol(5)
+    assert "(without trust in the servers)" in reason(crowd, max_epsilon=0.5)
+
+
+# --- the common form
+
+
+@pytest.mark.parametrize("it", [None, 5, "{}", [], b"{}", [{}], json.dumps(ASKED)], ids=repr)
+def test_no_object(it):
+    assert refuses(it, "it")
+
+
+@pytest.mark.parametrize("name", [None, "", "exact", "RR", 5, ["rr"], {"rr": 1}], ids=repr)
+def test_no_randomizer(name):
+    assert refuses({**ASKED, "randomizer": name}, "randomizer")
+    assert refuses({}, "randomizer")
+
+
+@pytest.mark.parametrize(
+    ("items", "are"),
+    [
+        (["a", "b"], True),
+        (["1", 1], True),
+        ([-(2**53) + 1, 2**53 - 1], True),
+        (["", "\x00", "é", "🙂", "a" * 1000], True),
+        (list(range(65534)), True),
+        (list(range(65535)), False),
+        (["a"], False),
+        ([], False),
+        ("ab", False),
+        (("a", "b"), False),
+        ({"a": 1, "b": 2}, False),
+        (["a", "b", "a"], False),
+        ([1, 2, 1], False),
+        ([True, False], False),
+        ([1.0, 2.0], False),
+        (["a", None], False),
+        (["a", ["b"]], False),
+        ([2**53, 1], False),
+        ([10**400, 1], False),
+        (["a", "\ud83d"], False),
+        (["a", "\udc00b"], False),
+        (["a", "b" * 1001], False),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_items(items, are):
+    assert are_items(items) is are
+    protocol = {**RandomizedResponse().protocol(1.0, 3), "items": items}
+    if are:
+        assert Device(protocol).protocol["items"] == items
+    else:
+        assert refuses(protocol, "items")
+
+
+@pytest.mark.parametrize("text", ["1", "0.5", "12.80", "1e3", "1e-05", "1.5e+10", "0.0001", "9" * 20, "1." + "3" * 40])
+def test_amounts(text):
+    assert is_amount(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "0.0",
+        "0e5",
+        "-1",
+        "+1",
+        " 1",
+        "1 ",
+        "1\n",
+        "01",
+        "00.1",
+        ".5",
+        "5.",
+        "1e",
+        "1e1000",
+        "1E5",
+        "0x1",
+        "1_0",
+    ]
+    + ["nan", "inf", "Infinity", "\u0661", "１", "1,5", "9" * 21, "0." + "3" * 41, 1, 1.0, True, None, ["1"], b"1"],
+    ids=repr,
+)
+def test_no_amounts(text):
+    assert not is_amount(text)
+    assert refuses({**ASKED, "epsilon": text}, "epsilon")
+
+
+def test_the_messages_do_not_repeat_what_was_sent():
+    with pytest.raises(RefusedProtocol) as error:
+        Device({**ASKED, "items": ["secret", "secret"], "epsilon": "secret"})
+    assert "secret" not in str(error.value)
+
+
+# --- the name
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": [1, -2], "a": None}, b'{"a":null,"b":[1,-2]}'),
+        (
+            {"items": ['\u20ac$\x0f\nA\'B"\\\\"/']},
+            b'{"items":["\xe2\x82\xac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"]}',
+        ),  # RFC 8785, 3.2.2
+        ({"a": "\b\t\f\r\x7f\u2028<>"}, b'{"a":"\\b\\t\\f\\r\x7f\xe2\x80\xa8<>"}'),
+        ({"a": {"z": 1, "B": 2}, "A": []}, b'{"A":[],"a":{"B":2,"z":1}}'),
+    ],
+)
+def test_canonical(value, text):
+    assert canonical(value) == text
+
+
+def test_the_name_changes_with_everything():
+    protocol = LDPPairwise(epsilon=1.0).protocol(["a", "b", "c"])
+    others = [
+        LDPPairwise(epsilon=1.5).protocol(["a", "b", "c"]),
+        LDPPairwise(epsilon=1.0).protocol(["b", "a", "c"]),
+        LDPPairwise(epsilon=1.0).protocol(["a", "b", "c", "d"]),
+        LDPPairwise(epsilon=1.0).protocol([0, 1, 2]),
+        LDPPairwise(epsilon=1.0).protocol(["0", "1", "2"]),
+        LDPPairwise(epsilon=1.0, n_queries=2).protocol(["a", "b", "c"]),
+        {**protocol, "randomizer": "laplace"},
+    ]
+    assert len({digest(one) for one in (protocol, *others)}) == 1 + len(others)
+    assert digest(dict(reversed(protocol.items()))) == digest(protocol) == "bd7e7e4b47b6e8b9"
+
+
+# --- the cost
+
+
+@pytest.mark.parametrize(("high", "low", "times"), [(3, 1, 2), (GRID, GRID - 1, 1), (GRID, 1, 10**6), (5, 5, 3)])
+def test_log_ratio_is_just_above(high, low, times):
+    with localcontext() as context:
+        context.prec = 120
+        exact = times * (Decimal(high) / Decimal(low)).ln()
+        assert exact <= log_ratio(high, low, times)
+        assert abs(log_ratio(high, low, times) - exact) <= abs(exact) * Decimal("1e-49")
+
+
+def test_sums_are_rounded_up_in_any_context():
+    costs = [log_ratio(GRID, low) for low in (3, 7, 1000, GRID - 1)]
+    exact = sum(Fraction(cost) for cost in costs)
+    with localcontext() as context:
+        context.prec = 3
+        found = total(costs)
+    assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**70))
+
+
+def test_the_attribute_is_rounded_up():
+    for epsilon in (0.1, 1.0, 2.0, 7.3):
+        protocol = RandomizedResponse(3).protocol(epsilon, 4)
+        flip = protocol["flip"][0]
+        with localcontext() as context:
+            context.prec = 60
+            exact = 3 * (Decimal(GRID - flip) / Decimal(flip)).ln()
+        found = Device(protocol).epsilon
+        assert exact <= Decimal(found)
+        assert Decimal(math.nextafter(found, 0)) < exact

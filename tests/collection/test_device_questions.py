@@ -1,0 +1,283 @@
+"""A device answers what its protocol allows, about one ballot, and each question once.
+
+Whatever else a curator asks is refused and costs nothing: neither a wrong question nor a wrong ballot uses up an answer
+or fixes the ballot. What devices send has the probabilities that randomized response states.
+"""
+
+import json
+import math
+from collections import Counter
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from device_tools import ASKED, BALLOT, every_kind, protocol_of, question, refused, say
+from local_tools import law_of
+from oracles import flip_probability
+
+from sklearn_dprank import LDPPairwise, LDPQuickSort, ShufflePairwise
+from sklearn_dprank.collection import Device
+from sklearn_dprank.collection.base import is_random_number
+from sklearn_dprank.collection.protocol import digest
+
+NAN = math.nan
+WITHOUT_LAST = {**ASKED, "flips": {"each": ASKED["flips"]["each"], "last": None}}
+ASSIGNED = {**protocol_of("rr-shuffled"), "pairs": "assigned"}
+
+
+def shortly(value):
+    return repr(value)[:40]
+
+
+def state(device):
+    """What a device has sent, and about which ballot."""
+    kept = json.loads(device.to_json())
+    return kept["said"], kept["ballot"]
+
+
+# --- what is refused, and costs nothing
+
+
+def test_the_method_that_the_protocol_has():
+    with pytest.raises(ValueError, match=r"use device.answer"):
+        Device(ASKED).report(BALLOT)
+    with pytest.raises(ValueError, match=r"use device.report"):
+        Device(protocol_of("rr")).answer(question(1), BALLOT)
+    for kind in ("rr", "rr-shuffled"):
+        with pytest.raises(ValueError, match="if and only if the protocol assigns them"):
+            Device(protocol_of(kind)).report(BALLOT, pairs=[[0, 1], [2, 4]])
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        *(None, "01", "0112", 7, {"0": 1}, {(0, 1): 1}, [], [[0, 1]], [[0, 1], [0, 2], [0, 3]]),
+        [[0, 1], [0, 1]],  # two messages of one voter in one crowd
+        *([[0, 1], [1, 0]], [[0, 1], [2, 2]], [[0, 1], [0, 5]], [[0, 1], [-1, 2]], [[0, 1], [-1, -1]]),
+        *([[0, 1], [0.0, 2.0]], [[0, 1], [0.0, 1.5]], [[0, 1], ["0", "2"]], [[False, True], [True, True]]),
+        *([[0, 1, 2], [1, 2, 3]], [[0, 1], [0, 1, 2]], [[0, 1], [2]], [[0, 1], None], [[0, 10**400], [0, 1]]),
+    ],
+    ids=shortly,
+)
+def test_a_wrong_assignment_of_pairs(pairs):
+    device = Device(ASSIGNED)
+    with pytest.raises(ValueError, match="pairs must"):
+        device.report(BALLOT, pairs=pairs)
+    assert len(device.report(BALLOT[::-1], pairs=np.array([[0, 1], [2, 4]]))["messages"]) == 2
+
+
+WRONG = {
+    "protocol": ["", None, "0" * 16, 5, digest({**ASKED, "answers": 2})],
+    "question": [0, -1, 2**60, 10**400, 1.0, True, None, "1", [], [1]],
+    "kind": ["last", "every", "all", None, [], ["each"], 1],
+    "pairs": [
+        *([], None, "01", [0, 1], {"0": 1}, [None], [[0, 1]] * 11, [[0, 1, 2]], [[0, 1], [0, NAN]]),
+        *([[1, 0]], [[0, 0]], [[0, 5]], [[-1, 1]], [[0, 10**400]], [[0, True]], [[False, True]]),
+        *([[0, 1.0]], [[0, 1.5]], [["0", "1"]]),
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "wrong"), [(n, w) for n, values in WRONG.items() for w in values], ids=shortly)
+def test_a_question_with_a_wrong_field(name, wrong):
+    device, right = Device(WITHOUT_LAST), question(1, protocol=WITHOUT_LAST)
+    with pytest.raises(ValueError, match="question does not follow the protocol"):
+        device.answer({**right, name: wrong}, BALLOT)
+    assert state(device) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(None, "each", [1], {}, {**question(1), "ballot": 1}, {**question(1), "version": 2}),
+        *({key: value for key, value in question(1).items() if key != name} for name in WRONG),
+    ],
+    ids=shortly,
+)
+def test_a_question_of_another_form(asked):
+    device = Device(ASKED)
+    with pytest.raises(ValueError, match="question does not follow the protocol"):
+        device.answer(asked, BALLOT)
+    assert state(device) == ({}, None)
+    assert device.answer({**question(1), "voters": [3]}, BALLOT)["question"] == 1
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "ballot",
+    [
+        *(
+            [],
+            [0, 1, 2, 3],
+            [0, 1, 2, 3, 4, 5],
+            [[0, 1, 2, 3, 4]],
+            [0, 1, 2, 3, [4]],
+            {1, 2, 3, 4, 5},
+            None,
+            7,
+            "01234",
+        ),
+        *([0, 1, 2, 3, math.inf], [0, 1, 2, 3, 10**400], [0, 1, 2, 3, 1j], ["a"] * 5),
+    ],
+    ids=shortly,
+)
+def test_a_wrong_ballot(kind, ballot):
+    device = Device(protocol_of(kind))
+    with pytest.raises(ValueError, match=r"ballot must have one position .* for each of the 5 items"):
+        say(device, ballot)
+    assert not state(device)[0] and state(device)[1] is None
+
+
+# --- one ballot, and each answer once
+
+
+def test_the_same_question_gets_the_same_bytes():
+    """The number of a question names it: other pairs under the same number buy no other answer."""
+    device = Device(ASKED)
+    first = json.dumps(device.answer(question(1), BALLOT))
+    for again in (question(1), question(1, pairs=[(2, 3)])):
+        assert all(json.dumps(device.answer(again, BALLOT)) == first for _ in range(10))
+
+
+def test_another_assignment_of_pairs_buys_no_other_answer():
+    device = Device(ASSIGNED)
+    first = json.dumps(device.report(BALLOT, [[0, 1], [1, 3]]))
+    assert json.dumps(device.report(BALLOT, [[0, 2], [2, 3]])) == first
+
+
+def test_a_new_question_about_another_ballot():
+    device = Device(ASKED)
+    device.answer(question(1), BALLOT)
+    for number in (1, 2):
+        refused(lambda number=number: device.answer(question(number), BALLOT[::-1]), "another ballot")
+    assert device.answer(question(2), BALLOT)["question"] == 2
+
+
+def test_a_device_answers_as_often_as_agreed():
+    """Two answers and a last one, whatever the numbers of the questions; answers that are sent again are free."""
+    protocol = {**ASKED, "answers": 2, "flips": {"each": 2**51 - 2**48, "last": 2**50}}
+    device = Device(protocol)
+
+    def answer(number, kind="each"):
+        return device.answer(question(number, kind, protocol=protocol), BALLOT)
+
+    first = [answer(5), answer(9)]
+    refused(lambda: answer(10), "every answer that its budget pays for")
+    answer(11, "last")
+    refused(lambda: answer(12, "last"), "every answer")
+    assert [answer(5), answer(9)] == first
+
+
+# --- what is sent
+
+
+def test_answers_are_flipped_preferences_or_fair_coins():
+    """The exact law of an answer about one of three pairs, for each way to have an opinion on them."""
+    protocol = LDPQuickSort(1.0).protocol(3)
+    pairs, flip = list(combinations(range(3), 2)), flip_probability(1.0)
+    asked = question(1, pairs=pairs, protocol=protocol)
+    for ballot in OPINIONS:
+
+        def pair_and_answer(ballot=ballot):
+            answer = Device(protocol).answer(asked, ballot)
+            assert set(answer) == {"protocol", "question", "report", "pair", "answer"}
+            return [answer["pair"], answer["answer"]]
+
+        expected = {}
+        for (i, j), says_yes in product(pairs, (0, 1)):
+            yes = 1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5
+            expected[json.dumps([[i, j], says_yes])] = (yes if says_yes else 1 - yes) / 3
+        assert law_of(pair_and_answer, protocol["flips"]["each"]) == pytest.approx(expected, rel=1e-9), ballot
+
+
+OPINIONS = [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]]
+
+
+def chance_of(answers, pairs, ballot, flip):
+    """The probability of these answers about these pairs: preferences that are flipped, or fair coins."""
+    yes = (1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5 for i, j in pairs)
+    return math.prod(p if answer else 1 - p for p, answer in zip(yes, answers, strict=True))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("ballot", OPINIONS)
+def test_the_exact_law_of_a_report_on_hidden_pairs(ballot, k):
+    """Each set of k pairs is equally likely, and every answer is flipped with the probability for epsilon / k."""
+    protocol, flip = LDPPairwise(1.5, n_queries=k).protocol(3), flip_probability(1.5 / k)
+    law = Counter()
+    for text, probability in law_of(lambda: Device(protocol).report(ballot), protocol["flip"][0]).items():
+        report = json.loads(text)
+        law[frozenset(zip(map(tuple, report["pairs"]), report["answers"], strict=True))] += probability
+    chosen = list(combinations(combinations(range(3), 2), k))
+    assert law == pytest.approx(
+        {
+            frozenset(zip(pairs, answers, strict=True)): chance_of(answers, pairs, ballot, flip) / len(chosen)
+            for pairs in chosen
+            for answers in product((0, 1), repeat=k)
+        },
+        rel=1e-9,
+    )
+
+
+@pytest.mark.parametrize("ballot", OPINIONS)
+def test_the_exact_law_of_shuffled_messages(ballot):
+    """Pairs are drawn with replacement, and the answer to each is flipped by itself."""
+    protocol, flip = shuffled("hidden", m=3), flip_probability(2.0 / 2)
+
+    def messages():
+        return [[message["pair"], message["answer"]] for message in Device(protocol).report(ballot)["messages"]]
+
+    pairs = list(product(combinations(range(3), 2), repeat=2))
+    assert law_of(messages, protocol["flip"][0]) == pytest.approx(
+        {
+            json.dumps([[list(pair), answer] for pair, answer in zip(both, answers, strict=True)]): chance_of(
+                answers, both, ballot, flip
+            )
+            / len(pairs)
+            for both in pairs
+            for answers in product((0, 1), repeat=2)
+        },
+        rel=1e-9,
+    )
+
+
+def shuffled(pairs, m=4):
+    parameters = {"min_reports": 50, "pairs": pairs, "n_queries": 2, "local_epsilon": 2.0}
+    return ShufflePairwise(**parameters).protocol(m)
+
+
+@pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
+@pytest.mark.parametrize("ballot", [[0, 1, 2, 3], [3, 0, 0, 0], [NAN, 1, NAN, 0], [NAN] * 4, [0, 0, 0, 0]])
+def test_shuffled_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
+    """The pairs and the number of a submission are drawn apart from the ballot: they are the same for all ballots."""
+    protocol = shuffled(pairs)
+    submission, of_another = (Device(protocol, random_state=0).report(b, asked) for b in (ballot, [0, 1, 2, 3]))
+    assert set(submission) == {"protocol", "report", "messages"}
+    assert submission["protocol"] == digest(protocol)
+    assert is_random_number(submission["report"])
+    assert (
+        submission["report"] == of_another["report"] != Device(protocol, random_state=1).report(ballot, asked)["report"]
+    )
+    messages = submission["messages"]
+    assert [message["shuffle"] for message in messages] == ([0, 1] if pairs == "hidden" else [0, 0])
+    assert all(set(message) == {"shuffle", "pair", "answer"} and message["answer"] in (0, 1) for message in messages)
+    drawn = [message["pair"] for message in messages]
+    assert drawn == [message["pair"] for message in of_another["messages"]]
+    assert asked in (None, drawn)
+
+
+def test_hidden_pairs_are_uniform_and_drawn_again():
+    """Each shuffle draws one of three pairs. Without replacement the second shuffle would tell of the first."""
+    protocol = shuffled("hidden", m=3)
+    drawn = law_of(lambda: [m["pair"] for m in Device(protocol).report([0, 1, 2])["messages"]], protocol["flip"][0])
+    assert drawn == pytest.approx(
+        {json.dumps(list(map(list, both))): 1 / 9 for both in product(combinations(range(3), 2), repeat=2)}
+    )
+
+
+def test_a_device_of_an_estimator_that_asks():
+    estimator = LDPQuickSort(epsilon=2.0)
+    protocol = estimator.protocol(3)
+    answer = estimator.client(3).answer(question(1, protocol=protocol), [0, 1, 2])
+    assert answer["protocol"] == digest(protocol)
+    assert answer["pair"] in ([0, 1], [1, 2])

@@ -1,0 +1,185 @@
+"""Values that are too deep, too long or no numbers, anywhere in what others send: refused by name."""
+
+import json
+import math
+
+import pytest
+from device_tools import FIRST, every_kind
+
+from sklearn_dprank import LDPBorda, LDPPairwise, LDPQuickSort, SecAggBorda, ShufflePairwise
+from sklearn_dprank.collection import AggregationServer, Allowance, Device, RefusedProtocol
+
+
+def deep(wrap):
+    """A value 3,000 deep."""
+    value = 1
+    for _ in range(3000):
+        value = wrap(value)
+    return value
+
+
+HOSTILE = {
+    "lists": deep(lambda value: [value]),
+    "objects": deep(lambda value: {"": value}),
+    "many digits": 10**5000,
+    "minus many digits": -(10**5000),
+    "nan": math.nan,
+    "infinity": -math.inf,
+    "half a character": "\ud800",
+    "a long text": "9" * 100_000,
+}
+TEXTS = {
+    "lists": "[" * 3000 + "1" + "]" * 3000,
+    "objects": '{"":' * 3000 + "1" + "}" * 3000,
+    "many digits": "1" + "0" * 5000,
+    "minus many digits": "-1" + "0" * 5000,
+}
+every_value = pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+
+
+def changed(whole, value):
+    """Copies of some JSON with this value at one of its places, as what is there or as one thing more."""
+    yield value
+    if isinstance(whole, dict):
+        for name in whole:
+            for inner in changed(whole[name], value):
+                yield {**whole, name: inner}
+        yield {**whole, "more": value}
+    elif isinstance(whole, list):
+        for index in range(min(len(whole), 4)):
+            for inner in changed(whole[index], value):
+                yield [*whole[:index], inner, *whole[index + 1 :]]
+        yield [*whole, value]
+
+
+@every_value
+@every_kind
+def test_protocols(kind, value):
+    protocol = FIRST[kind]["protocol"]
+    Device(protocol)
+    for hostile in changed(protocol, value):
+        for owner in ({}, {"max_epsilon": 1.0, "allowance": Allowance(epsilon=1.0)}):
+            with pytest.raises(RefusedProtocol) as error:
+                Device(hostile, **owner)
+            assert len(str(error.value)) < 400
+        with pytest.raises(RefusedProtocol):
+            AggregationServer(hostile, 0)
+
+
+@every_kind
+def test_names_of_fields_that_are_no_text(kind):
+    for name in (5, None, math.nan, ("a",), b"a", "a" * 100_000, "\ud800"):
+        with pytest.raises(RefusedProtocol):
+            Device({**FIRST[kind]["protocol"], name: 1})
+
+
+@every_value
+@pytest.mark.parametrize("kind", ["rr-interactive", "skellam-rounds"])
+def test_questions(kind, value):
+    one = FIRST[kind]
+    device, server = Device(one["protocol"]), None
+    if kind == "skellam-rounds":
+        server = AggregationServer(one["protocol"], 0)
+    for question in changed(one["questions"][0], value):
+        with pytest.raises(ValueError, match="question does not follow the protocol"):
+            device.answer(question, one["ballot"])
+        if server is not None:
+            with pytest.raises(ValueError, match="question does not follow the protocol"):
+                server.ask(question)
+    assert device.answer(one["questions"][0], one["ballot"])
+
+
+@every_value
+def test_stored_texts(value):
+    """What was sent is the owner's own; all else is read again."""
+    allowance = Allowance(epsilon=9.0)
+    for made in (Device(FIRST["rr"]["protocol"], allowance=allowance), allowance):
+        state = json.loads(made.to_json())
+        texts = [written({**state, name: value}) for name in {*state, "more"} - {"ballot", "said"}]
+        texts += [written({**state, "protocol": hostile}) for hostile in changed(state.get("protocol"), value)]
+        for text in texts:
+            with pytest.raises(ValueError, match="text must be what"):
+                type(made).from_json(text)
+
+
+def written(value):
+    """JSON text of any depth and any length of numbers."""
+    for name, text in TEXTS.items():
+        if value is HOSTILE[name]:
+            return text
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{written(inner)}" for name, inner in value.items()) + "}"
+    return f"[{','.join(map(written, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
+ESTIMATORS = {
+    "rr": LDPPairwise(),
+    "privunit": LDPBorda(),
+    "hypercube": LDPPairwise(randomizer="djw"),
+    "rr-shuffled": ShufflePairwise(epsilon=0.5, min_reports=1),
+}
+
+
+@every_value
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_reports(kind, value):
+    estimator = ESTIMATORS[kind]
+    said = estimator.client(4).report([0, 1, 2, 3])
+    said = said if isinstance(said, list) else [said]
+    hostile = list(changed(said[0], value))
+    fitted = estimator.fit_reports([*hostile, *said], items=4)
+    assert fitted.reports_accepted_ == len(said)
+    assert sum(fitted.reports_refused_.values()) == len(hostile)
+
+
+@every_value
+def test_shares_and_sums(value):
+    estimator = SecAggBorda(epsilon=1.0, min_reports=1)
+    protocol = estimator.protocol(3)
+    servers = [AggregationServer(protocol, number) for number in range(2)]
+    for server, message in zip(servers, Device(protocol).report([0, 1, 2]), strict=True):
+        hostile = list(changed(message, value))
+        assert server.receive(hostile) == 0
+        assert sum(server.refused.values()) == len(hostile)
+        assert server.receive([message]) == 1
+    voters = servers[0].reports()
+    sums = [server.release(voters) for server in servers]
+    assert estimator.fit_sums(sums, items=3).reports_accepted_ == 1
+    with pytest.raises(ValueError, match=r"sums must hold one of each|sums are of different voters"):
+        estimator.fit_sums([*changed(sums[0], value), sums[1]], items=3)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@every_value
+def test_answers(value):
+    estimator = LDPQuickSort(epsilon=2.0)
+    devices, sent = [estimator.client(3) for _ in range(40)], []
+
+    def ask(question):
+        for voter in question["voters"]:
+            honest = devices[voter].answer(question, [0, 1, 2])
+            hostile = list(changed(honest, value))
+            sent.append(len(hostile))
+            yield from (*hostile, honest)
+
+    fitted = estimator.fit_interactive(ask, items=3, n_voters=40)
+    assert fitted.reports_accepted_ == len(sent) > 0
+    assert sum(fitted.reports_refused_.values()) == sum(sent)
+
+
+@every_value
+def test_ballots_and_assignments(value):
+    device = Device(FIRST["rr"]["protocol"])
+    for ballot in changed([0, 1, 2, 3, 4], value):
+        if (
+            isinstance(ballot, list)
+            and len(ballot) == 5
+            and any(isinstance(x, float) and math.isnan(x) for x in ballot)
+        ):
+            continue  # no opinion
+        with pytest.raises(ValueError, match="ballot must have one position"):
+            device.report(ballot)
+    assigned = {**FIRST["rr-shuffled"]["protocol"], "pairs": "assigned"}
+    for pairs in changed([[0, 1], [1, 2]], value):
+        with pytest.raises(ValueError, match="pairs must hold"):
+            Device(assigned).report([0, 1, 2, 3, 4], pairs)

@@ -1,0 +1,204 @@
+"""The hypercube randomizer: exact laws over all ballots, the printed mechanism's fault, the published figures."""
+
+import json
+import math
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from local_tools import answer_from, report_of, simulated_answer
+from oracles import distinct_ballots, naive_counts
+from scipy.stats import chisquare
+
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.collection import HypercubeSampling, RefusedReport
+from sklearn_dprank.collection.hypercube import _subsets
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.sampling.bit_source import Bits, SeededBits
+
+VARIANTS = ["best_cap", "half_tie"]
+
+
+def own_corners(ballot):
+    """The corners that a voter's coins may complete the ballot to, equally likely."""
+    options = [(1,) if a < b else (0,) if a > b else (0, 1) for a, b in combinations(ballot, 2)]
+    return list(product(*options))
+
+
+def law_of_corners(protocol, ballot):
+    """{corner: probability} from the definition, as Fractions."""
+    high, low = protocol["levels"]
+    d = math.comb(len(protocol["items"]), 2)
+    if protocol["variant"] == "best_cap":
+        level = [2 * (high if k <= protocol["cap"] else low) for k in range(d + 1)]
+    else:
+        level = [2 * high if 2 * k < d else 2 * low if 2 * k > d else high + low for k in range(d + 1)]
+    own = own_corners(ballot)
+    total = len(own) * sum(math.comb(d, k) * level[k] for k in range(d + 1))
+    return {
+        z: Fraction(sum(level[sum(a != b for a, b in zip(v, z, strict=True))] for v in own), total)
+        for z in product((0, 1), repeat=d)
+    }
+
+
+def report_on(corner, protocol):
+    signs = np.packbits(np.array(corner, dtype=bool)).tobytes().hex()
+    return {"protocol": digest(protocol), "signs": signs}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("m", [3, 4])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
+def test_exactly_private_and_unbiased_over_all_ballots(variant, m, epsilon):
+    randomizer = HypercubeSampling(variant)
+    protocol = randomizer.protocol(epsilon, m)
+    corners = list(product((0, 1), repeat=math.comb(m, 2)))
+    estimates = [answer_from(randomizer, protocol, [report_on(corner, protocol)]) for corner in corners]
+    off = np.triu_indices(m, 1)
+    assert np.abs([e[off] for e in estimates]) == pytest.approx(randomizer.variance(protocol) ** 0.5)
+    least, most = dict.fromkeys(corners, Fraction(1)), dict.fromkeys(corners, Fraction(0))
+    for ballot in distinct_ballots(m):
+        law = law_of_corners(protocol, ballot)
+        assert sum(law.values()) == 1
+        for z, p in law.items():
+            least[z], most[z] = min(least[z], p), max(most[z], p)
+        mean = np.tensordot([float(law[z]) for z in corners], np.array(estimates), axes=1)
+        counts = naive_counts([ballot])
+        assert mean == pytest.approx(counts - counts.T, abs=1e-9)
+    ratio = max(most[z] / least[z] for z in corners)
+    assert Decimal(ratio.numerator) / Decimal(ratio.denominator) <= Decimal(repr(epsilon)).exp()
+    assert math.log(ratio) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_the_printed_half_spaces_overspend_where_there_are_ties():
+    d, epsilon = 6, 1.0
+    inside = sum(math.comb(d, k) for k in range(d // 2 + 1))  # either closed half space
+    chance = math.exp(epsilon) / (1 + math.exp(epsilon))
+    tie, behind = 1 / inside, (1 - chance) / inside  # a tie is in both
+    assert math.log(tie / behind) == pytest.approx(math.log(1 + math.e))
+    assert math.log(tie / behind) == pytest.approx(1.313, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("variant", "factors"),
+    [("half_tie", [34.1, 18.1, 11.0, 8.7]), ("best_cap", [33.6, 16.9, 8.6, 4.4])],
+)
+def test_published_noise_of_a_margin(variant, factors):
+    randomizer = HypercubeSampling(variant)
+    for epsilon, factor in zip([0.5, 1, 2, 4], factors, strict=True):
+        assert randomizer.variance(randomizer.protocol(epsilon, 10)) ** 0.5 == pytest.approx(factor, abs=0.06)
+
+
+@settings(max_examples=60)
+@given(m=st.integers(2, 9), epsilon=st.floats(0.01, 20))
+def test_the_scale_is_the_formula_and_the_cap_the_best(m, epsilon):
+    d, e = math.comb(m, 2), math.exp(epsilon)
+
+    def scale(k):
+        inside = sum(math.comb(d, j) for j in range(k + 1))
+        return (e * inside + 2**d - inside) / ((e - 1) * math.comb(d - 1, k))
+
+    protocol = HypercubeSampling().protocol(epsilon, m)
+    best = min(map(scale, range(d)))
+    assert scale(protocol["cap"]) == pytest.approx(best, rel=1e-12)
+    assert HypercubeSampling.variance(protocol) ** 0.5 == pytest.approx(best, rel=1e-6)
+    half_tie = HypercubeSampling.variance(HypercubeSampling("half_tie").protocol(epsilon, m)) ** 0.5
+    assert half_tie == pytest.approx((e + 1) / (e - 1) * 2 ** (d - 1) / math.comb(d - 1, d // 2), rel=1e-6)
+    assert best <= half_tie * (1 + 1e-9)
+
+
+def test_many_items_and_extreme_epsilons():
+    for epsilon, m in [(1e-3, 60), (700.0, 10), (800.0, 4), (30.0, 60)]:
+        protocol = HypercubeSampling().protocol(epsilon, m)
+        assert math.isfinite(HypercubeSampling.variance(protocol))
+        assert protocol["levels"][1] >= 1
+    assert HypercubeSampling.variance(HypercubeSampling().protocol(30.0, 4)) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("ballot", "epsilon"), [([0, 1, 2], 1.0), ([1, 0, 1], 3.0), ([np.nan, 0, 1], 0.5)])
+def test_devices_and_simulation_follow_the_law(variant, ballot, epsilon):
+    protocol = json.loads(json.dumps(HypercubeSampling(variant).protocol(epsilon, 3)))
+    law, bits, size = law_of_corners(protocol, ballot), Bits.from_random_state(3), 4000
+    name = {report_on(z, protocol)["signs"]: z for z in law}
+    positions = Profile.from_rankings([ballot]).positions
+    reports = [report_of(protocol, positions, bits) for _ in range(size)]
+    seen = Counter(name[report["signs"]] for report in reports)
+    assert chisquare([seen[z] for z in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
+    assert reports[0] == json.loads(json.dumps(reports[0]))
+
+    answer = simulated_answer(HypercubeSampling, protocol, Profile.from_rankings([ballot] * 40000).positions, bits)
+    counts = naive_counts([ballot])
+    off = np.triu_indices(3, 1)
+    error = (answer - (counts - counts.T))[off] / np.sqrt(HypercubeSampling.variance(protocol) / 40000)
+    assert np.abs(error).max() < 4
+    assert np.array_equal(answer, -answer.T)
+
+
+def test_margins_of_four_items_from_mixed_ballots():
+    X = distinct_ballots(4)
+    X = X[np.random.default_rng(0).integers(len(X), size=60000)]
+    protocol = HypercubeSampling().protocol(4.0, 4)
+    answer = simulated_answer(
+        HypercubeSampling, protocol, Profile.from_rankings(X).positions, Bits.from_random_state(1)
+    )
+    counts = naive_counts(X)
+    error = answer - (counts - counts.T) / len(X)
+    assert np.abs(error).max() < 4 * np.sqrt(HypercubeSampling.variance(protocol) / len(X))
+
+
+def test_subsets_are_uniform():
+    size = 12000
+    drawn = _subsets(np.full(size, 2), 4, SeededBits(np.random.SeedSequence(0)))
+    assert np.array_equal(drawn.sum(axis=1), np.full(size, 2))
+    assert chisquare(np.unique(drawn @ [8, 4, 2, 1], return_counts=True)[1]).pvalue > 1e-3
+    sizes = np.arange(8)
+    assert np.array_equal(_subsets(sizes, 7, SeededBits(np.random.SeedSequence(0))).sum(axis=1), sizes)
+
+
+def test_equal_keys_are_drawn_again():
+    class Repeating(SeededBits):
+        calls = 0
+
+        def words(self, size):
+            self.calls += 1
+            return super().words(size) * np.uint64(self.calls > 1)  # the first keys are all 0
+
+    bits = Repeating(np.random.SeedSequence(0))
+    assert _subsets(np.array([1, 3]), 4, bits).sum(axis=1).tolist() == [1, 3]
+    assert bits.calls == 2
+
+
+GOOD = {"protocol": "0" * 16, "signs": "a0"}
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ({**GOOD, "voter": 7}, "wrong keys"),
+        ({**GOOD, "signs": 160}, "not the right number of signs"),
+        ({**GOOD, "signs": "a0a0"}, "not the right number of signs"),
+        ({**GOOD, "signs": "A0"}, "not the right number of signs"),
+        ({**GOOD, "signs": "zz"}, "not the right number of signs"),
+        ({**GOOD, "signs": " a"}, "not the right number of signs"),
+        ({**GOOD, "signs": "a1"}, "not the right number of signs"),  # a padding bit
+    ],
+)
+def test_refusals(report, reason):
+    protocol = HypercubeSampling().protocol(1.0, 3)
+    HypercubeSampling.read(GOOD, protocol)
+    with pytest.raises(RefusedReport) as refused:
+        HypercubeSampling.read(report, protocol)
+    assert refused.value.reason == reason
+
+
+def test_a_wrong_variant():
+    with pytest.raises(ValueError, match="variant must be one of"):
+        HypercubeSampling("cap").protocol(1.0, 3)

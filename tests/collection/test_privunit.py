@@ -1,0 +1,292 @@
+"""PrivUnitG: the density in closed form, the moments by quadrature, the sampler, and what a curator accepts."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from local_tools import answer_from, report_of, simulated_answer
+from oracles import distinct_ballots, naive_counts
+from scipy import stats
+from scipy.integrate import quad
+
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.reading import compact_positions
+from sklearn_dprank.collection import PrivUnitG, RefusedReport
+from sklearn_dprank.collection.privunit import PrivUnitRandomizer, _directions
+from sklearn_dprank.sampling.bit_source import Bits, SeededBits
+
+EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
+
+
+def levels(protocol):
+    """What multiplies the normal density of a report above and below gamma."""
+    high, low = protocol["levels"]
+    above, e = stats.norm.sf(protocol["gamma"] / 1024), high / low
+    return e / (e * above + 1 - above), 1 / (e * above + 1 - above)
+
+
+def moment(protocol, power):
+    """A moment of a report's component along its direction, by quadrature."""
+    high, low = levels(protocol)
+    gamma = protocol["gamma"] / 1024
+
+    def integrand(x):
+        return x**power * stats.norm.pdf(x)
+
+    return low * quad(integrand, -12, gamma)[0] + high * quad(integrand, gamma, 14)[0]
+
+
+def unshortened(epsilon, m):
+    """A protocol with a norm that no report reaches."""
+    return {**PrivUnitG().protocol(epsilon, m), "norm": 2**20}
+
+
+def shortened_moments(protocol, size=400_000):
+    """The mean component along the direction, and the mean square of the length, by simulation of the definition."""
+    rng, m = np.random.default_rng(0), len(protocol["items"])
+    along = rng.normal(size=size)
+    weights = np.where(along > protocol["gamma"] / 1024, *levels(protocol))
+    length = np.sqrt(along**2 + rng.chisquare(m - 2, size))
+    kept = np.minimum(1, protocol["norm"] / length)
+    means = [(weights * part).mean() for part in (kept * along, (kept * length) ** 2)]
+    errors = [(weights * part).std() / math.sqrt(size) for part in (kept * along, (kept * length) ** 2)]
+    return means, errors
+
+
+def net_wins_of(ballot):
+    counts = naive_counts([ballot])
+    return (counts - counts.T).sum(axis=1)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("m", [2, 3, 10, 45])
+def test_density_ratio_and_moments(epsilon, m):
+    protocol = unshortened(epsilon, m)
+    high, low = levels(protocol)
+    assert math.log(high / low) == pytest.approx(epsilon, rel=1e-9)  # the normal part does not see the ballot
+    assert moment(protocol, 0) == pytest.approx(1, abs=1e-9)
+    mean, square = moment(protocol, 1), moment(protocol, 2)
+    radius = math.sqrt(m * (m * m - 1) / 3)
+    assert PrivUnitG.variance(protocol) == pytest.approx((radius / mean) ** 2 * (m - 2 + square) / m, rel=1e-7)
+    for gamma in (protocol["gamma"] - 10, protocol["gamma"] + 10):
+        other = {**protocol, "gamma": gamma}
+        assert PrivUnitG.variance(other) >= PrivUnitG.variance(protocol) * (1 - 1e-9)
+
+
+def test_noise_of_a_borda_score():
+    # PrivUnit on the sphere has 42, 21, 10.5 and 5.2. Reports of any length would have 43.2, 21.7, 10.9 and 5.67.
+    for epsilon, std, sphere, long in [
+        (0.5, 42.1, 42.0, 43.2),
+        (1, 21.1, 21.0, 21.7),
+        (2, 10.7, 10.5, 10.9),
+        (4, 5.58, 5.17, 5.67),
+    ]:
+        shortened, whole = (
+            (PrivUnitG.variance(protocol) - (10**2 - 1) / 3) ** 0.5 / 2
+            for protocol in (PrivUnitG().protocol(epsilon, 10), unshortened(epsilon, 10))
+        )
+        assert shortened == pytest.approx(std, rel=5e-3) and whole == pytest.approx(long, rel=5e-3)
+        assert sphere < shortened < whole < 1.1 * sphere
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "m", "norm"), [(0.5, 3, 1), (1.0, 4, 2), (4.0, 10, 1), (9.0, 20, 4), (2.0, 45, 5)])
+def test_moments_of_shortened_reports(epsilon, m, norm):
+    """Against a simulation of the definition; gamma from -10 to 20 is allowed."""
+    for gamma in (None, -3000, 3000):
+        protocol = {**PrivUnitG().protocol(epsilon, m), "norm": norm}
+        protocol |= {} if gamma is None else {"gamma": gamma}
+        (lean, square), errors = shortened_moments(protocol)
+        radius, unit = math.sqrt(m * (m * m - 1) / 3), np.eye(m)[0]
+        estimate = PrivUnitG.estimate(1024 * unit, 1, protocol)[0]  # of a report with component 1
+        assert radius / estimate == pytest.approx(lean, abs=4.5 * errors[0])
+        expected = (radius / m**0.5) ** 2 * square / lean**2
+        slack = 4.5 * (errors[1] / square + 2 * errors[0] / lean)
+        assert PrivUnitG.variance(protocol) == pytest.approx(expected, rel=slack)
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 10, 45, 200])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_short_reports_are_no_noisier_and_lies_are_lighter(m, epsilon):
+    """The largest lie, the norm over the mean component, is lighter by two fifths or more for up to 45 items."""
+    short, whole = PrivUnitG().protocol(epsilon, m), unshortened(epsilon, m)
+    assert PrivUnitG.variance(short) < PrivUnitG.variance(whole)
+    lie = short["norm"] * PrivUnitG.estimate(1.0, 1, short)
+    longest = math.sqrt(stats.chi2.isf(1e-12, m - 1))  # of a report of any length
+    assert lie < longest * PrivUnitG.estimate(1.0, 1, whole) * (0.6 if m <= 45 else 0.75)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", [3, 4])
+def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
+    size = 2000
+    radius = math.sqrt(m * (m * m - 1) / 3)
+    for number, ballot in enumerate(distinct_ballots(m)):
+        wins = net_wins_of(ballot)
+        columns = np.tile(wins, (size, 1)).T.astype(float)
+        drawn = _directions(columns, SeededBits(number, 0), SeededBits(number, 1)).T
+        assert np.einsum("vi,vi->v", drawn, drawn) == pytest.approx(1)
+        assert drawn.sum(axis=1) == pytest.approx(0, abs=1e-12)
+        if wins.any():  # only the sign is random: its chance is (1 + |w| / R) / 2, so the mean is w / R
+            length = np.linalg.norm(wins)
+            plus = drawn @ wins > 0
+            assert np.abs(drawn @ wins) == pytest.approx(length)
+            share = (1 + length / radius) / 2
+            assert plus.all() if np.isclose(share, 1) else stats.binomtest(int(plus.sum()), size, share).pvalue > 1e-5
+        else:
+            assert np.abs(drawn.mean(axis=0)).max() < 5 / np.sqrt(size * (m - 1))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_reports_have_the_stated_law(epsilon):
+    m, size = 5, 20000
+    protocol = unshortened(epsilon, m)
+    high, low = levels(protocol)
+    ballot = np.array([3, 0, 4, 1, 2])
+    direction = net_wins_of(ballot) / np.linalg.norm(net_wins_of(ballot))
+    positions = Profile.from_rankings([ballot] * size).positions
+    vectors = PrivUnitRandomizer().draw(protocol, positions, Bits.from_random_state(4)) / 1024
+    assert vectors.sum(axis=1) == pytest.approx(0, abs=1e-12)
+    along = vectors @ direction
+    gamma = protocol["gamma"] / 1024
+
+    def cdf(x):
+        below = stats.norm.cdf(np.minimum(x, gamma))
+        return low * below + high * (stats.norm.cdf(np.maximum(x, gamma)) - stats.norm.cdf(gamma))
+
+    assert stats.kstest(along, cdf).pvalue > 1e-3
+    across = vectors - np.outer(along, direction)
+    assert stats.kstest(np.einsum("vi,vi->v", across, across), stats.chi2(m - 2).cdf).pvalue > 1e-3
+    basis = np.linalg.svd(np.vstack([np.ones(m), direction]))[2][2:]
+    for axis in basis:
+        assert stats.kstest(vectors @ axis, stats.norm.cdf).pvalue > 1e-3
+        assert abs(stats.pearsonr(vectors @ axis, along)[0]) < 4 / np.sqrt(size)
+
+
+@pytest.mark.parametrize(
+    "ballot", [[0, 1, 2, 3], [1, 0, 1, 2], [0, 0, 0, 0], [np.nan, 0, 1, np.nan], [np.nan] * 4, [0, 0, 1, 1]]
+)
+def test_unbiased_with_the_stated_variance(ballot):
+    size, parts = 2000, 60
+    protocol = PrivUnitG().protocol(3.0, 4)
+    positions, bits = Profile.from_rankings([ballot] * size).positions, Bits.from_random_state(6)
+    estimates = []
+    for _ in range(parts):
+        answer = simulated_answer(PrivUnitG, protocol, positions, bits)
+        estimates.append(answer)
+    truth = net_wins_of(ballot)
+    variance = PrivUnitG.variance(protocol) - np.mean(truth**2)
+    assert np.abs(np.mean(estimates, axis=0) - truth).max() < 4.5 * np.sqrt(1.4 * variance / (size * parts))
+    measured = size * np.var(estimates, axis=0, ddof=1).mean()
+    assert measured == pytest.approx(variance, rel=0.4)
+
+
+def test_devices_and_simulation_are_one_law_and_sums_are_exact():
+    X = distinct_ballots(4)
+    protocol = json.loads(json.dumps(PrivUnitG().protocol(2.0, 4)))
+    positions = Profile.from_rankings(X).positions
+    vectors = PrivUnitRandomizer().draw(protocol, positions, Bits.from_random_state(8))
+    reports = [{"protocol": "0" * 16, "vector": v} for v in vectors[:, :-1].tolist()]
+    together = simulated_answer(PrivUnitG, protocol, positions, Bits.from_random_state(8))
+    assert np.array_equal(together, answer_from(PrivUnitG, protocol, json.loads(json.dumps(reports))))
+    assert np.array_equal(together, answer_from(PrivUnitG, protocol, reports[::-1]))
+    assert together.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_reports_look_alike_whatever_the_ballot():
+    protocol, bits = PrivUnitG().protocol(1.0, 3), Bits.from_random_state(9)
+    for ballot in distinct_ballots(3):
+        report = report_of(protocol, Profile.from_rankings([ballot]).positions, bits)
+        assert set(report) == {"protocol", "vector"}
+        assert [type(x) for x in report["vector"]] == [int, int]
+        PrivUnitG.read(json.loads(json.dumps(report)), protocol)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])
+def test_the_curator_shortens_honest_reports_no_further(epsilon):
+    """Devices have shortened them; rounding to the grid may leave a point more."""
+    for m in (2, 6, 30):
+        protocol = PrivUnitG().protocol(epsilon, m)
+        positions = Profile.from_rankings([range(m)] * 2000).positions
+        points = PrivUnitRandomizer().draw(protocol, positions, Bits.from_random_state(0))
+        length = np.linalg.norm(points, axis=1)
+        assert length.max() < 1024 * protocol["norm"] + 4
+        assert np.abs(PrivUnitG.counts(points, protocol) - points.sum(axis=0)).max() <= 2000 * 2e-3
+
+
+def test_long_reports_are_clipped_at_the_public_norm():
+    protocol = PrivUnitG().protocol(1.0, 4)
+    points = protocol["norm"] * 1024
+    one = answer_from(PrivUnitG, protocol, [{"protocol": "0" * 16, "vector": [points, points, points]}])
+    scale = one / (np.array([1, 1, 1, -3]) / np.sqrt(12))
+    assert np.ptp(scale) < 1e-3 * scale[0]
+    (lean, _), _ = shortened_moments(protocol)
+    radius = math.sqrt(4 * 15 / 3)
+    assert np.linalg.norm(one) == pytest.approx(protocol["norm"] * radius / lean, rel=0.02)
+
+
+@pytest.mark.parametrize("m", [3, 10, 300])
+def test_a_report_is_clipped_alike_in_every_batch(m):
+    """So counts of parts add up to the last bit."""
+    protocol, rng = PrivUnitG().protocol(1.0, m), np.random.default_rng(m)
+    largest = protocol["norm"] * 1024 + 1
+    table = rng.integers(-largest, largest + 1, (60, m - 1)) // rng.choice([1, 40], (60, 1))
+    table[::7] = largest
+    drawn = np.column_stack([table, -table.sum(axis=1)])
+    alone = [PrivUnitG.counts(drawn[voter : voter + 1], protocol) for voter in range(60)]
+    assert 0 < sum(np.linalg.norm(drawn, axis=1) > largest) < 60
+    for size in (7, 60):
+        parts = [PrivUnitG.counts(drawn[start : start + size], protocol) for start in range(0, 60, size)]
+        np.testing.assert_array_equal(sum(parts), sum(alone))
+
+
+GOOD = {"protocol": "0" * 16, "vector": [100, -1000]}
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ({"protocol": "0" * 16}, "wrong keys"),
+        ({**GOOD, "vector": [1, 2, 3]}, "not the right number of coordinates"),
+        ({**GOOD, "vector": {"0": 1}}, "not the right number of coordinates"),
+        ({**GOOD, "vector": [1, 2.5]}, "coordinate out of range"),
+        ({**GOOD, "vector": [1, math.nan]}, "coordinate out of range"),
+        ({**GOOD, "vector": [1, math.inf]}, "coordinate out of range"),
+        ({**GOOD, "vector": [1, True]}, "coordinate out of range"),
+        ({**GOOD, "vector": [1, 10**400]}, "coordinate out of range"),
+        ({**GOOD, "vector": [-(10**6), 0]}, "coordinate out of range"),
+    ],
+)
+def test_refusals(report, reason):
+    protocol = PrivUnitG().protocol(1.0, 3)
+    PrivUnitG.read(GOOD, protocol)
+    with pytest.raises(RefusedReport) as refused:
+        PrivUnitG.read(report, protocol)
+    assert refused.value.reason == reason
+
+
+def test_epsilon_out_of_bounds():
+    # Beyond the grid of the levels more epsilon buys nothing, and nothing more is spent.
+    assert PrivUnitG().protocol(501.0, 3)["levels"] == PrivUnitG().protocol(37.0, 3)["levels"] == [2**52, 1]
+    with pytest.raises(ValueError, match="epsilon is too small"):
+        PrivUnitG().protocol(1e-17, 3)
+    with pytest.raises(ValueError, match="epsilon must be a positive"):
+        PrivUnitG().protocol(0.0, 3)
+
+
+@pytest.mark.parametrize("m", [3, 8])
+def test_a_silent_voter_among_many_changes_nobody_else_s_report(m):
+    """Directions of voters without opinions are drawn from another stream, so that all else stays as it is."""
+    rng, protocol = np.random.default_rng(m), PrivUnitG().protocol(1.0, m)
+    X = rng.permuted(np.tile(np.arange(float(m)), (700, 1)), axis=1)
+    X[1, 1] = np.nan
+    silent = X.copy()
+    silent[5], silent[300] = np.nan, 1.0
+    others = np.setdiff1d(np.arange(700), [5, 300])
+    spoken, hushed = Bits.from_random_state(3), Bits.from_random_state(3)
+    one = PrivUnitRandomizer().draw(protocol, compact_positions(X), spoken)
+    other = PrivUnitRandomizer().draw(protocol, compact_positions(silent), hushed)
+    np.testing.assert_array_equal(one[others], other[others])
+    assert (one[[5, 300]] != other[[5, 300]]).any()
+    assert spoken.coins.integer(2**63) == hushed.coins.integer(2**63)

@@ -1,0 +1,501 @@
+"""A shuffler releases the messages of each voter once, among those of enough voters, in random order.
+
+A failure lets somebody join a message with its voter: the curator (by a protocol, a pair or an order that few share),
+a voter (by sending twice), or whoever reads the shuffler's file.
+"""
+
+import json
+import math
+import random
+import signal
+import sqlite3
+from collections import Counter
+from contextlib import closing, suppress
+from itertools import combinations
+
+import numpy as np
+import pytest
+from fuzzing import changed
+from hypothesis import given
+from hypothesis import strategies as st
+from local_tools import apart
+from process_tools import python
+from scipy.stats import chisquare
+from state_tools import at_once
+
+from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank.channels import balanced_design
+from sklearn_dprank.collection import Device, RefusedProtocol, ServerFileError, Shuffler
+from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.servers import longest_submission as longest
+from sklearn_dprank.sampling.bit_source import Bits
+
+ITEMS = ["a", "b", "c"]
+LEAST, K = 6, 2
+CURATOR = {
+    pairs: ShufflePairwise(local_epsilon=2.0, n_queries=K, min_reports=LEAST, pairs=pairs, random_state=0)
+    for pairs in ("hidden", "assigned")
+}
+PROTOCOL = {pairs: curator.protocol(ITEMS) for pairs, curator in CURATOR.items()}
+NAME = {pairs: digest(protocol) for pairs, protocol in PROTOCOL.items()}
+EVERY = [[0, 1], [0, 2], [1, 2]]
+DESIGN = balanced_design(12, 3, K, Bits.from_random_state(0).assignment)
+
+
+def submission(voter, pairs="hidden", row=None):
+    """A submission whose messages tell whose it is: its pairs follow from the voter, or from a row of the design."""
+    asked = EVERY[voter % 3], EVERY[(voter + 1) % 3]
+    if pairs == "assigned":
+        asked = DESIGN[voter if row is None else row].tolist()
+    messages = [
+        {"shuffle": k if pairs == "hidden" else 0, "pair": list(pair), "answer": voter % 2}
+        for k, pair in enumerate(asked)
+    ]
+    return {"protocol": NAME[pairs], "report": f"{voter:032x}", "messages": messages}
+
+
+def with_voters(voters, path=":memory:"):
+    shuffler = Shuffler(PROTOCOL["hidden"], path)
+    assert shuffler.receive(map(submission, voters)) == len(voters)
+    return shuffler
+
+
+def with_design(voters, **options):
+    shuffler = Shuffler(PROTOCOL["assigned"], design=DESIGN, **options)
+    assert shuffler.receive((voter, submission(voter, "assigned")) for voter in voters) == len(voters)
+    return shuffler
+
+
+def as_set(messages):
+    return Counter(json.dumps(message, sort_keys=True) for message in messages)
+
+
+def messages_of(voters, pairs="hidden"):
+    return as_set(message for voter in voters for message in apart(submission(voter, pairs)))
+
+
+# --- one protocol
+
+
+def test_a_voter_with_a_protocol_of_its_own_is_refused():
+    """A curator gives each voter a slightly different protocol, and would know each message by its digest."""
+    shuffler, own = Shuffler(PROTOCOL["hidden"]), []
+    for voter in range(30):
+        protocol = {**PROTOCOL["hidden"], "central_delta": f"1.{voter + 1}e-06"}
+        own.append(Device(protocol, random_state=voter).report([0, 1, 2]))
+    assert len({each["protocol"] for each in own}) == 30
+    assert shuffler.receive(own) == 0 and shuffler.refused == {"another protocol": 30}
+    with pytest.raises(ValueError, match="waiting voters, got 0"):
+        shuffler.release()
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [LDPPairwise().protocol(3), SecAggBorda(min_reports=9).protocol(3), {**PROTOCOL["hidden"], "epsilon": "0.5"}, None],
+    ids=["local", "secure aggregation", "states less than it spends", "none"],
+)
+def test_only_protocols_of_the_shuffle_model_are_taken(protocol):
+    with pytest.raises(RefusedProtocol):
+        Shuffler(protocol)
+
+
+# --- what is refused
+
+
+def spoiled(**changes):
+    """The submission of voter 1 with other fields."""
+    return {**submission(1), **changes}
+
+
+def with_message(**changes):
+    """The submission of voter 1 with other fields in its first message."""
+    first, second = submission(1)["messages"]
+    return spoiled(messages=[{**first, **changes}, second])
+
+
+FIRST, SECOND = submission(1)["messages"]
+BAD = [
+    ("{", "not JSON"),
+    (b"\xff\xfe", "not JSON"),
+    ("[" * 400, "not JSON"),
+    (json.dumps(submission(1)) + " " * 600, "too long"),
+    (b"0" * (longest(PROTOCOL["hidden"]) + 1), "too long"),
+    (None, "not a JSON object"),
+    ([submission(1)], "not a JSON object"),
+    ((0, submission(1)), "not a JSON object"),
+    (spoiled(protocol=NAME["assigned"]), "another protocol"),
+    (spoiled(protocol=None), "another protocol"),
+    (apart(submission(1))[0], "wrong keys"),
+    (spoiled(voter="secret-7"), "wrong keys"),
+    (with_message(time="secret-7"), "wrong keys"),
+    (with_message(protocol=NAME["hidden"]), "wrong keys"),
+    (spoiled(report=7), "no report number"),
+    (spoiled(report="0" * 31), "no report number"),
+    (spoiled(report="A" * 32), "no report number"),
+    (spoiled(messages=[]), "wrong number of messages"),
+    (spoiled(messages=[FIRST]), "wrong number of messages"),
+    (spoiled(messages=[FIRST, SECOND] * 510), "wrong number of messages"),
+    (spoiled(messages={"0": FIRST, "1": SECOND}), "wrong number of messages"),
+    (spoiled(messages=[FIRST, 7]), "not a JSON object"),
+    (spoiled(messages=[FIRST, FIRST]), "shuffle out of range"),
+    (with_message(shuffle=1), "shuffle out of range"),
+    (with_message(shuffle=2), "shuffle out of range"),
+    (with_message(shuffle=False), "shuffle out of range"),
+    (with_message(shuffle=-1), "shuffle out of range"),
+    (with_message(pair=[1, 0]), "pair out of range"),
+    (with_message(pair=[0, 3]), "pair out of range"),
+    (with_message(pair=[0, 10**40]), "pair out of range"),
+    (with_message(answer=2), "answer out of range"),
+    (with_message(answer=True), "answer out of range"),
+    (with_message(answer=None), "answer out of range"),
+]
+
+
+@pytest.mark.parametrize(("bad", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
+def test_each_bad_submission_is_refused_for_a_reason(bad, reason):
+    shuffler = Shuffler(PROTOCOL["hidden"])
+    assert shuffler.receive([submission(0), bad, json.dumps(submission(2)), json.dumps(submission(3)).encode()]) == 3
+    assert shuffler.refused == {reason: 1} and shuffler.waiting == 3
+
+
+def test_a_single_submission_is_an_error():
+    for one in (submission(1), json.dumps(submission(1)), b"{}", None, 7):
+        with pytest.raises(ValueError, match="submissions must be an iterable of submissions"):
+            Shuffler(PROTOCOL["hidden"]).receive(one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+def test_shuffler_and_curator_accept_the_same_submissions(pairs):
+    """But for the pairs of the design, which only the shuffler knows."""
+    rng, accepted = random.Random(pairs), Counter()
+    honest = [submission(voter, pairs) for voter in range(12)]
+    others = [one | {"report": f"{1000 + voter:032x}"} for voter, one in enumerate(honest)]
+    for _ in range(400):
+        voter = rng.randrange(12)
+        sent = changed(honest[voter], rng) if rng.random() < 0.9 else honest[voter]
+        if "messages" not in sent:
+            continue
+        text = json.dumps(sent)
+        shuffler = Shuffler(PROTOCOL[pairs], design=DESIGN if pairs == "assigned" else None)
+        new = shuffler.receive([(voter, text)] if pairs == "assigned" else [text])
+        elsewhere = shuffler.refused.get("not the voter's pairs", 0)
+        fitted = CURATOR[pairs].fit_reports([*others, text], items=ITEMS)
+        assert fitted.reports_accepted_ == 12 + new + elsewhere, text
+        accepted[new] += 1
+    assert min(accepted[0], accepted[1]) > 15
+
+
+# --- each voter once
+
+
+def test_a_submission_that_comes_again_counts_once():
+    shuffler = with_voters(range(4))
+    assert shuffler.receive([submission(3), submission(4), submission(4), json.dumps(submission(0))]) == 1
+    assert shuffler.refused == {"received before": 3} and shuffler.waiting == 5
+    same_number = {**submission(7), "report": submission(5)["report"]}
+    assert shuffler.receive([submission(5), same_number]) == 1, "what came first stays"
+    assert as_set(shuffler.release()) == messages_of(range(6))
+
+
+def test_after_a_release_nobody_is_released_again():
+    shuffler = with_voters(range(8))
+    assert as_set(shuffler.release()) == messages_of(range(8))
+    assert shuffler.waiting == 0 and shuffler.batches == 1
+    assert shuffler.receive(map(submission, range(13))) == 5
+    with pytest.raises(ValueError, match=r"at least min_reports=6 waiting voters, got 5. No message is released"):
+        shuffler.release()
+    assert shuffler.waiting == 5 and shuffler.batches == 1
+    shuffler.receive([submission(13)])
+    second = shuffler.release()
+    assert as_set(second) == messages_of(range(8, 14))
+    assert as_set(shuffler.batch(0)) == messages_of(range(8)) and shuffler.batch(1) == second
+    for number in (-1, 2, True, 0.0, "0"):
+        with pytest.raises(ValueError, match="number must be an integer from 0 to 1"):
+            shuffler.batch(number)
+    fitted = CURATOR["hidden"].fit_reports([*shuffler.batch(0), *second], items=ITEMS)
+    assert fitted.reports_accepted_ == 14
+
+
+def test_below_min_reports_nothing_is_released():
+    shuffler = with_voters(range(LEAST - 1))
+    with pytest.raises(ValueError, match="min_reports=6 waiting voters, got 5"):
+        shuffler.release()
+    for _ in range(9):  # repeated and refused submissions hide nobody
+        shuffler.receive([submission(0), spoiled(messages=[FIRST, SECOND] * LEAST)])
+    with pytest.raises(ValueError, match="waiting voters, got 5"):
+        shuffler.release()
+    with pytest.raises(ValueError, match="number must be"):
+        shuffler.batch(0)
+    shuffler.receive([submission(LEAST)])
+    assert len(shuffler.release()) == LEAST * K
+
+
+def test_many_threads_release_each_voter_once():
+    """Eight threads send 40 voters each, who overlap, and try to release them."""
+    shuffler, batches = Shuffler(PROTOCOL["hidden"]), []
+
+    def send_and_release(k):
+        shuffler.receive(submission(voter) for voter in range(10 * k, 10 * k + 40))
+        with suppress(ValueError):  # too few voters wait
+            batches.append(shuffler.release())
+
+    at_once(send_and_release, 8)
+    released = sum(map(as_set, batches), Counter())
+    assert len(batches) == shuffler.batches
+    assert released.total() + K * shuffler.waiting == 110 * K
+    assert released <= messages_of(range(110))
+
+
+# --- restarts
+
+
+def test_after_a_restart_nobody_is_forgotten_or_released_again(tmp_path):
+    path = tmp_path / "shuffler.db"
+    with_voters(range(4), path).close()
+    again = Shuffler(PROTOCOL["hidden"], path)
+    assert again.receive(map(submission, range(2, 7))) == 3 and again.refused == {"received before": 2}
+    first = again.release()
+    again.close()
+    last = Shuffler(PROTOCOL["hidden"], path)
+    assert last.batch(0) == first and as_set(first) == messages_of(range(7))
+    assert last.receive(map(submission, range(9))) == 2 and last.refused == {"received before": 7}
+    last.close()
+
+
+KILLED = """
+import json, os, signal, sys
+from sklearn_dprank.collection import Shuffler
+given = json.loads(sys.stdin.read())
+shuffler = Shuffler(given["protocol"], given["path"])
+shuffler.receive(given["submissions"])
+if given["release"]:
+    shuffler.release()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", [False, True])
+def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
+    path = tmp_path / "shuffler.db"
+    sent = {"submissions": [submission(voter) for voter in range(8)], "release": release}
+    given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
+    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
+    shuffler = Shuffler(PROTOCOL["hidden"], path)
+    assert shuffler.receive(sent["submissions"]) == 0 and shuffler.refused == {"received before": 8}
+    assert (shuffler.batches, shuffler.waiting) == ((1, 0) if release else (0, 8))
+    assert as_set(shuffler.batch(0) if release else shuffler.release()) == messages_of(range(8))
+    shuffler.close()
+
+
+def test_the_file_of_another_protocol_or_design_is_refused(tmp_path):
+    with_voters(range(3), tmp_path / "hidden.db").close()
+    other = {**PROTOCOL["hidden"], "min_reports": LEAST + 1}
+    with_design(range(3), path=tmp_path / "assigned.db").close()
+    for make in (
+        lambda: Shuffler(other, tmp_path / "hidden.db"),
+        lambda: Shuffler(PROTOCOL["assigned"], tmp_path / "hidden.db", design=DESIGN),
+        lambda: Shuffler(PROTOCOL["assigned"], tmp_path / "assigned.db", design=DESIGN[::-1]),
+    ):
+        with pytest.raises(ValueError, match="is the file of another server or shuffler, or of another protocol"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE rows SET value = x'00' WHERE key >= x'77'", "DELETE FROM rows WHERE key < x'77'"]
+)
+def test_a_damaged_file_releases_nothing(damage, tmp_path):
+    """A message that was changed, or a number that was lost: its voter could submit again."""
+    path = tmp_path / "shuffler.db"
+    shuffler = with_voters(range(8), path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(damage).rowcount in (8, 16)
+    with pytest.raises(ServerFileError, match=r"damaged|lost rows"):
+        shuffler.release()
+    assert shuffler.batches == 0
+    shuffler.close()
+    with pytest.raises(ServerFileError):
+        Shuffler(PROTOCOL["hidden"], path)
+
+
+# --- what the batch and the file tell
+
+
+def test_a_batch_tells_nothing_of_voters_and_their_order():
+    released = with_voters(range(9)).release()
+    assert all(list(one) == ["protocol", "shuffle", "pair", "answer"] for one in released)
+    shuffler = with_voters(range(8))
+    formatted_otherwise = json.dumps(dict(reversed(submission(8).items())), indent=1)
+    shuffler.receive([formatted_otherwise])
+    texts = {json.dumps(one) for one in shuffler.release()}
+    assert texts == {json.dumps(one) for one in released}
+
+
+def test_the_order_of_a_batch_is_random():
+    """All 24 orders of four messages are equally likely."""
+    protocol = ShufflePairwise(local_epsilon=1.0, min_reports=4).protocol(5)
+    every = [[i, j] for j in range(5) for i in range(j)]
+    sent = [
+        {
+            "protocol": digest(protocol),
+            "report": f"{voter:032x}",
+            "messages": [{"shuffle": 0, "pair": every[voter], "answer": 0}],
+        }
+        for voter in range(4)
+    ]
+    orders = Counter()
+    for _ in range(480):
+        shuffler = Shuffler(protocol)
+        shuffler.receive(sent)
+        orders[tuple(every.index(one["pair"]) for one in shuffler.release())] += 1
+        shuffler.close()
+    assert len(orders) == 24 and chisquare(list(orders.values())).pvalue > 1e-4
+
+
+def test_a_release_erases_the_order_of_arrival(tmp_path):
+    """The file then holds numbers, and the mixed batch in its own order: nothing in the order of arrival."""
+    path = tmp_path / "shuffler.db"
+    shuffler = with_voters(range(200), path)
+    waiting = [key for key, _ in rows(shuffler) if key[:1] == b"w"]
+    assert len(waiting) == 200 * K and all(key in path.read_bytes() for key in waiting)
+    shuffler.release()
+    shuffler.close()
+    left = path.read_bytes()
+    assert not any(key in left for key in waiting)
+
+
+def rows(shuffler):
+    with shuffler._file.transaction(write=False):
+        return list(shuffler._file.rows())
+
+
+def test_the_file_does_not_join_numbers_and_messages(tmp_path):
+    shuffler = with_design(range(12), path=tmp_path / "shuffler.db")
+    for _ in range(2):
+        kinds = Counter(key[:1] for key, _ in rows(shuffler))
+        for key, value in rows(shuffler):
+            assert (key[:1] in b"nv") == (value == b"")
+        assert kinds[b"n"] == kinds[b"v"] == 12
+        if not shuffler.batches:
+            shuffler.release()
+    assert kinds == {b"n": 12, b"v": 12, b"x": 24}
+    shuffler.close()
+
+
+# --- assigned pairs
+
+
+def test_a_voter_answers_the_pairs_of_its_row_once():
+    shuffler = with_design(range(10))
+    other = next(v for v in range(12) if DESIGN[v].tolist() != DESIGN[10].tolist())
+    twice = submission(10, "assigned")["messages"][:1] * K
+    for sent, reason in [
+        ((10, submission(10, "assigned", row=other)), "not the voter's pairs"),
+        (submission(10, "assigned"), "no voter"),
+        ((12, submission(10, "assigned")), "no voter"),
+        ((-1, submission(11, "assigned")), "no voter"),
+        ((True, submission(1, "assigned")), "no voter"),
+        (("10", submission(10, "assigned")), "no voter"),
+        ((10, submission(10, "assigned"), 0), "no voter"),
+        ((10, {**submission(10, "assigned"), "messages": twice}), "pair asked twice"),
+        ((10, {**submission(10), "protocol": NAME["assigned"]}), "shuffle out of range"),
+        ((3, {**submission(3, "assigned"), "report": "f" * 32}), "received before"),  # a voter twice
+    ]:
+        before = shuffler.refused.get(reason, 0)
+        assert shuffler.receive([sent]) == 0 and shuffler.refused[reason] == before + 1
+    assert shuffler.waiting == 10
+    assert shuffler.receive([(np.int64(10), submission(10, "assigned"))]) == 1
+    backwards = submission(11, "assigned")
+    backwards["messages"].reverse()
+    assert shuffler.receive([(11, backwards)]) == 1
+    assert as_set(shuffler.release()) == messages_of(range(12), "assigned")
+
+
+def test_a_submission_sent_by_two_voters_counts_once():
+    """A copy that comes as another voter's, who is asked about the same pairs, does not count."""
+    asked = [set(map(tuple, row)) for row in DESIGN.tolist()]
+    voter, other = next((a, b) for b, a in combinations(range(12), 2) if asked[a] == asked[b])
+    shuffler = with_design([voter])
+    assert shuffler.receive([(other, submission(voter, "assigned"))]) == 0
+    assert shuffler.refused == {"received before": 1}
+
+
+def test_too_few_messages_about_a_pair():
+    """Enough voters, but only three of the four that the design promises for one pair."""
+    about = [v for v in range(12) if (0, 1) in set(map(tuple, DESIGN[v].tolist()))]
+    here = [v for v in range(12) if v not in about] + about[:3]
+    shuffler = with_design(here)
+    assert len(here) >= LEAST
+    with pytest.raises(ValueError, match="at least 4 waiting messages about each pair, got 3"):
+        shuffler.release()
+    shuffler.receive([(about[3], submission(about[3], "assigned"))])
+    messages = shuffler.release()
+    assert CURATOR["assigned"].fit_reports(messages, items=ITEMS).reports_accepted_ == len(here) + 1
+
+
+def test_no_message_about_a_pair():
+    everybody = [v for v in range(12) if (0, 1) not in set(map(tuple, DESIGN[v].tolist()))]
+    with pytest.raises(ValueError, match=r"(waiting messages about each pair, got 0|waiting voters, got \d)"):
+        with_design(everybody).release()
+
+
+@pytest.mark.parametrize(
+    ("design", "match"),
+    [
+        (None, "design must be an integer array of shape .n_voters, 2, 2.*assigns pairs"),
+        (DESIGN[:5], "at least min_reports=6 rows, got 5"),
+        (DESIGN[:, :1], "got int64 of shape"),
+        (DESIGN[0], "got int64 of shape"),
+        (DESIGN.astype(float), "got float64 of shape"),
+        (DESIGN[..., ::-1], "of items, i < j"),
+        (DESIGN + 1, "of items, i < j"),
+        (DESIGN - 1, "of items, i < j"),
+        (np.repeat(DESIGN[:, :1], 2, axis=1), "distinct pairs for each voter"),
+        (np.repeat(DESIGN[:1], 12, axis=0), "balanced"),  # a curator who asks one voter alone about a pair
+        ([*[[[0, 1], [0, 2]]] * 11, [[0, 1], [1, 2]]], "balanced"),
+    ],
+)
+def test_a_wrong_or_unbalanced_design_is_refused(design, match):
+    with pytest.raises(ValueError, match=match):
+        Shuffler(PROTOCOL["assigned"], design=design)
+
+
+def test_hidden_pairs_have_no_design():
+    with pytest.raises(ValueError, match="design must be None"):
+        Shuffler(PROTOCOL["hidden"], design=DESIGN)
+
+
+@pytest.mark.slow
+@given(n=st.integers(1, 40), m=st.integers(2, 6), data=st.data())
+def test_every_balanced_design_is_accepted(n, m, data):
+    k = data.draw(st.integers(1, math.comb(m, 2)))
+    design = balanced_design(n, m, k, Bits.from_random_state(data.draw(st.integers(0, 99))).assignment)
+    protocol = ShufflePairwise(local_epsilon=1.0, n_queries=k, pairs="assigned", min_reports=n).protocol(m)
+    shuffler = Shuffler(protocol, design=design.tolist())
+    devices = [Device(protocol, random_state=v).report(list(range(m)), design[v]) for v in range(n)]
+    assert shuffler.receive(enumerate(devices)) == n
+    assert as_set(shuffler.release()) == as_set(one for said in devices for one in apart(said))
+    shuffler.close()
+
+
+# --- from end to end
+
+
+def test_devices_shuffler_and_curator(tmp_path):
+    names, order = ["pear", "fig", "plum", "kiwi"], [2, 0, 3, 1]
+    curator = ShufflePairwise(local_epsilon=8.0, n_queries=3, min_reports=90, random_state=0)
+    protocol = json.loads(json.dumps(curator.protocol(names)))
+    outbox = tmp_path / "sent.jsonl"
+    with open(outbox, "w") as lines:
+        for voter in range(95):
+            text = json.dumps(Device(protocol, random_state=voter).report(np.argsort(order).tolist()))
+            lines.write(text + "\n" + (text + "\n" if voter % 10 == 0 else ""))  # some come twice
+    shuffler = Shuffler(protocol, tmp_path / "shuffler.db")
+    with open(outbox, "rb") as lines:
+        assert shuffler.receive(lines) == 95
+    assert shuffler.refused == {"received before": 10}
+    fitted = curator.fit_reports(shuffler.release(), items=names)
+    assert fitted.consensus_.tolist() == [names[item] for item in order]
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (95, {})
+    shuffler.close()

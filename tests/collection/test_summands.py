@@ -1,0 +1,209 @@
+"""What a ballot adds to a sum: the same on both sides of the wire, and no further from another ballot's than stated."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from oracles import all_ballots
+from scipy import stats
+
+from sklearn_dprank import queries
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.reading import compact_positions
+from sklearn_dprank.collection import RefusedProtocol
+from sklearn_dprank.collection.shares import SUMMANDS, summand
+from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query, ScaledMargins
+from sklearn_dprank.sampling.bit_source import Bits
+
+EVERY = [getattr(queries, name) for name in queries.__all__]
+EVERY = [kind for kind in EVERY if isinstance(kind, type) and issubclass(kind, Query)]
+SENT = [kind for kind in EVERY if kind.summed_as is not Query.summed_as]
+CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(kind.examples(m)))]
+
+
+def test_devices_know_all_sums_of_numbers():
+    """What else there is draws orders, counts voters or persons, or stands for a histogram that nobody can list."""
+    others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
+    assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram"}
+    names = {name_of(query.summed_as(3)) for kind in SENT for query in kind.examples(3)}
+    assert names == set(SUMMANDS)
+
+
+def name_of(statistic):
+    return statistic if isinstance(statistic, str) else statistic["name"]
+
+
+def added(query, ballots):
+    """What devices add for each of these ballots, of three items or four."""
+    m = ballots.shape[1]
+    what, about = summand(query.summed_as(m), m), query.summed_about(m)
+    assert what.accepts(about)
+    return what, what.of(compact_positions(ballots), about, Bits.from_random_state(0).coins)
+
+
+@pytest.mark.parametrize(("kind", "m", "k"), CASES)
+def test_devices_add_what_curators_count(kind, m, k):
+    query = kind.examples(m)[k]
+    ballots = all_ballots(m)
+    if isinstance(query, Histogram):
+        ballots = ballots[[len(set(ballot)) == m and not np.isnan(ballot).any() for ballot in ballots]]
+    _, said = added(query, ballots)
+    for row, ballot in zip(said, ballots, strict=True):
+        exact = query.vector(Profile.from_rankings([ballot]), Bits.from_random_state(0).coins)
+        np.testing.assert_array_equal(row[: len(exact)], exact)
+        assert len(row) == len(exact) or (kind is ScaledMargins and not row[len(exact) :].any())
+
+
+@pytest.mark.parametrize(("kind", "m", "k"), CASES)
+def test_no_ballot_moves_a_sum_further_than_devices_believe(kind, m, k):
+    """By brute force over all weak and partial ballots; the worst of what a question may be about is reached."""
+    query = kind.examples(m)[k]
+    what, said = added(query, all_ballots(m))
+    said = np.unique(said, axis=0)
+    assert said.shape[1] == what.numbers and np.abs(said).max() <= what.largest
+    moved = np.array([first - second for first, second in combinations(said, 2)] or [0 * said[0]])
+    l1, l2_squared = np.abs(moved).sum(axis=1).max(), np.square(moved).sum(axis=1).max()
+    assert l1 <= what.l1 and l2_squared <= what.l2_squared
+    stated = query.sensitivity(m, "replace")
+    if kind is PairTallies:  # devices answer at the price of all pairs, whichever are asked about
+        stated = PairTallies().sensitivity(m, "replace")
+    assert (what.l1, what.l2_squared) == (stated.l1, stated.l2_squared)
+
+
+@pytest.mark.parametrize("sizes", [[8], [4, 4], [3, 5], [1, 7], [2, 2, 2, 2], [1] * 8])
+def test_what_groups_cost(sizes):
+    what = summand({"name": "group_net_wins", "sizes": sizes}, 8)
+    assert what.l1 == 2 * sum(k * k // 2 for k in sizes)
+    assert what.l2_squared == Fraction(4 * sum(k**3 - k for k in sizes), 3)
+    items = np.random.default_rng(0).permutation(8).tolist()
+    groups = [items[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+    assert what.accepts(groups)
+    assert GroupNetWins(tuple(map(tuple, groups))).summed_about(8) == groups
+    assert GroupNetWins(tuple(map(tuple, groups))).summed_as(8) == {"name": "group_net_wins", "sizes": sizes}
+
+
+def test_items_of_no_group_are_groups_of_their_own():
+    query = GroupNetWins(((3, 1), ()))
+    assert query.summed_about(4) == [[3, 1], [0], [2]]
+    assert query.summed_as(4)["sizes"] == [2, 1, 1]
+
+
+GROUPS = summand({"name": "group_net_wins", "sizes": [2, 1]}, 3)
+ASKED = {
+    "pair_margin": (summand("pair_margin", 3), [[0, 1], [2, 0]]),
+    "pair_counts": (summand("pair_counts", 3), [[], [[0, 1]], [[0, 1], [0, 2], [1, 2]]]),
+    "group_net_wins": (GROUPS, [[[0, 1], [2]], [[2, 0], [1]]]),
+    "scaled_margins": (
+        summand("scaled_margins", 3),
+        [
+            {"pairs": [[0, 1]]},
+            {"pairs": [[2, 0], [1, 2], [0, 1]]},
+            {"groups": [[0, 1, 2]]},
+            {"groups": [[2, 0], [1]]},
+        ],
+    ),
+    "net_wins": (summand("net_wins", 3), [None]),
+}
+REFUSED = {
+    "pair_margin": [None, [0], [0, 0], [0, 3], [-1, 0], [0, 1.0], [True, 2], (0, 1), "01", [0, 1, 2], [[0, 1]]],
+    "pair_counts": [None, [0, 1], [[1, 0]], [[0, 3]], [[0, 1], [0, 1]], [[0, 1]] * 4, ([0, 1],), {}, [(0, 1)]],
+    "group_net_wins": [
+        None,
+        [],
+        [[0, 1, 2]],
+        [[0], [1, 2]],
+        [[0, 1], [1]],
+        [[0, 1], [3]],
+        [[0, 1], [-1]],
+        [[0, True], [2]],
+        [[0, 1.0], [2]],
+        [[0, 1], [2], []],
+        [[0, 1], 2],
+        [(0, 1), [2]],
+        "012",
+        {"0": [0, 1]},
+    ],
+    "scaled_margins": [
+        None,
+        [[0, 1]],
+        {},
+        {"pairs": []},
+        {"pairs": [[0, 1]] * 4},
+        {"pairs": [[0, 1]], "groups": [[0, 1, 2]]},
+        {"margins": [[0, 1]]},
+        *(
+            {"pairs": [pair]}
+            for pair in (0, [0], [1, 1], [0, 3], [-1, 0], [0, 1.0], [True, 2], (0, 1), "01", [0, 1, 2])
+        ),
+        *(
+            {"groups": groups}
+            for groups in (None, [], [[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2], []], [[0, 1], 2], [[0, 1, 3]])
+        ),
+        {"groups": ([0, 1, 2],)},
+    ],
+    "net_wins": [[], [[0, 1, 2]], 0, False],
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_questions_may_be_about(name):
+    what, good = ASKED[name]
+    assert all(what.accepts(about) for about in good)
+    assert not any(what.accepts(about) for about in REFUSED[name])
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        None,
+        7,
+        "ballot",
+        ["net_wins"],
+        {},
+        {"name": None},
+        {"name": "net_wins"},
+        {"name": ["net_wins"]},
+        {"name": "net_wins", "sizes": [4]},
+        "group_net_wins",
+        "positional_scores",
+        {"name": "group_net_wins", "sizes": [4], "scores": [1] * 4},
+        *({"name": "group_net_wins", "sizes": sizes} for sizes in (None, [], [3], [5], [4, 0], [2.0, 2], [5, -1], 4)),
+        *(
+            {"name": "positional_scores", "scores": scores}
+            for scores in (None, [], [1] * 3, [1] * 5, [1.0] * 4, [True] * 4, [2**53, 0, 0, 0], "1000")
+        ),
+    ],
+)
+def test_what_is_no_statistic(statistic):
+    with pytest.raises(RefusedProtocol, match=r"statistic|sizes|scores"):
+        summand(statistic, 4)
+
+
+def test_histograms_are_of_few_items():
+    assert summand("histogram", 8).numbers == math.factorial(8)
+    with pytest.raises(RefusedProtocol, match="at most 10"):
+        summand("histogram", 11)
+
+
+@pytest.mark.parametrize(("statistic", "first"), [("histogram", 2), ("histogram_unseen_last", 0)])
+def test_ballots_are_completed_by_coins(statistic, first):
+    """Item 2 is unseen: before all others by a coin, or never."""
+    ballots = compact_positions(np.tile([0.0, 0.0, np.nan], (4000, 1)))
+    cells = summand(statistic, 3).of(ballots, None, Bits.from_random_state(1).coins)
+    assert (cells.sum(axis=1) == 1).all()
+    found = cells.sum(axis=0)
+    places = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])  # by cell
+    expected = {2: [1, 0, 1, 1, 0, 1], 0: [1, 0, 1, 0, 0, 0]}[first]
+    assert found[np.array(expected) == 0].sum() == 0
+    assert stats.chisquare(found[np.array(expected) == 1]).pvalue > 1e-3
+    assert len(places) == len(found)
+
+
+def test_large_scores_stay_exact():
+    top = 2**52 - 1
+    what = summand({"name": "positional_scores", "scores": [top, -top, 0]}, 3)
+    said = what.of(compact_positions(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]])), None, None)
+    assert said.tolist() == [[0, 0, 0], [top, -top, 0]]
+    assert what.l1 == 4 * top + 3

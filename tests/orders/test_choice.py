@@ -1,0 +1,111 @@
+"""One of several options: its law, from the likeliest to what comes once in e^100000 draws."""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dprank.orders.samplers import Choice, CountedChoice, draw_each, log_choice_error
+from sklearn_dprank.sampling.bit_source import BitSource, SeededBits
+
+WEIGHTS = {
+    "even": np.zeros(7),
+    "two": np.array([0.0, -40.0]),
+    "falling": -30.25 * np.arange(8),
+    "equal and rare": np.array([-500.0, 0.0, -500.0, -500.0, -3.0, -500.0]),
+    "beyond doubles": np.array([-1e5, 2.0, -2000.0, -np.inf, -1e5 + 1, 1.0]),
+}
+
+
+class At(BitSource):
+    """Stands for the uniform number."""
+
+    def __init__(self, log_uniform):
+        super().__init__()
+        self.where = log_uniform
+
+    def log_uniform(self, size):
+        return np.full(size, self.where)
+
+
+def reached(log_weights):
+    """Options in the order of the uniform number, and the log of the number from which each comes, by bisection."""
+    choice, low, found = Choice(log_weights), -1e7, []
+    while True:
+        option, ends, starts = choice.at(low), 0.0, low
+        found.append((option, low))
+        if choice.at(-1e-300) == option:
+            return found
+        ends = -1e-300
+        for _ in range(200):
+            middle = (starts + ends) / 2
+            starts, ends = (middle, ends) if choice.at(middle) == option else (starts, middle)
+        low = ends
+
+
+@pytest.mark.parametrize("log_weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_every_option_has_its_probability(log_weights):
+    """Each is reached on an interval of the uniform number that is as long as its probability, in high precision."""
+    found = reached(log_weights)
+    assert sorted(option for option, _ in found) == np.flatnonzero(log_weights > -np.inf).tolist()
+    with localcontext() as context:
+        context.prec = 60
+        weights = {k: Decimal(float(w)).exp() for k, w in enumerate(log_weights) if w > -np.inf}
+        ends = [Decimal(start).exp() for _, start in found[1:]] + [Decimal(1)]
+        starts = [Decimal(0), *ends[:-1]]
+        for (option, _), start, end in zip(found, starts, ends, strict=True):
+            chance = weights[option] / sum(weights.values())
+            allowed = log_choice_error(len(weights), -float(chance.ln()))
+            assert abs(float(((end - start) / chance).ln())) <= allowed
+
+
+@pytest.mark.parametrize("log_weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_rows_are_drawn_alike(log_weights):
+    choice = Choice(log_weights)
+    for where in [-1e-12, -0.1, -1.0, -30.0, -45.0, -499.0, -599.0, -601.0, -2000.5, -1e5, -2e6]:
+        assert draw_each(np.tile(log_weights, (3, 1)), At(where)).tolist() == [choice.at(where)] * 3
+
+
+def test_draws_follow_the_law():
+    log_weights = np.log([0.5, 0.2, 0.25, 0.05])
+    bits, choice = SeededBits(1), Choice(log_weights)
+    for draws in (draw_each(np.tile(log_weights, (20_000, 1)), bits), [choice.draw(bits) for _ in range(20_000)]):
+        assert stats.chisquare(np.bincount(draws), np.exp(log_weights) * 20_000).pvalue > 1e-3
+
+
+def test_rows_have_their_own_weights():
+    weights = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
+    assert draw_each(weights[[0, 1, 1, 0]], SeededBits(0)).tolist() == [0, 1, 1, 0]
+    assert draw_each(np.empty((0, 3)), SeededBits(0)).shape == (0,)
+
+
+def test_error_grows_with_what_is_drawn():
+    assert log_choice_error(10, 0.0) == pytest.approx(40 * 2.0**-53)
+    assert log_choice_error(10, 100.0, 5) == pytest.approx(3200 * 2.0**-53)
+    assert log_choice_error(10, math.inf) == math.inf
+
+
+class Whole(BitSource):
+    """Stands for one uniform integer, and tells the bound that it is asked for."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value, self.bound = value, None
+
+    def integer(self, bound):
+        self.bound = bound
+        return self.value
+
+
+@pytest.mark.parametrize("counts", [[1], [3, 1], [0, 2, 0, 0, 5, 0], [2**52, 1]])
+def test_counted_options_come_as_often_as_counted(counts):
+    """At the first and the last integer of each option; no other number is asked for."""
+    choice, last = CountedChoice(np.array(counts, dtype=float)), 0
+    for option, count in enumerate(counts):
+        for value in {last, last + count - 1} if count else ():
+            bits = Whole(value)
+            assert choice.draw(bits) == option
+            assert bits.bound == sum(counts)
+        last += count

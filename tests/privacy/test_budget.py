@@ -1,0 +1,574 @@
+"""A budget charges each fit before a ballot is read, and refuses fits that it cannot pay or whose cost is unknown.
+
+The figures are compared with sums by hand here, and with a plain list of charges in test_budget_states.
+"""
+
+import copy
+import math
+import os
+import pickle
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from audited import AUDITED
+from budget_tools import charged, pure
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import config_context, model_selection
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dprank import (
+    Borda,
+    DPBorda,
+    DPKemenySampler,
+    DPPairwise,
+    LDPBorda,
+    LDPPairwise,
+    SecAggBorda,
+    SegmentedAggregator,
+    ShufflePairwise,
+)
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels.base import RankAggregator
+from sklearn_dprank.metrics import kendall_tau_scorer
+from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
+from sklearn_dprank.privacy.budget import InMemory, Release, Terms
+from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
+from sklearn_dprank.privacy.guarantee import TRUST
+
+N_VOTERS = 1237  # a number of voters that turns up by no accident
+X = np.random.default_rng(0).permuted(np.tile(np.arange(3), (N_VOTERS, 1)), axis=1)
+GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")
+# Fits of segments need labels; tests of SegmentedAggregator look at their charge.
+ALONE = [estimator for estimator in AUDITED if not isinstance(estimator, SegmentedAggregator)]
+every = pytest.mark.parametrize("estimator", ALONE, ids=repr)
+
+
+# --- what is charged
+
+
+@every
+def test_the_charge_is_the_guarantee_of_the_fit(estimator):
+    fitted = clone(estimator).fit(X)
+    stated = guarantee_before(estimator, X)
+    assert stated == guarantee_of(fitted) == fitted.privacy_
+    assert stated == guarantee_before(estimator, Profile.from_rankings(X)) == guarantee_before(estimator, X.tolist())
+    budget = PrivacyBudget(stated.epsilon, stated.delta, neighboring=stated.neighboring)
+    budget.charge(stated, "all at once")
+    assert (budget.spent_.epsilon, budget.spent_.delta) <= (stated.epsilon, stated.delta)
+    with pytest.raises(BudgetExhausted):
+        budget.charge(stated, "once more")
+
+
+@every
+def test_the_charge_does_not_tell_the_number_of_voters(estimator):
+    stated = guarantee_before(estimator, X)
+    if stated.neighboring == "add_remove":
+        assert stated == guarantee_before(estimator, Profile(1, 3)) == guarantee_before(estimator, Profile(10**6, 3))
+
+
+@pytest.mark.parametrize("estimator", [SecAggBorda(), ShufflePairwise()], ids=repr)
+def test_an_entry_states_the_public_number_of_voters(estimator):
+    """Without `min_reports`, in the models where this number is public, as the documentation of `releases_` says."""
+    budget = PrivacyBudget(1.0, 1e-4, neighboring="replace")
+    budget.fit(estimator, X)
+    assert f"{N_VOTERS} of the voters" in ", ".join(budget.releases_[0].guarantee.parties)
+
+
+def test_a_pipeline_whose_transformers_read_each_ballot_by_itself():
+    budget = PrivacyBudget(1.0)
+    budget.fit(make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.25)), X.astype(float))
+    assert budget.spent_ == budget.releases_[0].guarantee
+    assert budget.releases_[0].what == "DPBorda"
+    assert budget.remaining.epsilon == 0.75
+
+
+def test_private_selection_is_charged_its_total():
+    search = PrivateSelection([DPBorda(epsilon=0.1), DPPairwise(epsilon=0.1)], score_epsilon=0.1)
+    budget = PrivacyBudget(1.0)
+    assert budget.fit(search, X) is search
+    assert budget.spent_.epsilon == search.privacy_.epsilon == pytest.approx(0.6)
+
+
+def test_the_largest_of_personal_epsilons_is_charged():
+    own = np.array([0.5] * 1000 + [1.5] * 237)
+    budget = PrivacyBudget(3.0, neighboring="replace")
+    budget.fit(LDPPairwise(epsilon=1.0), X, voter_epsilon=own)
+    budget.fit(make_pipeline(RatingsToRankings(), LDPPairwise()), X, ldppairwise__voter_epsilon=own)
+    assert budget.spent_.epsilon == 3.0
+    with pytest.raises(BudgetExhausted):
+        budget.fit(LDPPairwise(epsilon=1.0), Profile.from_rankings(X, voter_epsilon=own))
+
+
+@pytest.mark.parametrize("estimator", [DPBorda(), LDPPairwise(), ShufflePairwise(delta=1e-4)])
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_a_search_on_public_ballots_costs_nothing(estimator, neighboring):
+    budget = PrivacyBudget(1.0, 1e-4, neighboring=neighboring)
+    search = GridSearchCV(estimator, {"epsilon": [1.0, 2.0]}, n_trials=2, public_ballots=True, random_state=0)
+    assert guarantee_of(budget.fit(search, [[0, 1, 2]] * 50)).epsilon == 0
+    assert (budget.spent_.epsilon, budget.remaining.epsilon) == (0, 1)
+    assert "declared public" in budget.releases_[0].guarantee.how
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("second", [GAUSSIAN, DPBorda(epsilon=0.125), LDPPairwise(epsilon=0.25)])
+def test_a_search_by_private_scores_is_charged_in_simulations_only(refit, second):
+    search = GridSearchCV(
+        make_pipeline(DPBorda()),
+        {"dpborda": [DPBorda(epsilon=0.25), second]},
+        n_trials=2,
+        scoring=PrivateKendallTau(0.5),
+        refit=refit,
+        progress=False,
+    )
+    stated = guarantee_before(search, X)
+    found = search.fit(X).results_cost_
+    assert (stated.neighboring, stated.trust, stated.certified) == (found.neighboring, found.trust, False)
+    assert found.epsilon <= stated.epsilon <= found.epsilon + 0.5 * refit
+    assert found.delta <= stated.delta
+    with pytest.raises(ValueError, match="records those of its trials"):
+        PrivacyBudget(100.0, 1e-3, neighboring="replace").fit(search, X)
+    simulation = PrivacyBudget(100.0, 1e-3, neighboring="replace", simulation=True)
+    simulation.fit(search, X)
+    assert not simulation.spent_.certified
+    with pytest.raises(ValueError, match='use cv="all"'):
+        simulation.fit(clone(search).set_params(cv=3), X)
+
+
+def test_a_search_with_wrong_parameters_costs_nothing():
+    """Parameters are public, so a search that they make impossible is refused before it is charged."""
+    search = GridSearchCV(DPBorda(), {"epsilon": [0.25]}, n_trials=2, scoring=PrivateKendallTau(0.5), progress=False)
+    simulation = PrivacyBudget(100.0, simulation=True)
+    for wrong in ({"refit": "best"}, {"n_jobs": 0}, {"param_grid": {"random_state": [1]}}, {"n_trials": 0}):
+        with pytest.raises(ValueError) as refused:
+            simulation.fit(clone(search).set_params(**wrong), X)
+        assert not hasattr(refused.value, "__notes__")
+    assert simulation.releases_ == ()
+
+
+# --- when it is charged, and what is refused
+
+
+@pytest.fixture
+def reading(monkeypatch):
+    """A list of functions. The last one is called in place of reading ballots."""
+    called = []
+    monkeypatch.setattr(RankAggregator, "read_ballots", lambda self, X, reset=False: called[-1]())
+    return called
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [DPBorda(), GAUSSIAN, make_pipeline(RatingsToRankings(), DPBorda()), PrivateSelection(DPBorda()), LDPBorda()],
+    ids=repr,
+)
+@pytest.mark.parametrize("stopped_by", [ValueError("no good"), KeyboardInterrupt()], ids=repr)
+def test_a_fit_is_charged_before_it_reads_and_stays_charged(reading, estimator, stopped_by):
+    """Whether a fit fails may depend on the ballots, so a failed fit is no reason to take the charge back."""
+    budget, then = PrivacyBudget(100.0, 1e-6, neighboring="replace"), []
+
+    def read():
+        then.extend(budget.releases_)
+        raise stopped_by
+
+    reading.append(read)
+    with pytest.raises(type(stopped_by)) as error:
+        budget.fit(clone(estimator), X)
+    assert "still charged" in error.value.__notes__[0]
+    assert tuple(then) == budget.releases_
+    assert len(then) == 1
+
+
+def test_an_interrupted_search_on_public_ballots_keeps_its_finished_trials():
+    left = iter([0.5] * 5)
+
+    def scoring(fitted, profile):
+        if (score := next(left, None)) is None:
+            raise KeyboardInterrupt
+        return score
+
+    search = GridSearchCV(DPBorda(), {"epsilon": [1.0, 2.0]}, n_trials=4, scoring=scoring, public_ballots=True)
+    budget = PrivacyBudget(1.0)
+    with pytest.raises(KeyboardInterrupt):
+        budget.fit(search, X)
+    assert [np.isfinite(cell.astype(float)).sum() for cell in search.cv_results_["trial_test_score"]] == [4, 1]
+    assert not hasattr(search, "best_estimator_") and budget.spent_.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "says"),
+    [
+        (DPBorda(epsilon=2.0), BudgetExhausted, "epsilon = 0.75"),
+        (DPBorda(epsilon=0.76), BudgetExhausted, "Ask for less"),
+        (GAUSSIAN, BudgetExhausted, "none may have a delta"),
+        (Borda(), ValueError, "has no privacy guarantee"),
+        (DPBorda(random_state=0), ValueError, "random_state=None"),
+        (LDPPairwise(), ValueError, 'neighboring="replace"'),
+        (DPBorda(neighboring="replace"), ValueError, 'neighboring="add_remove"'),
+        (make_pipeline(SimpleImputer(), DPBorda()), ValueError, "'simpleimputer'"),
+        (model_selection.GridSearchCV(DPBorda(), {"epsilon": [1]}), ValueError, "PrivateSelection"),
+        (GridSearchCV(DPBorda(), {"epsilon": [1]}), ValueError, "public_ballots=True"),
+        (GridSearchCV(DPBorda(), {"epsilon": [1]}, scoring=kendall_tau_scorer), ValueError, "public_ballots=True"),
+        (DPBorda(epsilon=-1), ValueError, "epsilon must be"),
+        (PrivateSelection(GAUSSIAN), ValueError, "pure"),
+    ],
+    ids=lambda value: re.sub(r" at 0x\w+", "", repr(value)),
+)
+def test_a_refused_fit_reads_no_ballot(reading, estimator, error, says):
+    reading.append(lambda: pytest.fail("a ballot was read"))
+    budget = charged(0.25)
+    with pytest.raises(error, match=says):
+        budget.fit(estimator, X)
+    assert len(budget.releases_) == 1
+    assert budget.spent_.epsilon == 0.25
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+def test_metadata_under_another_name_is_charged():
+    weights = np.full(N_VOTERS, 8.0)
+    asking = LDPPairwise(epsilon=0.1).set_fit_request(voter_epsilon="weights")
+    for pipeline in (make_pipeline(asking), make_pipeline(RatingsToRankings(), make_pipeline(clone(asking)))):
+        budget = PrivacyBudget(8.0, neighboring="replace")
+        budget.fit(pipeline, X, weights=weights)
+        assert budget.spent_ == guarantee_of(pipeline)
+        assert budget.spent_.epsilon == 8.0
+        with pytest.raises(BudgetExhausted):
+            budget.fit(clone(pipeline), X, weights=weights)
+    budget = PrivacyBudget(8.0, neighboring="replace")
+    with pytest.raises(TypeError, match="unexpected argument"):
+        budget.fit(make_pipeline(asking), X, voter_epsilon=weights)
+    with pytest.raises(ValueError, match="not explicitly set"):
+        budget.fit(make_pipeline(LDPPairwise(epsilon=0.1)), X, voter_epsilon=weights)
+    assert budget.releases_ == ()
+    budget.fit(LDPPairwise(epsilon=0.1), X, voter_epsilon=weights)  # called directly, it takes its own name
+    assert budget.spent_.epsilon == 8.0
+
+
+def test_personal_epsilons_reach_the_last_step_of_nested_pipelines():
+    own, budget = np.full(N_VOTERS, 2.0), PrivacyBudget(10.0, neighboring="replace")
+    nested = make_pipeline(make_pipeline(LDPPairwise(epsilon=0.1)))
+    budget.fit(nested, X, pipeline__ldppairwise__voter_epsilon=own)
+    assert budget.spent_.epsilon == 2.0
+
+
+# --- identifiers of releases
+
+
+def test_a_release_id_is_charged_once(account):
+    budget = account(1.0)
+    assert budget.fit(DPBorda(epsilon=0.25), X, release_id="May").consensus_.shape == (3,)
+    for again in (
+        lambda: budget.fit(DPBorda(epsilon=0.25), X, release_id="May"),
+        lambda: budget.fit(DPBorda(epsilon=5.0), X, release_id="May"),
+        lambda: budget.charge(pure(0.25), "elsewhere", release_id="May"),
+    ):
+        with pytest.raises(BudgetExhausted, match=r"release_id='May' was charged at 20.* for DPBorda, so it is not"):
+            again()
+    budget.charge(pure(0.25), "elsewhere", release_id="June")
+    budget.fit(DPBorda(epsilon=0.125), X)
+    budget.fit(DPBorda(epsilon=0.125), X)
+    assert [release.release_id for release in budget.releases_] == ["May", "June", None, None]
+    assert budget.spent_.epsilon == 0.75
+
+
+def test_a_release_id_of_a_failed_fit_is_used_up(account):
+    budget = account(1.0)
+    with pytest.raises(ValueError, match="infinity"):
+        budget.fit(DPBorda(epsilon=0.25), [[0, 1, math.inf]], release_id="May")
+    with pytest.raises(BudgetExhausted, match="was charged"):
+        budget.fit(DPBorda(epsilon=0.25), X, release_id="May")
+    assert budget.spent_.epsilon == 0.25
+
+
+def test_a_release_id_that_was_refused_is_free(account):
+    budget = account(1.0)
+    with pytest.raises(BudgetExhausted):
+        budget.fit(DPBorda(epsilon=2.0), X, release_id="May")
+    budget.fit(DPBorda(epsilon=1.0), X, release_id="May")
+    assert budget.spent_.epsilon == 1.0
+
+
+@pytest.mark.parametrize("release_id", ["", 5, b"May", ["May"]])
+def test_bad_release_ids(release_id):
+    budget = PrivacyBudget(1.0)
+    with pytest.raises(ValueError, match="release_id must be None or a str"):
+        budget.fit(DPBorda(epsilon=0.5), X, release_id=release_id)
+    assert budget.releases_ == ()
+
+
+def test_a_call_with_wrong_arguments_is_not_charged():
+    budget = PrivacyBudget(10.0)
+    for wrong in ({"sample_weight": [1]}, {"typo": 1}):
+        with pytest.raises(TypeError):
+            budget.fit(DPBorda(), X, **wrong)
+    with pytest.raises(TypeError, match="must be an estimator"):
+        budget.fit("DPBorda", X)
+    for shape in ((3,), (3, 1), (2, 3, 4)):
+        with pytest.raises(ValueError, match="shape"):
+            budget.fit(DPBorda(), np.zeros(shape))
+    assert budget.releases_ == ()
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "what", "says"),
+    [(0.5, "x", "must be a PrivacyGuarantee"), (pure(0.5), "", "few words"), (pure(0.5), None, "few words")],
+)
+def test_bad_charges(guarantee, what, says):
+    with pytest.raises(ValueError, match=says):
+        PrivacyBudget(1.0).charge(guarantee, what)
+
+
+def test_a_budget_protects_one_unit():
+    household = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "noise", unit="one household")
+    with pytest.raises(ValueError, match="'one household'"):
+        charged(0.1).charge(household, "of households")
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"epsilon": 0},
+        {"epsilon": math.inf},
+        {"epsilon": "1"},
+        {"epsilon": 1.0, "delta": 1.0},
+        {"epsilon": 1.0, "delta": -1e-6},
+        {"epsilon": 1.0, "neighboring": "add"},
+        {"epsilon": 1.0, "delta": 1e-6, "basic_delta": 2e-6},
+        {"epsilon": 1.0, "simulation": 1},
+    ],
+)
+def test_bad_terms(terms):
+    with pytest.raises(ValueError, match=f"{list(terms)[-1]} must be"):
+        PrivacyBudget(**terms)
+
+
+# --- how much is spent and left
+
+
+@pytest.mark.slow
+def test_a_hundred_gaussian_releases_fit():
+    budget = PrivacyBudget(0.92, 1e-6)
+    daily = DPBorda(epsilon=0.1, delta=1e-8, noise="gaussian")
+    for _ in range(100):
+        assert budget.remaining.gaussian_epsilon(1e-8) >= 0.1
+        budget.fit(daily, X)
+    spent = budget.spent_
+    assert (round(spent.epsilon, 3), spent.delta) == (0.919, 9e-7)
+    assert "chosen after a look" in spent.caveats[-1]
+    assert spent.losses.mu_squared == pytest.approx(100 * daily.privacy_.losses.mu_squared)
+    with pytest.raises(BudgetExhausted, match=r"a Gaussian one with delta = 1e-08 epsilon = 0\.0\d+\. Ask"):
+        budget.fit(daily, X)
+    assert budget.spent_ == spent
+    assert len(budget.releases_) == 100
+
+
+def test_ten_tenths_fit_into_one():
+    budget = charged(*[0.1] * 9)
+    assert budget.remaining.epsilon == 0.1
+    budget.charge(pure(0.1), "the tenth")
+    assert budget.spent_.epsilon == 1.0000000000000002  # never rounded down
+    assert budget.spent_.caveats == ()
+    with pytest.raises(BudgetExhausted, match=r"epsilon = 0\. Nothing is left; ballots of these voters allow no more"):
+        budget.charge(pure(1e-9), "another")
+
+
+def test_replacing_a_ballot_costs_twice_adding_one():
+    budget = charged(0.25, pure(0.25, "replace"), neighboring="replace")
+    assert budget.spent_.epsilon == 0.75
+    assert budget.spent_.neighboring == "replace"
+    normal = GAUSSIAN.fit(X).privacy_
+    both = charged(normal, delta=1e-5, neighboring="replace").releases_[0].guarantee
+    assert both == normal.under_replace()
+    assert both.losses.mu_squared == 4 * normal.losses.mu_squared
+
+
+def test_the_trusted_parties_of_all_releases_are_named():
+    shuffled = PrivacyGuarantee(0.5, 1e-7, "shuffle", "replace", "randomized response", caveats=("read me",))
+    local = PrivacyGuarantee(0.1, 0.0, "local", "replace", "randomized response")
+    budget = charged(shuffled, delta=1e-6, neighboring="replace")
+    assert budget.spent_.parties == TRUST["shuffle"].parties
+    with pytest.raises(BudgetExhausted, match=r"one of this kind epsilon = 0\.5 and delta = 9e-07"):
+        budget.charge(replace(shuffled, delta=1e-6), "reports")
+    budget.charge(local, "a survey")
+    assert budget.spent_.trust == "shuffle"
+    budget.charge(pure(0.1), "a fit")
+    assert budget.spent_.parties == (*TRUST["shuffle"].parties, "the curator")
+    assert "read me" in budget.spent_.caveats
+    assert (budget.spent_.epsilon, budget.spent_.delta) == (pytest.approx(0.8), 1e-7)
+
+
+def test_what_remains_can_be_spent_and_no_more():
+    for before in ([], [0.3], [GAUSSIAN.fit(X).privacy_]):
+        left = charged(*before, delta=1e-6).remaining
+        charged(*before, delta=1e-6).fit(DPKemenySampler(epsilon=left.epsilon), X)
+        for delta in (1e-7, 1e-9):
+            most = left.gaussian_epsilon(delta)
+            charged(*before, delta=1e-6).fit(DPBorda(epsilon=most, delta=delta, noise="gaussian"), X)
+            with pytest.raises(BudgetExhausted):
+                charged(*before, delta=1e-6).fit(DPBorda(epsilon=most * 1.001, delta=delta, noise="gaussian"), X)
+    assert charged(0.5).remaining == (0.5, 0.0, 0.5, 0.0)
+    assert charged(0.5).remaining.gaussian_epsilon(1e-6) == 0
+
+
+def test_a_simulation_charges_seeded_fits():
+    budget = PrivacyBudget(1.0, simulation=True)
+    budget.fit(DPBorda(epsilon=0.5, random_state=0), X)
+    assert budget.spent_.epsilon == 0.5
+    assert not budget.spent_.certified
+    with pytest.raises(BudgetExhausted):
+        budget.fit(DPBorda(epsilon=0.6, random_state=0), X)
+
+
+# --- what a budget records, and copies of it
+
+
+def test_a_release_records_its_time_name_and_guarantee():
+    budget = PrivacyBudget(1.0, 1e-6)
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    budget.fit(GAUSSIAN, X)
+    (release,) = budget.releases_
+    assert before <= release.when <= datetime.now(UTC)
+    assert release.when.microsecond == 0
+    assert (release.what, release.guarantee) == ("DPBorda", GAUSSIAN.privacy_)
+    assert str(N_VOTERS) not in repr(budget.releases_) + repr(budget.spent_) + repr(budget)
+    assert repr(budget) == (
+        "PrivacyBudget(epsilon=1.0, delta=1e-06, neighboring='add_remove', basic_delta=None, simulation=False)"
+    )
+    assert PrivacyBudget(1.0).spent_.epsilon == 0
+    assert PrivacyBudget(1.0).releases_ == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("release_id", "charges"), [(None, 64), ("the same", 1)])
+def test_threads_cannot_spend_the_same_budget(release_id, charges):
+    """Each of 200 threads asks for 1 / 64."""
+    budget = PrivacyBudget(1.0)
+
+    def charge(_):
+        with suppress(BudgetExhausted):
+            budget.charge(pure(1 / 64), "one of many", release_id=release_id)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(charge, range(200)))
+    assert len(budget.releases_) == charges
+    assert budget.spent_.epsilon == charges / 64
+
+
+def test_one_thread_decides_at_a_time():
+    kept = InMemory(Terms(1.0))
+
+    def decide(before):
+        seen = len(before.releases())
+        time.sleep(0.01)  # long enough for another to see the same, if it could
+        return Release.now(str(seen), pure(0.1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: kept.add(decide), range(8)))
+    assert [release.what for release in kept.releases()] == [str(number) for number in range(8)]
+
+
+def test_a_budget_in_memory_has_one_account(monkeypatch):
+    budget = PrivacyBudget(1.0)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="two copies would spend it twice"):
+            copied(budget)
+    shared = copy.copy(budget)
+    shared.charge(pure(0.5), "by the other name")
+    assert budget.remaining.epsilon == 0.5
+    parent = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
+    with pytest.raises(RuntimeError, match="the process that made it"):
+        budget.charge(pure(0.1), "in a fork")
+    with pytest.raises(RuntimeError, match="the process that made it"):
+        _ = budget.spent_
+
+
+# --- what is charged is what the noise hides
+
+
+ROWS = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]] * 25)
+UNITS = {
+    "ballots": ({}, 1),
+    "persons": ({"groups": [k // 2 for k in range(100)], "max_weight": 1}, 1),
+    "persons with three votes": ({"groups": [k // 2 for k in range(100)], "max_weight": 3}, 3),
+    "weights": ({"sample_weight": [2.0] * 100, "max_weight": 5}, 5),
+    "light weights": ({"sample_weight": [0.1] * 100, "max_weight": 0.25}, 0.25),
+}
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_noise_of_a_charge_hides_a_whole_unit(unit, neighboring, noise):
+    """The scale of the noise that is published, over the effect of one unit, is that of the charged guarantee.
+
+    A failure: noise for one unweighted ballot is charged as if it hid a person.
+    """
+    given, weight = UNITS[unit]
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    estimator = DPBorda(0.5, noise=noise, delta=delta, neighboring=neighboring)
+    budget = PrivacyBudget(1.0, 1e-4, neighboring=neighboring)
+    budget.fit(estimator, Profile.from_rankings(ROWS, **given))
+    (release,) = budget.releases_
+    plain = DPBorda(0.5, noise=noise, delta=delta, neighboring=neighboring).fit(ROWS)
+    assert (release.guarantee.epsilon, release.guarantee.delta) == (plain.privacy_.epsilon, plain.privacy_.delta)
+    assert release.guarantee == estimator.privacy_
+    scales = [fitted.noise_.law.std / fitted.noise_.grid for fitted in (estimator, plain)]
+    assert scales[0] / scales[1] == pytest.approx(weight, rel=2e-3)  # of fractions with small terms
+
+
+def test_segments_are_charged_once_and_hide_a_person_in_all_of_them():
+    budget = PrivacyBudget(1.0, 1e-4)
+    persons = Profile.from_rankings(ROWS, groups=[k // 2 for k in range(100)])
+    by_region = SegmentedAggregator(["a", "b"], epsilon=0.5, delta=1e-6)
+    budget.fit(by_region, persons, segments=["a", "b"] * 50)
+    (release,) = budget.releases_
+    assert release.guarantee == by_region.privacy_
+    assert release.guarantee.unit == "all ballots of one person"
+    assert release.guarantee.epsilon == pytest.approx(0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_what_is_spent_keeps_the_conditions_of_its_parts(delta):
+    one = replace(pure(0.25), caveats=("only if asked on a Monday",))
+    budget = PrivacyBudget(1.0, delta)
+    for number in range(2):
+        budget.charge(one, str(number))
+    spent = budget.spent_
+    assert "only if asked on a Monday" in spent.caveats
+    assert any("chosen after a look at earlier ones" in caveat for caveat in spent.caveats) == (spent.delta > 0)
+    assert "read its caveats" in str(spent)
+    further = PrivacyGuarantee.compose([spent, one])
+    assert set(spent.caveats) <= set(further.caveats)
+    assert further.epsilon >= spent.epsilon and further.epsilon >= 0.75 * (1 - 1e-12)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.floats(0.01, 0.3), st.sampled_from([0.0, 1e-8, 1e-7])), min_size=2, max_size=6))
+def test_composing_what_is_spent_never_states_less_than_the_account(parts):
+    budget = PrivacyBudget(10.0, 1e-4)
+    for number, (epsilon, delta) in enumerate(parts):
+        release = DPBorda(epsilon, delta=delta, noise="gaussian" if delta else "laplace").fit(X).privacy_
+        budget.charge(release, str(number))
+    spent = budget.spent_
+    again = PrivacyGuarantee.compose([spent, pure(0.5)])
+    assert again.epsilon >= spent.epsilon and again.delta >= spent.delta
+    other = PrivacyBudget(100.0, 1e-2)
+    other.charge(spent, "all of it")
+    assert other.spent_.epsilon >= spent.epsilon
