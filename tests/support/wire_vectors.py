@@ -40,7 +40,7 @@ from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.bit_source import Bits, BitSource
 from sklearn_dprank.theory import song, yan
 
-FILE = Path(__file__).parents[1] / "collection" / "client" / "vectors.json"
+FILE = Path(__file__).parents[1] / "collection" / "vectors.json"
 STREAMS = ("noise", "coins", "assignment")
 RANDOMIZERS = {
     "rr": RandomizedResponse(n_queries=3),
