@@ -521,6 +521,12 @@ class Profile:
             )
         return self._sum([self, other])
 
+    #: Query, mechanism and sampler of the last order that was drawn, for later fits on this object; not pickled.
+    kept_sampler: tuple[Any, Any] = (None, None)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "kept_sampler"}
+
     def __setstate__(self, state):
         self.__dict__.update(state)
         for name in state.keys() & set(_READ_ONLY):  # an unpickled array is writeable again

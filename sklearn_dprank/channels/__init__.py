@@ -4,12 +4,13 @@ from .central import Central
 from .exact import Exact, NonPrivateSurvey
 from .interactive import Groups, Interactive, Rounds, Slots
 from .local import Local
-from .plan import Channel, Plan, Session
+from .plan import Answers, Channel, Plan
 from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
 from .streaming import Streaming
 
 __all__ = [
+    "Answers",
     "Central",
     "Channel",
     "Exact",
@@ -20,7 +21,6 @@ __all__ = [
     "Plan",
     "Rounds",
     "SecureAggregation",
-    "Session",
     "Shuffle",
     "Slots",
     "Streaming",

@@ -566,8 +566,8 @@ class PartialFitMixin:
         rule, plan = self.plan_for(profile)
         if self.random_state is None:
             warn_in_worker(plan.guarantee)
-        poll = plan.open(profile)
-        stream = poll(Bits.from_random_state(self.random_state)) if before is None else poll.after(before)
+        period = plan.open(profile)
+        stream = period(Bits.from_random_state(self.random_state)) if before is None else period.after(before)
         consensus = rule.aggregate(stream)
         stream.close()
         self.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
@@ -710,24 +710,24 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         return all(getattr(cls, name) is getattr(RankAggregator, name) for name in _NOT_REPEATED)
 
     def _release(self, voters, names, rule, plan):
-        """Set the fitted attributes from one session on these voters."""
+        """Set the fitted attributes from one release on these voters."""
         random_state = getattr(self, "random_state", None)
-        session = plan.open(voters)(Bits.from_random_state(random_state))
-        consensus = rule.aggregate(session)
-        session.close()
-        self.publish(consensus, session, plan.guarantee.simulated(random_state is None), names)
+        answers = plan.open(voters)(Bits.from_random_state(random_state))
+        consensus = rule.aggregate(answers)
+        answers.close()
+        self.publish(consensus, answers, plan.guarantee.simulated(random_state is None), names)
         self.privacy_ = with_own_methods(self, self.privacy_)
         return self
 
-    def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
+    def publish(self, consensus: Consensus, answers: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
         """Set the fitted attributes of one release: only what may be published.
 
         Parameters
         ----------
         consensus : Consensus
             Decision of the rule.
-        session : Session
-            Closed session of the channel.
+        answers : Answers
+            Answers of the channel, closed.
         guarantee : PrivacyGuarantee
             Guarantee of the release.
         names : sequence or None
@@ -751,7 +751,7 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
             self._item_names = items  # integer names; a consensus of the best few lacks the others
         self.ranks_ = order_to_positions(order, self.n_features_in_)
         self.privacy_ = guarantee
-        for name, value in {**consensus.published, **session.published}.items():
+        for name, value in {**consensus.published, **answers.published}.items():
             setattr(self, f"{name}_", value)
         return self
 

@@ -20,7 +20,7 @@ from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanis
 from ..mechanisms.additive import checked_calibrated
 from ..privacy.composition import Losses, choice_range
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted, Ledger
+from ..privacy.ledger import BudgetExhausted
 from ..privacy.rounding import exact, round_down, rounded_up
 from ..queries import (
     AllMargins,
@@ -31,7 +31,6 @@ from ..queries import (
     NetWins,
     PersonsByWeight,
     PositionalScores,
-    Publication,
     Query,
     ScoresByHistogram,
     Sensitivity,
@@ -53,7 +52,7 @@ from ..rules import (
 )
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-from .plan import Plan, Session, check_asks, refuse
+from .plan import Answers, Plan, check_asks, refuse
 
 _CHOICE = Fraction(1, 20)  # share of the budget that chooses max_weight="auto"
 
@@ -197,7 +196,7 @@ class Central(BaseEstimator):
         return float(self.epsilon) * float(ask.share) / ask.times
 
     def _priced(self, asks, release, n_items, bound, share=1):
-        """Return the prices of the asks for a share of the budget, and what opens their poll."""
+        """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
         most = None if bound is None else bound.most
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
         prices = {
@@ -206,7 +205,8 @@ class Central(BaseEstimator):
             )
             for ask in rescale_shares(asks, sensitivity)
         }
-        return prices, partial(CuratorPoll, prices, release, sensitivity)
+        # Called with a profile, and the result with bits.
+        return prices, partial(partial, CuratorAnswers, prices, release, sensitivity)
 
     def _planned(self, prices, opening, n_items, bound):
         """Return the plan for these prices."""
@@ -230,7 +230,7 @@ class Central(BaseEstimator):
         counts, counting = self._priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
         rest = partial(self._priced, asks, release, n_items, share=1 - _CHOICE)
         prices = {"max_weight": counts[PersonsByWeight()], **rest(bound.chosen(1))[0]}
-        return self._planned(prices, partial(ChoosingPoll, counting, rest), n_items, bound)
+        return self._planned(prices, partial(_ChoosesWeight, counting, rest), n_items, bound)
 
     def _released(self, asks, n_items):
         """Return the query that is published once; scores replace a histogram too large to list, with the same law."""
@@ -311,107 +311,83 @@ class Central(BaseEstimator):
             )
 
 
-class CuratorPoll:
-    """Poll of a profile that caches the last sampler, which may hold a large table."""
+class CuratorAnswers(Answers):
+    """Answers of a curator who holds the ballots.
 
-    def __init__(self, prices, release, sensitivity, profile):
-        self.prices, self.sensitivity = prices, sensitivity
-        self.grid = 1 if profile.bound is None else WEIGHT_GRID
-        self.max_weight = None if profile.bound is None else profile.bound.max_weight
-        self.n_items = profile.n_items
-        self._release, self._profile = release, profile
-        self._kept: tuple[Any, Any] = (None, None)
+    Parameters
+    ----------
+    prices : dict of {object: Price}
+        Price of each kind of query.
+    release : Query or None
+        Query that is published at once; all others follow from it.
+    sensitivity : callable of (query) -> Sensitivity
+        Sensitivity of one answer.
+    profile : Profile
+        The ballots.
+    bits : Bits
+        Random bits.
+    """
 
-    def __call__(self, bits):
-        session = _CentralSession(self, bits)
-        if self._release is not None:
-            session.publish(self._release)
-        if self.max_weight is not None:
-            session.published["max_weight"] = self.max_weight
-        return session
+    def __init__(self, prices, release, sensitivity, profile, bits):
+        super().__init__(profile.n_items, bits.coins, {kind: price.times for kind, price in prices.items()})
+        self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
+        # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
+        self._noise, self._completion = bits.noise, bits.assignment
+        if profile.bound is not None:
+            self.grid = WEIGHT_GRID
+        if release is not None:
+            known = release.scores if isinstance(release, ScoresByHistogram) else release
+            self.publish(known, self.answer(release))
+        if profile.bound is not None:
+            self.published["max_weight"] = profile.bound.max_weight
 
-    def sampler(self, query, mechanism, completion):
-        """Return a sampler of answers, shared by sessions unless each session completes ballots by new coins.
+    def charge(self, query):
+        price = self.prices.get(query.kind)
+        if price is not None and query != price.query and not self._sensitivity(query).within(price.sensitivity):
+            raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
+        super().charge(query)
 
-        Only the last sampler is kept, because a session's random anchor does not recur. The first session does not read
-        `strict`, so the time of a fit does not depend on it.
-        """
+    def ask(self, query):
+        mechanism, profile = self.prices[query.kind].mechanism, self._profile
         if query.answered_with == "vector" and query.needs != "positions":  # its counts are already cached
-            return mechanism.sampler(query, query.vector(self._profile, completion))
-        asked = query, mechanism
-        if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):
-            self._kept = asked, mechanism.sampler(query, query.vector(self._profile, completion))
-        return self._kept[1]
-
-    def __getstate__(self):
-        return {**vars(self), "_kept": (None, None)}
-
-
-class ChoosingPoll:
-    """Poll of a profile with ``max_weight="auto"``: each session chooses a bound, then opens the poll for it."""
-
-    def __init__(self, counting, priced, profile):
-        self._counts, self._priced, self._profile = counting(profile), priced, profile
-        self._polls: dict[int, CuratorPoll] = {}  # by bound; at most 12
-
-    def __call__(self, bits):
-        counts = self._counts(bits)
-        chosen = chosen_max_weight(counts.answer(PersonsByWeight()), counts.deviation(PersonsByWeight()))
-        if chosen not in self._polls:
-            bound = self._profile.bound.chosen(chosen)
-            self._polls[chosen] = self._priced(bound=bound)[1](self._profile.bounded(bound))
-        return self._polls[chosen](bits)
-
-    def __getstate__(self):
-        return {**vars(self), "_polls": {}}
-
-
-class _CentralSession(Session):
-    def __init__(self, poll, bits):
-        super().__init__(poll.n_items, bits.coins)
-        self._poll = poll
-        self.grid = poll.grid
-        self._noise = bits.noise
-        # A separate stream, so that the rule's coins are the same whether or not a session completes ballots.
-        self._completion = bits.assignment
-        self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in poll.prices.items()})
-        self._answers: dict[Any, Any] = {}
-        self._publication: Publication | None = None
-
-    def publish(self, query):
-        """Answer `query` and derive all later answers from it."""
-        known = query.scores if isinstance(query, ScoresByHistogram) else query
-        self._publication = Publication(known, self.answer(query))
-
-    def answer(self, query):
-        if self._publication is not None:
-            return self._publication.derive(query)
-        answer = self._answers.get(query)
-        if answer is None:  # repeated answers are free
-            self._check_price(query)
-            self._ledger.charge(query.kind)
-            mechanism = self._poll.prices[query.kind].mechanism
-            released = self._poll.sampler(query, mechanism, self._completion).draw(self._noise)
-            answer = self._answers[query] = query.read(released, self.n_items)
-            law = getattr(mechanism, "law", None)
-            shown = query.published_always or len(self._poll.prices) == 1
-            if query.published_as is not None and law is not None and shown:
-                name = query.published_as
-                votes = np.array(answer) if self.grid == 1 else answer / self.grid
-                self.published |= {name: votes, "noise": PublishedNoise(name, law, self.grid)}
+            sampler = mechanism.sampler(query, query.vector(profile, self._completion))
+        else:
+            # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the
+            # last one is kept, because a random anchor does not recur. The first release does not read `strict`, so its
+            # time does not depend on it.
+            asked, sampler = profile.kept_sampler
+            if asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
+                sampler = mechanism.sampler(query, query.vector(profile, self._completion))
+                profile.kept_sampler = (query, mechanism), sampler
+        answer = query.read(sampler.draw(self._noise), self.n_items)
+        law, name = getattr(mechanism, "law", None), query.published_as
+        if name is not None and law is not None and (query.published_always or len(self.prices) == 1):
+            votes = np.array(answer) if self.grid == 1 else answer / self.grid
+            self.published |= {name: votes, "noise": PublishedNoise(name, law, self.grid)}
         return answer
 
     def deviation(self, query):
-        price = self._poll.prices.get(query.kind)  # None if the answer is derived from another query
+        price = self.prices.get(query.kind)  # None if the answer is derived from another query
         return None if price is None else getattr(price.mechanism, "deviation", None)
 
-    def _check_price(self, query):
-        """Raise BudgetExhausted if the query is more sensitive than the priced query of its kind."""
-        price = self._poll.prices.get(query.kind)
-        if price is None or query == price.query:
-            return
-        if not self._poll.sensitivity(query).within(price.sensitivity):
-            raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
+
+class _ChoosesWeight:
+    """Profile with ``max_weight="auto"``: each release chooses a bound, then answers at the prices for it."""
+
+    def __init__(self, counting, priced, profile):
+        self._counting, self._priced, self._profile = counting, priced, profile
+        self._opened: dict[int, Any] = {}  # by bound; at most 12
+
+    def __call__(self, bits):
+        counts = self._counting(self._profile)(bits)
+        chosen = chosen_max_weight(counts.answer(PersonsByWeight()), counts.deviation(PersonsByWeight()))
+        if chosen not in self._opened:
+            bound = self._profile.bound.chosen(chosen)
+            self._opened[chosen] = self._priced(bound=bound)[1](self._profile.bounded(bound))
+        return self._opened[chosen](bits)
+
+    def __getstate__(self):
+        return {**vars(self), "_opened": {}}
 
 
 # Borda estimators for a trusted curator, in one release or in Swiss rounds.

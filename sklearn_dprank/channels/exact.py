@@ -16,10 +16,10 @@ from ..collection.pairs import PairFlips, PairsRandomizer
 from ..collection.protocol import FLIP_GRID
 from ..orders.kemeny import WORK_LIMIT
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
+from ..queries import Ask, PairTallies, Tallies, n_pairs
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 from .base import RankAggregator
-from .plan import POSITIONS, Plan, PublishedSession, Session, ballots_of, check_derivable, refuse
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, refuse
 
 
 class Exact(BaseEstimator):
@@ -56,24 +56,20 @@ class Exact(BaseEstimator):
                 refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")
             ask.query.check(n_items)
         needs = frozenset(ask.query.needs for ask in asks)
-        return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs, n_items=n_items, bound=bound)
+        return Plan(PrivacyGuarantee.nothing(), _read_exactly, needs=needs, n_items=n_items, bound=bound)
 
 
-class _ExactPoll:
-    def __init__(self, profile):
-        if profile.without_opinions:
-            warn(
-                "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
-                "the order of the columns; check how X was read.",
-                stacklevel=6,  # the caller of `fit`
-            )
-        self._profile = profile
-
-    def __call__(self, bits):
-        return _ExactSession(self._profile, bits)
+def _read_exactly(profile):
+    if profile.without_opinions:
+        warn(
+            "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in the "
+            "order of the columns; check how X was read.",
+            stacklevel=6,  # the caller of `fit`
+        )
+    return partial(_ExactAnswers, profile)
 
 
-class _ExactSession(Session):
+class _ExactAnswers(Answers):
     def __init__(self, profile, bits):
         super().__init__(profile.n_items, bits.coins, fair_ties=False)
         self._profile = profile
@@ -404,17 +400,14 @@ class NonPrivateSurvey(BaseEstimator):
         check_derivable(self, asks, PairTallies(), "answers about pairs give PairTallies.")
         terms = {"items": list(range(n_items)), "n_queries": int(self.n_queries), "flip": [0, FLIP_GRID]}
         guarantee = PrivacyGuarantee.nothing(f"truthful answers about {self.n_queries} random pair(s) a voter")
-        return Plan(guarantee, partial(_SurveyPoll, terms), needs=POSITIONS, n_items=n_items)
+        reads = partial(partial, _surveyed, terms)  # called with a profile, and the result with bits
+        return Plan(guarantee, reads, needs=POSITIONS, n_items=n_items)
 
 
-class _SurveyPoll:
-    """Poll of simulated voters, with new random pairs in each session."""
-
-    def __init__(self, terms, profile):
-        self._terms, self._ballots = terms, ballots_of(profile)
-
-    def __call__(self, bits):
-        blocks = simulated(PairsRandomizer(), self._terms, self._ballots, bits)
-        wins = reduce(np.add, (PairFlips.counts(drawn, self._terms) for drawn, _ in blocks))
-        publication = Publication(PairTallies(), (Tallies(0.0, wins),))
-        return PublishedSession(len(self._terms["items"]), bits.coins, publication, {})
+def _surveyed(terms, profile, bits):
+    """Return the answers of simulated voters about new random pairs."""
+    answers = Answers(profile.n_items, bits.coins)
+    blocks = simulated(PairsRandomizer(), terms, ballots_of(profile), bits)
+    wins = reduce(np.add, (PairFlips.counts(drawn, terms) for drawn, _ in blocks))
+    answers.publish_numbers(PairTallies(), (Tallies(0.0, wins),))
+    return answers

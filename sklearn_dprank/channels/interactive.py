@@ -40,7 +40,7 @@ from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, PairTallies, Tallies
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
 from .base import RankAggregator
-from .plan import POSITIONS, Plan, Session, ballots_of, refuse
+from .plan import POSITIONS, Answers, Plan, ballots_of, refuse
 
 
 class VoterLoad(NamedTuple):
@@ -363,7 +363,7 @@ class Interactive(BaseEstimator):
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
-        opening = partial(_InteractivePoll, load, kinds, protocol, n_voters)
+        opening = partial(_InteractiveVoters, load, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
     def _load(self, schedule, asks, n_items, n_voters):
@@ -386,8 +386,8 @@ def _flips(randomizer, epsilon, load):
     return {"each": each, "last": randomizer.flip(reserve, 1) if reserve else None}
 
 
-class _InteractivePoll:
-    """Poll of simulated or remote clients that answer questions."""
+class _InteractiveVoters:
+    """Simulated or remote clients that answer questions."""
 
     def __init__(self, load, kinds, protocol, n_voters, voters):
         self._load, self._kinds, self._protocol = load, kinds, protocol
@@ -401,31 +401,31 @@ class _InteractivePoll:
         else:
             clients = SimulatedClients(self._ballots, self._protocol, bits)
         following = self._load.start(self._n_voters, bits.assignment)
-        return _InteractiveSession(clients, self._n_voters, following, self._kinds, self._protocol, bits.coins)
+        return _InteractiveAnswers(clients, self._n_voters, following, self._kinds, self._protocol, bits.coins)
 
 
-class _InteractiveSession(Session):
-    """Session that asks clients each query once and refuses kinds that were not planned."""
+class _InteractiveAnswers(Answers):
+    """Answers of clients, who are asked each query once, in voters that the schedule chooses."""
 
     def __init__(self, clients, n_voters, following, kinds, protocol, coins):
         super().__init__(len(protocol["items"]), coins)
         self._clients, self._n_voters, self._following = clients, n_voters, following
         self._kinds, self._flips = kinds, protocol["flips"]
-        self._answers: dict[Any, Any] = {}
         self._asked = 0
         self._shared = np.zeros((self.n_items,) * 2, dtype=np.int64)
 
-    def answer(self, query):
-        if query not in self._answers:
-            kind = self._kinds.get(query.kind)
-            if kind is None:
-                raise BudgetExhausted(f"no answer was planned for {query}.")
-            voters = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
-            if voters is None:
-                raise BudgetExhausted(f"no answer is left for {query}.")
-            tallies = self._tallies(kind, query.asked_pairs(self.n_items), voters, isinstance(query, PairMargin))
-            self._answers[query] = query.counted(tallies)
-        return self._answers[query]
+    def charge(self, query):
+        """Choose the voters whose share of the budget pays for the answer."""
+        kind = self._kinds.get(query.kind)
+        if kind is None:
+            raise BudgetExhausted(f"no answer was planned for {query}.")
+        self._voters = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
+        if self._voters is None:
+            raise BudgetExhausted(f"no answer is left for {query}.")
+
+    def ask(self, query):
+        kind, pairs = self._kinds[query.kind], query.asked_pairs(self.n_items)
+        return query.counted(self._tallies(kind, pairs, self._voters, isinstance(query, PairMargin)))
 
     def close(self):
         self._clients.close()

@@ -26,11 +26,11 @@ from ..collection.randomizers import (
 )
 from ..collection.reports import ANSWERED_BEFORE, FOLLOW, Inbox, ReportReader, Tally, new_voters
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import Ask, Publication
+from ..queries import Ask
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-from .plan import POSITIONS, Plan, PublishedSession, ballots_of, check_derivable
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable
 
 _LARGEST_GRID = 100  # epsilons; each needs separate counts
 
@@ -116,7 +116,7 @@ class Local(BaseEstimator):
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
         reader = _LocalReader(randomizer, protocols.values())
-        opened = partial(_LocalPoll, randomizer, protocols, personal, reader)
+        opened = partial(_LocalVoters, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client
         protocol = protocols[min(grid)]
         return Plan(guarantee, opened, protocol, needs=POSITIONS, client=own, n_items=n_items, reader=reader)
@@ -169,8 +169,8 @@ class _LocalReader(ReportReader):
         return self._randomizer.are_counts(counts, n_reports, protocol)
 
 
-class _LocalPoll:
-    """Poll with one report per voter: received reports, read once, or new simulated reports for each session."""
+class _LocalVoters:
+    """Voters with one report each: received reports, read once, or new simulated reports for each release."""
 
     def __init__(self, randomizer, protocols, personal, reader, voters):
         self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
@@ -193,10 +193,12 @@ class _LocalPoll:
 
     def __call__(self, bits):
         received = self._received if self._groups is None else self._simulated(bits)
-        publication = Publication(self._randomizer.releases, self._randomizer.combined(received))
         # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
         law = self._randomizer.law(received[0]) if len(received) == 1 else None
-        return PublishedSession(self._n_items, bits.coins, publication, self._inbox.published, law)
+        answers = Answers(self._n_items, bits.coins)
+        answers.published = dict(self._inbox.published)
+        answers.publish_numbers(self._randomizer.releases, self._randomizer.combined(received), law)
+        return answers
 
     def _simulated(self, bits):
         """Return the `ReceivedReports` of simulated reports for each epsilon."""

@@ -1,8 +1,8 @@
-"""Plans, polls and sessions: the interface between channels and rules."""
+"""Plans and answers: the interface between channels and rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
@@ -16,7 +16,8 @@ from ..ballots.reading import Positions
 from ..ballots.weights import WeightBound
 from ..collection import ReportCounts
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import AllMargins, Ask, NetWins, PairTallies, Publication, Query
+from ..privacy.ledger import BudgetExhausted
+from ..queries import AllMargins, Ask, NetWins, PairTallies, Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 
@@ -24,8 +25,11 @@ from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 POSITIONS = frozenset({"positions"})
 
 
-class Session:
-    """Session of one release: rules send queries and receive answers, never ballots.
+class Answers:
+    """Answers of one release: a rule sends queries and receives answers, never ballots.
+
+    A subclass defines `ask`. Each query is charged, then computed and randomised, then remembered: a repeated query
+    gets the same answer. After `publish`, all answers follow from the published one, at no cost.
 
     Parameters
     ----------
@@ -33,19 +37,42 @@ class Session:
         Number of items.
     coins : BitSource
         Random bits for rules: pivots, random choices of a search and, if `fair_ties`, tie-breaking.
+    planned : dict of {object: int} or None, default=None
+        Number of planned answers of each kind of query.
     fair_ties : bool, default=True
         Whether coins break ties. False breaks them by item index.
+
+    Attributes
+    ----------
+    left : dict of {object: int}
+        Number of answers that are left of each kind.
+    published : dict
+        Facts that the channel publishes in addition to the consensus, by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.queries import AllMargins, NetWins
+    >>> answers = Answers(2, coins=None)
+    >>> answers.publish(AllMargins(), np.array([[0, 3], [-3, 0]]))
+    >>> answers.answer(NetWins())
+    array([ 3, -3])
     """
 
     #: Number of units of an answer per vote: 720720 for weighted ballots, whose counts are integers in these units.
     grid: int = 1
 
-    def __init__(self, n_items: int, coins: BitSource, *, fair_ties: bool = True) -> None:
+    def __init__(
+        self, n_items: int, coins: BitSource, planned: Mapping[Any, int] | None = None, *, fair_ties: bool = True
+    ) -> None:
         self.n_items = n_items
         self.coins = coins
-        self._fair_ties = fair_ties
-        #: Facts that the channel publishes in addition to the consensus, by name.
+        self.left = dict(planned or {})
         self.published: dict[str, Any] = {}
+        self._planned = dict(self.left)
+        self._fair_ties = fair_ties
+        self._given: dict[Query, Any] = {}
+        self._source: Query | None = None
 
     def answer(self, query: Query) -> Any:
         """Return the answer to `query`.
@@ -54,8 +81,53 @@ class Session:
         ------
         BudgetExhausted
             If the query was not planned, or all planned answers have been given.
+        LookupError
+            If an answer was published, and `query` does not follow from it.
         """
+        if query in self._given:
+            return self._given[query]
+        if self._source is None:
+            self.charge(query)
+            self._given[query] = self.ask(query)
+        else:
+            source = next((each for each in query.derivable_from if each.is_derivable_from(self._source)), None)
+            if source is None:
+                raise LookupError(f"{query} does not follow from {self._source}.")
+            self._given[query] = query.derive_from(source, self.answer(source))
+        return self._given[query]
+
+    def charge(self, query: Query) -> None:
+        """Charge one answer of the query's kind, before it is computed.
+
+        Raises
+        ------
+        BudgetExhausted
+            If every answer planned for the kind has been given.
+        """
+        kind = query.kind
+        if kind not in self.left:
+            raise BudgetExhausted(f"no answer was planned for {kind!r}; a rule declares in asks(n_items) what it asks.")
+        if not self.left[kind]:
+            raise BudgetExhausted(f"all {self._planned[kind]} answers planned for {kind!r} are given.")
+        self.left[kind] -= 1
+
+    def ask(self, query: Query) -> Any:
+        """Compute and randomise the answer to a query that is paid for."""
         raise NotImplementedError
+
+    def publish(self, query: Query, answer: Any) -> None:
+        """Let all answers follow from this one."""
+        self._source, self._given = query, {query: answer}
+
+    def publish_numbers(self, query: Query, answer: Any, law: AnswersLaw | NormalLaw | None = None) -> None:
+        """Let all answers follow from this one, and publish the margins if they do, else the scores (net wins)."""
+        self.publish(query, answer)
+        for name, numbers in (("margins", AllMargins()), ("scores", NetWins())):
+            if numbers.is_derivable_from(query):
+                self.published[name] = self.answer(numbers)
+                if law is not None:
+                    self.published["noise"] = PublishedNoise(name, law)
+                break
 
     def deviation(self, query: Query) -> float | None:
         """Return the standard deviation of the noise in each number of the answer, or None if it is unknown.
@@ -76,56 +148,6 @@ class Session:
         return bool(self.coins.integer(2)) if self._fair_ties else i < j
 
 
-class PublishedSession(Session):
-    """Session that derives all answers from one publication.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    coins : BitSource
-        Random bits for rules.
-    publication : Publication
-        Publication from which all answers are derived.
-    published : dict
-        Other facts that the channel publishes, by name. The session adds the margins if they follow from the
-        publication, else the scores (net wins) if these follow.
-    law : AnswersLaw, NormalLaw or None, default=None
-        Law of the noise in the added margins or scores.
-    """
-
-    def __init__(
-        self,
-        n_items: int,
-        coins: BitSource,
-        publication: Publication,
-        published: dict[str, Any],
-        law: AnswersLaw | NormalLaw | None = None,
-    ) -> None:
-        super().__init__(n_items, coins)
-        self._publication = publication
-        self.published = dict(published)
-        for name, query in (("margins", AllMargins()), ("scores", NetWins())):
-            if query.is_derivable_from(publication.query):
-                self.published[name] = publication.derive(query)
-                if law is not None:
-                    self.published["noise"] = PublishedNoise(name, law)
-                break
-
-    def answer(self, query: Query) -> Any:
-        return self._publication.derive(query)
-
-
-class Poll(Protocol):
-    """Voters of one plan, read once: a profile, or messages from clients.
-
-    Calling a poll with `Bits` opens a session: fresh randomness on the same voters. A fit opens one session, a sweep
-    opens many. Polls can be pickled; objects cached for later sessions are not included.
-    """
-
-    def __call__(self, bits: Bits) -> Session: ...
-
-
 @dataclass(frozen=True)
 class Plan:
     """Priced asks of a rule on one channel, computed from public inputs before any ballot is read.
@@ -133,13 +155,13 @@ class Plan:
     Attributes
     ----------
     guarantee : PrivacyGuarantee
-        Guarantee that holds for every session.
-    poll : callable of (voters) -> Poll
-        Reads a Profile, or messages from clients. `open` calls it.
+        Guarantee that holds for every release.
+    reads : callable of (voters) -> callable
+        Reads a Profile, or messages from clients, once. `open` calls it.
     protocol : dict or None
         Protocol for clients, as JSON-serialisable data. None if clients cannot send what the rule asks for.
     needs : frozenset of {"counts", "placements", "positions"}
-        Data of a Profile that sessions need, as in `Query.needs`.
+        Data of a Profile that answers need, as in `Query.needs`.
     prices : dict
         Mechanism and cost of each kind of query, for audits. Empty for channels without calibrated noise on sums.
     client : ReportRandomizer or None
@@ -151,11 +173,11 @@ class Plan:
     bound : WeightBound or None
         Public bound on the weight of a person. `open` refuses a Profile with another bound.
     reader : callable of (reports) -> ReportCounts, or None
-        Counts reports of clients that report once. The poll also accepts its result. None for other plans.
+        Counts reports of clients that report once. `open` also accepts its result. None for other plans.
     """
 
     guarantee: PrivacyGuarantee
-    poll: Callable[[Any], Poll]
+    reads: Callable[[Any], Callable[[Bits], Answers]]
     protocol: dict[str, Any] | None = None
     needs: frozenset[str] = frozenset()
     prices: dict[Any, Any] = field(default_factory=dict)
@@ -165,8 +187,15 @@ class Plan:
     bound: WeightBound | None = None
     reader: Callable[[Any], ReportCounts] | None = None
 
-    def open(self, voters: Any) -> Poll:
-        """Return the poll of a Profile, or of messages from clients.
+    def open(self, voters: Any) -> Callable[[Bits], Answers]:
+        """Return a function of `Bits` that answers with fresh randomness about these voters.
+
+        A fit calls it once, a sweep many times. It can be pickled.
+
+        Parameters
+        ----------
+        voters : Profile, or messages from clients
+            The voters.
 
         Raises
         ------
@@ -179,7 +208,7 @@ class Plan:
             raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
         if getattr(profile, "bound", None) != self.bound:
             raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
-        return self.poll(voters)
+        return self.reads(voters)
 
 
 class Channel(Protocol):

@@ -44,23 +44,23 @@ from ..collection.shares import (
 )
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted, Ledger
+from ..privacy.ledger import BudgetExhausted
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
-from ..queries import Ask, NumberOfVoters, Publication, Query
+from ..queries import Ask, NumberOfVoters, Query
 from ..queries.base import weighted_sensitivity
 from ..rules import SortByScore, SwissRule
 from ..sampling.poisson import LARGEST_RATE
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-from .central import CuratorPoll, Price, check_release, covering, rescale_shares
-from .plan import Plan, PublishedSession, Session, check_asks, least_voters, refuse
+from .central import CuratorAnswers, Price, check_release, covering, rescale_shares
+from .plan import Answers, Plan, check_asks, least_voters, refuse
 
 _ASKED = "return a list of the servers' messages, or an empty list if a server released none."
 
 
-class SecureAggregationPoll:
-    """Poll of sums with the noise of all voters: from servers, or simulated with one Skellam draw per number."""
+class SecureAggregationVoters:
+    """Sums with the noise of all voters: from servers, or simulated with one Skellam draw per number."""
 
     def __init__(self, prices, release, protocol, published, least, n_voters, voters):
         self._prices, self._protocol, self._more = prices, protocol, published
@@ -76,7 +76,7 @@ class SecureAggregationPoll:
                 if price.epsilon
             }
             sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
-            self._curator = CuratorPoll({**prices, **together}, release, sensitivity, voters)
+            self._curator = partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters)
         elif (protocol["randomizer"] == "skellam-rounds") != callable(voters):
             raise ValueError(
                 "one sum answers this rule: use fit_sums(sums, items=items)."
@@ -92,50 +92,37 @@ class SecureAggregationPoll:
 
     def __call__(self, bits):
         if self._curator is not None:
-            session = self._curator(bits)
-            session.published |= {**self._counted, **self._more}
-            return session
+            simulated = self._curator(bits)
+            simulated.published |= {**self._counted, **self._more}
+            return simulated
         if callable(self._voters):
-            return _RoundsSession(self._voters, self._n_voters, self._prices, self._protocol, self._more, bits.coins)
+            return _RoundsAnswers(self._voters, self._n_voters, self._prices, self._protocol, self._more, bits.coins)
         (price,) = self._prices.values()
-        n_items, query = len(self._protocol["items"]), price.query
-        answer = query.read(self._sum, n_items)
-        session = PublishedSession(n_items, bits.coins, Publication(query, answer), {})
-        session.published = {**self._counted, **self._more}
-        if query.published_as is not None:
+        answers, query = Answers(len(self._protocol["items"]), bits.coins), price.query
+        answers.publish(query, query.read(self._sum, answers.n_items))
+        answers.published = {**self._counted, **self._more}
+        if (name := query.published_as) is not None:
             noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
-            session.published |= {query.published_as: answer, "noise": PublishedNoise(query.published_as, noise.law)}
-        return session
+            answers.published |= {name: answers.answer(query), "noise": PublishedNoise(name, noise.law)}
+        return answers
 
 
-class _RoundsSession(Session):
-    """Session with remote voters, in which one sum of every server answers a question.
+class _RoundsAnswers(Answers):
+    """Answers of remote voters: one sum of every server answers a question.
 
     A sum over fewer (or more) voters than expected is scaled to `n_voters`, and so is its noise. If too few voters
     answer, no sum is released, and `answer` raises `BudgetExhausted`.
     """
 
     def __init__(self, messenger, n_voters, prices, protocol, published, coins):
-        super().__init__(len(protocol["items"]), coins)
+        super().__init__(len(protocol["items"]), coins, {kind: price.times for kind, price in prices.items()})
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
-        self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
         noisy = [kind for kind, price in prices.items() if price.epsilon]
         before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
         self._next = dict(zip(noisy, before, strict=False))  # number of the last question of each kind
-        self._answers: dict[Any, Any] = {}
         self._n_reports: dict[Any, int] = {}  # number of voters in each answer
         self._refused: Counter[str] = Counter()
         self.published = dict(published)
-
-    def answer(self, query):
-        if query not in self._answers:
-            self._ledger.charge(query.kind)
-            price = self._prices[query.kind]
-            if price.epsilon:
-                self._answers[query] = self._summed(query, price)
-            else:  # the number of voters, which is public
-                self._answers[query] = query.read(np.array([self._n_voters]), self.n_items)
-        return self._answers[query]
 
     def deviation(self, query):
         """Return the standard deviation of the scaled noise; before the answer, that for `n_voters` voters."""
@@ -155,8 +142,11 @@ class _RoundsSession(Session):
         self.published["reports_accepted"] = min(self._n_reports.values())
         self.published["reports_refused"] = dict(self._refused)
 
-    def _summed(self, query, price):
+    def ask(self, query):
         """Send the question to all voters, and return the answer scaled to `n_voters` voters."""
+        price = self._prices[query.kind]
+        if not price.epsilon:  # the number of voters, which is public
+            return query.read(np.array([self._n_voters]), self.n_items)
         if query.summed_as(self.n_items) != price.query.summed_as(self.n_items):
             raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
         self._next[query.kind] += 1
@@ -329,7 +319,7 @@ class SecureAggregation(BaseEstimator):
             protocol, unsent = self._protocol(prices, n_items, least, most, alone, items), ""
         except _Unsent as error:
             protocol, unsent = None, str(error)
-        opening = partial(SecureAggregationPoll, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
+        opening = partial(SecureAggregationVoters, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
         needs = frozenset(price.query.needs for price in prices.values())
         guarantee = self._guarantee(prices, least)
         return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)

@@ -62,7 +62,7 @@ class SegmentedProfile(Profile):
     """
 
     def __init__(self, profile: Profile, numbers: NDArray[np.intp], n_segments: int) -> None:
-        vars(self).update(vars(profile))
+        vars(self).update(profile.__getstate__())
         self._whole, self._numbers = profile, numbers
         self.parts = [profile.take(np.flatnonzero(numbers == segment)) for segment in range(n_segments)]
 
@@ -349,21 +349,21 @@ class SegmentRule(Rule):
         total, sizes = SegmentNetWins(self.n_segments, together=True), SegmentSizes(self.n_segments)
         return [Ask(own, share=1 - _OF_TOTAL - _OF_SIZES), Ask(total, share=_OF_TOTAL), Ask(sizes, share=_OF_SIZES)]
 
-    def aggregate(self, session: Any) -> Consensus:
-        asked = [ask.query for ask in self.asks(session.n_items)]
-        wins, *others = [session.answer(query) / session.grid for query in asked]
+    def aggregate(self, answers: Any) -> Consensus:
+        asked = [ask.query for ask in self.asks(answers.n_items)]
+        wins, *others = [answers.answer(query) / answers.grid for query in asked]
         if not self.pooling:
-            return Consensus(_orders(wins, session))
+            return Consensus(_orders(wins, answers))
         total, sizes = others
-        noise, total_noise, least = [session.deviation(query) / session.grid for query in asked]
+        noise, total_noise, least = [answers.deviation(query) / answers.grid for query in asked]
         found = pooled(wins, total, np.maximum(sizes, least), noise, total_noise)
         published = {"scores": found.means, "score_std": found.std, "own_weights": found.own_weights, "sizes": sizes}
-        return Consensus(_orders(found.means, session), published)
+        return Consensus(_orders(found.means, answers), published)
 
 
-def _orders(scores, session):
+def _orders(scores, answers):
     """Return the items of each segment by descending score, shape (n_segments, n_items)."""
-    return np.array([descending(each, session) for each in scores])
+    return np.array([descending(each, answers) for each in scores])
 
 
 # Estimator with one consensus per public segment of the voters.
@@ -581,8 +581,8 @@ class SegmentedAggregator(RankAggregator):
             X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(classes))
         return super().fit(X)
 
-    def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
-        super().publish(consensus, session, guarantee, names)
+    def publish(self, consensus: Consensus, answers: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
+        super().publish(consensus, answers, guarantee, names)
         if self.classes is not None:
             self.segments_ = np.array([*_labels(self.classes), None], dtype=object)[:-1]  # a tuple stays a label
         return self

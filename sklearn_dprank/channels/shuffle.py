@@ -45,7 +45,7 @@ from ..collection.reports import (
 from ..privacy.guarantee import SHUFFLER, PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
-from ..queries.base import Ask, Publication, n_pairs
+from ..queries.base import Ask, n_pairs
 from ..queries.pairs import PairTallies, Tallies
 from ..rules import RULE, resolve_rule
 from ..rules.base import Rule
@@ -54,7 +54,7 @@ from ..rules.pairwise import HierarchicalRule
 from ..sampling.bit_source import BitSource
 from ..uncertainty.laws import PublishedNoise
 from .base import RankAggregator
-from .plan import POSITIONS, Plan, PublishedSession, ballots_of, check_derivable, least_voters
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_voters
 
 # Functions of public numbers, cached for repeated trials.
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
@@ -181,7 +181,7 @@ class Shuffle(BaseEstimator):
         )
         published = {"local_epsilon": costs.each * rounds}
         reader = _ShuffledReader(protocol)
-        opening = partial(_ShufflePoll, protocol, n_messages, published, reader)
+        opening = partial(_ShuffledVoters, protocol, n_messages, published, reader)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
 
     def _costs(self, randomizer, n_messages, rounds):
@@ -315,8 +315,8 @@ class _ShuffledReader(ReportReader):
         return shuffle * self._n_items**2 + numbered_wins(first, second, answers, self._n_items)
 
 
-class _ShufflePoll:
-    """Poll of shuffled messages: received, at least the required number, or simulated."""
+class _ShuffledVoters:
+    """Voters of shuffled messages: received, at least the required number, or simulated."""
 
     def __init__(self, protocol, n_messages, published, reader, voters):
         self._protocol, self._n_messages = protocol, n_messages
@@ -339,9 +339,10 @@ class _ShufflePoll:
         wins = self._wins if self._ballots is None else self._simulated(bits)
         flip, grid = self._protocol["flip"]
         tallies = Tallies(flip / grid, wins)
-        publication = Publication(PairTallies(), (tallies,))
-        published = {**self._inbox.published, "reports_accepted": self._n_accepted, **self._more}
-        return PublishedSession(len(wins), bits.coins, publication, published, tallies.law)
+        answers = Answers(len(wins), bits.coins)
+        answers.published = {**self._inbox.published, "reports_accepted": self._n_accepted, **self._more}
+        answers.publish_numbers(PairTallies(), (tallies,), tallies.law)
+        return answers
 
     def _simulated(self, bits):
         if self._protocol["pairs"] == "hidden":

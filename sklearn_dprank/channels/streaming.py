@@ -29,7 +29,7 @@ from ..rules import SortByScore
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import NormalLaw, PublishedNoise
 from .base import RankAggregator
-from .plan import Plan, Session, check_asks, refuse
+from .plan import Answers, Plan, check_asks, refuse
 
 _UNIT = 2**16  # weights are multiples of 1 / _UNIT, so that mixtures are integers and their noise is exact
 
@@ -215,7 +215,7 @@ class Streaming(BaseEstimator):
         prices = {ask.query: self._price(ask, n_items) for ask in asks}
         needs = frozenset(query.needs for query in prices)
         guarantee = self._guarantee(prices, sum(Fraction(ask.share) for ask in asks))
-        return Plan(guarantee, partial(_Poll, prices), needs=needs, prices=prices, n_items=n_items)
+        return Plan(guarantee, partial(Period, prices), needs=needs, prices=prices, n_items=n_items)
 
     def _check(self, ask):
         """Raise ValueError unless the answer adds up over periods and is asked exactly once per period."""
@@ -245,8 +245,8 @@ class Streaming(BaseEstimator):
         )
 
 
-class _Poll:
-    """Poll of the voters of one period."""
+class Period:
+    """Voters of one period."""
 
     def __init__(self, prices, profile):
         self.prices, self.profile = prices, profile
@@ -272,7 +272,7 @@ class _Poll:
         return Stream(self, bits, stream)
 
 
-class Stream(Session):
+class Stream(Answers):
     """Stream after its latest period: the published facts and the state for the next period. It is a **secret**.
 
     Attributes
@@ -290,18 +290,18 @@ class Stream(Session):
     far. Without a seed, they do not reveal future noise.
     """
 
-    def __init__(self, poll: Any, bits: Bits, before: Self | None = None) -> None:
-        super().__init__(poll.profile.n_items, bits.coins)
+    def __init__(self, period: Period, bits: Bits, before: Self | None = None) -> None:
+        super().__init__(period.profile.n_items, bits.coins)
         self.bits = bits
         self.period: int = 1 if before is None else before.period + 1
-        self.prices = poll.prices
+        self.prices = period.prices
         self._kept: dict[Query, Any] = {}
-        for query, price in poll.prices.items():
-            vector = query.vector(poll.profile, bits.assignment)
+        for query, price in period.prices.items():
+            vector = query.vector(period.profile, bits.assignment)
             sums, found = (vector[:0], np.empty((0, len(vector)))) if before is None else before._kept[query]
             sums = np.vstack([sums.reshape(-1, len(vector)), vector])
             self._kept[query] = sums, np.vstack([found, price.added(sums, found, bits.noise)])
-            if len(poll.prices) == 1 and query.published_as is not None:
+            if len(period.prices) == 1 and query.published_as is not None:
                 self.published[query.published_as] = self.answer(query)
                 self.published["noise"] = PublishedNoise(query.published_as, price.law(self.period))
         self.published["periods"] = self.period

@@ -9,12 +9,11 @@ if TYPE_CHECKING:
     from .composition import gaussian_sigma
     from .estimator_guarantees import guarantee_of
     from .guarantee import PrivacyGuarantee
-    from .ledger import BudgetExhausted, Ledger
+    from .ledger import BudgetExhausted
     from .shuffle import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 
 __all__ = [
     "BudgetExhausted",
-    "Ledger",
     "PrivacyBudget",
     "PrivacyGuarantee",
     "UnsoundAmplificationWarning",
@@ -30,7 +29,6 @@ if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any nam
         __name__,
         {
             "BudgetExhausted": "ledger",
-            "Ledger": "ledger",
             "PrivacyBudget": "budget",
             "PrivacyGuarantee": "guarantee",
             "UnsoundAmplificationWarning": "shuffle",

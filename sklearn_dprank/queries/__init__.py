@@ -1,10 +1,10 @@
 """Queries about profiles, with their sensitivities and derivations.
 
 `Query.vector` computes a vector of integers, to which a channel may add noise. `Query.read` converts the vector into
-the answer for a rule. A query that follows from an answered query costs no budget (`Publication`).
+the answer for a rule. A query that follows from an answered query costs no budget.
 """
 
-from .base import Ask, Publication, Query, Sensitivity, n_pairs
+from .base import Ask, Query, Sensitivity, n_pairs
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .scores import (
@@ -35,7 +35,6 @@ __all__ = [
     "PairTallies",
     "PersonsByWeight",
     "PositionalScores",
-    "Publication",
     "Query",
     "ScaledMargins",
     "ScoresByHistogram",

@@ -1,4 +1,4 @@
-"""Rules, which turn the answers of a session into a consensus and never read ballots."""
+"""Rules, which turn the answers of a release into a consensus and never read ballots."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Consensus(NamedTuple):
 
 
 class Rule(BaseEstimator):
-    """Base class of rules, which compute a consensus from the answers of a session and never read ballots.
+    """Base class of rules, which compute a consensus from the answers of a release and never read ballots.
 
     Subclasses define `asks` and `aggregate`.
     """
@@ -53,12 +53,12 @@ class Rule(BaseEstimator):
         """
         raise NotImplementedError
 
-    def aggregate(self, session: Any) -> Consensus:
-        """Return the consensus that follows from the session's answers.
+    def aggregate(self, answers: Any) -> Consensus:
+        """Return the consensus that follows from the answers.
 
         Parameters
         ----------
-        session : Session
+        answers : Answers
             Answers the queries of `asks`.
 
         Returns
@@ -68,20 +68,20 @@ class Rule(BaseEstimator):
         """
         raise NotImplementedError
 
-    def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
-        """Yield the consensus of one session after another. Rules can override it to share work between sessions.
+    def aggregate_each(self, releases: Iterable[Any]) -> Iterator[Consensus]:
+        """Yield the consensus of one release after another. Rules can override it to share work between releases.
 
         Parameters
         ----------
-        sessions : iterable of Session
-            Sessions. Each is opened when the iteration reaches it.
+        releases : iterable of Answers
+            Each is opened when the iteration reaches it.
 
         Yields
         ------
         Consensus
-            Result of `aggregate` for each session, in order.
+            Result of `aggregate` for each release, in order.
         """
-        return map(self.aggregate, sessions)
+        return map(self.aggregate, releases)
 
 
 def asks_of(rule: Rule, n_items: int) -> list[Ask]:
@@ -112,16 +112,16 @@ def checked_order(consensus: Any, n_items: int) -> np.ndarray:
     """
     if not isinstance(consensus, Consensus):
         got = type(consensus).__name__
-        raise ValueError(f"the rule's aggregate(session) must return a Consensus, got {got}; return Consensus(order).")
+        raise ValueError(f"the rule's aggregate(answers) must return a Consensus, got {got}; return Consensus(order).")
     return check_order(consensus.order, n_items, "the order of a rule's Consensus")
 
 
-def descending(scores: Any, session: Any) -> Any:
-    """Return the items by descending score, int, shape (n_items,); the session breaks ties."""
+def descending(scores: Any, answers: Any) -> Any:
+    """Return the items by descending score, int, shape (n_items,); the coins of `answers` break ties."""
     scores = np.asarray(scores)
-    if scores.shape != (session.n_items,):
+    if scores.shape != (answers.n_items,):
         raise ValueError(
-            f"scores must hold one number for each of the {session.n_items} items, got shape {scores.shape}; what a "
+            f"scores must hold one number for each of the {answers.n_items} items, got shape {scores.shape}; what a "
             "query reads, or a randomizer estimates, has one for each."
         )
     falling = -scores
@@ -129,7 +129,7 @@ def descending(scores: Any, session: Any) -> Any:
     ordered = falling[order]
     if (ordered[1:] > ordered[:-1]).all():
         return order
-    return np.lexsort((session.tie_break(), falling))
+    return np.lexsort((answers.tie_break(), falling))
 
 
 # Positional rules, Borda by default.
@@ -176,8 +176,8 @@ class SortByScore(Rule):
         check_parameters(self)
         return [Ask(self._query(n_items))]
 
-    def aggregate(self, session: Any) -> Consensus:
-        return Consensus(descending(session.answer(self._query(session.n_items)), session))
+    def aggregate(self, answers: Any) -> Consensus:
+        return Consensus(descending(answers.answer(self._query(answers.n_items)), answers))
 
     def _query(self, n_items):
         if self.scores is None:

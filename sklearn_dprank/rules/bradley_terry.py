@@ -60,9 +60,9 @@ class BradleyTerryRule(Rule):
         check_parameters(self)
         return [Ask(PairTallies())]
 
-    def aggregate(self, session: Any) -> Consensus:
-        strengths = bradley_terry_strengths(session.answer(PairTallies()), self.ridge)
-        return Consensus(descending(strengths, session))
+    def aggregate(self, answers: Any) -> Consensus:
+        strengths = bradley_terry_strengths(answers.answer(PairTallies()), self.ridge)
+        return Consensus(descending(strengths, answers))
 
 
 def bradley_terry_strengths(tallies, ridge):
@@ -237,13 +237,13 @@ class AdaptiveBradleyTerryRule(Rule):
         check_parameters(self)
         return [Ask(PairTallies(), times=int(self.n_rounds))]
 
-    def aggregate(self, session: Any) -> Consensus:
-        reach = max(2, session.n_items // 6)
+    def aggregate(self, answers: Any) -> Consensus:
+        reach = max(2, answers.n_items // 6)
         pairs: tuple[tuple[int, int], ...] | None = None
         tallies: tuple[Tallies, ...] = ()
         for number in range(self.n_rounds):
-            tallies = _added(tallies, session.answer(PairTallies(pairs, number)))
-            order = descending(bradley_terry_strengths(tallies, self.ridge), session)
+            tallies = _added(tallies, answers.answer(PairTallies(pairs, number)))
+            order = descending(bradley_terry_strengths(tallies, self.ridge), answers)
             pairs = _near(order, reach)
         return Consensus(order)
 
@@ -304,9 +304,9 @@ class MarkovChainRule(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         return [Ask(AllMargins())]
 
-    def aggregate(self, session: Any) -> Consensus:
-        priority = session.tie_break()
-        return Consensus(np.array(_by_chances(session.answer(AllMargins()), priority)))
+    def aggregate(self, answers: Any) -> Consensus:
+        priority = answers.tie_break()
+        return Consensus(np.array(_by_chances(answers.answer(AllMargins()), priority)))
 
 
 def _by_chances(margins, priority):

@@ -52,8 +52,8 @@ class Choose(Rule):
         check_parameters(self)
         return [Ask(self._query())]
 
-    def aggregate(self, session: Any) -> Consensus:
-        return Consensus(session.answer(self._query()))
+    def aggregate(self, answers: Any) -> Consensus:
+        return Consensus(answers.answer(self._query()))
 
     def _query(self):
         return KemenyUtility() if self.query is None else self.query
@@ -84,9 +84,9 @@ class ChooseNearAnchor(Rule):
         half = Fraction(1, 2)
         return [Ask(NetWins(), share=half), Ask(MaxViolatedMargin(window=self.window), share=half)]
 
-    def aggregate(self, session: Any) -> Consensus:
-        anchor = tuple(int(item) for item in descending(session.answer(NetWins()), session))
-        return Consensus(session.answer(MaxViolatedMargin(anchor, self.window)))
+    def aggregate(self, answers: Any) -> Consensus:
+        anchor = tuple(int(item) for item in descending(answers.answer(NetWins()), answers))
+        return Consensus(answers.answer(MaxViolatedMargin(anchor, self.window)))
 
 
 class ChooseOneByOne(Rule):
@@ -105,11 +105,11 @@ class ChooseOneByOne(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         return [Ask(MaxViolatedPrefixMargin(), n_items - 1)]
 
-    def aggregate(self, session: Any) -> Consensus:
+    def aggregate(self, answers: Any) -> Consensus:
         placed: list[int] = []
-        for _ in range(session.n_items - 1):
-            placed += session.answer(MaxViolatedPrefixMargin(1, tuple(placed) or None)).tolist()
-        last = set(range(session.n_items)).difference(placed)
+        for _ in range(answers.n_items - 1):
+            placed += answers.answer(MaxViolatedPrefixMargin(1, tuple(placed) or None)).tolist()
+        last = set(range(answers.n_items)).difference(placed)
         return Consensus(np.array([*placed, *last]))
 
 
@@ -148,10 +148,10 @@ class ChooseTop(Rule):
             for size in dict.fromkeys(sizes)
         ]
 
-    def aggregate(self, session: Any) -> Consensus:
+    def aggregate(self, answers: Any) -> Consensus:
         top: list[int] = []
-        for size in self._sizes(session.n_items):
-            top += session.answer(MaxViolatedPrefixMargin(size, tuple(top) or None)).tolist()
+        for size in self._sizes(answers.n_items):
+            top += answers.answer(MaxViolatedPrefixMargin(size, tuple(top) or None)).tolist()
         return Consensus(np.array(top))
 
     def _sizes(self, n_items):

@@ -26,7 +26,7 @@ from ..queries import AllMargins, Ask, Histogram, PairMargin, n_pairs
 from .base import Consensus, Rule
 
 _NOISY = WORK_LIMIT // 6  # for margins with noise: in 12 paired fits, a tenth of it had the same error
-_SIDE_BY_SIDE = 30  # sessions that are decided together
+_SIDE_BY_SIDE = 30  # releases that are decided together
 
 
 class KemenyRule(Rule):
@@ -88,40 +88,40 @@ class KemenyRule(Rule):
         check_parameters(self)
         return [Ask(AllMargins())]
 
-    def aggregate(self, session: Any) -> Consensus:
-        margins = session.answer(AllMargins())
+    def aggregate(self, answers: Any) -> Consensus:
+        margins = answers.answer(AllMargins())
         order = majority_order(margins)
-        return self._searched(session, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
+        return self._searched(answers, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
 
-    def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
-        """Yield the consensus of each session, as `aggregate` returns it; problems with few items are solved together.
+    def aggregate_each(self, releases: Iterable[Any]) -> Iterator[Consensus]:
+        """Yield the consensus of each release, as `aggregate` returns it; problems with few items are solved together.
 
         Parameters
         ----------
-        sessions : iterable of Session
-            Sessions. A block of them is open at once.
+        releases : iterable of Answers
+            A block of them is open at once.
 
         Yields
         ------
         Consensus
-            Result for each session, in order.
+            Result for each release, in order.
         """
-        waiting = iter(sessions)
+        waiting = iter(releases)
         while block := list(islice(waiting, _SIDE_BY_SIDE)):
             yield from self._decided(block)
 
-    def _decided(self, sessions):
+    def _decided(self, releases):
         found: list[Any] = []
         few = []
-        for session in sessions:
-            margins = session.answer(AllMargins())
+        for answers in releases:
+            margins = answers.answer(AllMargins())
             order = majority_order(margins)
             if order is not None:
                 found.append(Consensus(order, {"optimal_gap": 0.0}))
             elif len(margins) > FEW or _has_ties(margins):
-                found.append(self._searched(session, margins))
+                found.append(self._searched(answers, margins))
             else:  # without ties, components have one order, so the first optimum over all items is that of `_searched`
-                labels = np.argsort(session.tie_break())
+                labels = np.argsort(answers.tie_break())
                 few.append((len(found), labels, -np.maximum(margins[labels[:, None], labels].T, 0)))
                 found.append(None)
         if few:
@@ -130,11 +130,11 @@ class KemenyRule(Rule):
                 found[place] = Consensus(labels[order], {"optimal_gap": 0.0})
         return found
 
-    def _searched(self, session, margins):
-        # Among equal optima, the solver prefers small indices, so the labels follow the session's order for ties.
-        labels = np.argsort(session.tie_break())
+    def _searched(self, answers, margins):
+        # Among equal optima, the solver prefers small indices, so the labels follow the order for ties.
+        labels = np.argsort(answers.tie_break())
         tolerance = self.tolerance or 0.0
-        slack = self._slack(session, margins) if self.tolerance is None else 0.0
+        slack = self._slack(answers, margins) if self.tolerance is None else 0.0
         limit = math.inf if self.work_limit is None else self.work_limit
         found = minimum_order(
             np.maximum(margins[labels[:, None], labels].T, 0),
@@ -147,11 +147,11 @@ class KemenyRule(Rule):
         gap = 0.0 if found.optimal else found.gap / found.bound
         return Consensus(labels[found.order], {"optimal_gap": float(gap)})
 
-    def _slack(self, session, margins):
+    def _slack(self, answers, margins):
         """Return the standard deviation of the noise in the overruled margins; 0 if the noise is 0 or unknown."""
         order = np.argsort(-margins.sum(axis=1), kind="stable")
         overruled = np.count_nonzero(np.triu(margins[order[:, None], order] < 0))
-        return (session.deviation(AllMargins()) or 0.0) * math.sqrt(overruled)
+        return (answers.deviation(AllMargins()) or 0.0) * math.sqrt(overruled)
 
 
 def _has_ties(margins):
@@ -210,25 +210,25 @@ class KwikSortRule(Rule):
             return [Ask(PairMargin(), times)]
         return [Ask(PairMargin(), times, Fraction(1, 2)), Ask(AllMargins(), 1, Fraction(1, 2))]
 
-    def aggregate(self, session: Any) -> Consensus:
+    def aggregate(self, answers: Any) -> Consensus:
         sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
         try:
             # In random order, so that the choice of the pairs left without an answer does not depend on columns.
-            items = session.coins.permutation(session.n_items).tolist()
-            order = sort(items, lambda i, j: self._before(i, j, session))
+            items = answers.coins.permutation(answers.n_items).tolist()
+            order = sort(items, lambda i, j: self._before(i, j, answers))
         except BudgetExhausted:
-            return KemenyRule().aggregate(session)
+            return KemenyRule().aggregate(answers)
         return Consensus(np.array(order))
 
-    def _before(self, i, j, session):
+    def _before(self, i, j, answers):
         try:
-            margin = session.answer(_margin(i, j) if i < j else _margin(j, i))
+            margin = answers.answer(_margin(i, j) if i < j else _margin(j, i))
         except BudgetExhausted:
             if self.on_exhausted != "coin":
                 raise
-            return bool(session.coins.integer(2))
+            return bool(answers.coins.integer(2))
         if margin == 0:
-            return session.tied_before(i, j)
+            return answers.tied_before(i, j)
         return (margin > 0) == (i < j)
 
     def _worst_case(self, n_items):
@@ -318,9 +318,9 @@ class HierarchicalRule(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         return [Ask(AllMargins())]
 
-    def aggregate(self, session: Any) -> Consensus:
-        priority = session.tie_break()
-        return Consensus(np.array(_levels(np.arange(session.n_items), session.answer(AllMargins()), priority)))
+    def aggregate(self, answers: Any) -> Consensus:
+        priority = answers.tie_break()
+        return Consensus(np.array(_levels(np.arange(answers.n_items), answers.answer(AllMargins()), priority)))
 
 
 def _levels(items, margins, priority):
@@ -355,7 +355,7 @@ class InstantRunoffRule(Rule):
 
     Notes
     -----
-    The session breaks ties by one order of all items. Ties are common: if voters agree, most items are never a first
+    The answers breaks ties by one order of all items. Ties are common: if voters agree, most items are never a first
     choice, and noise orders the lower positions. The histogram over the remaining items is summed up from that of the
     previous round. So each round costs a small part of the previous one.
 
@@ -397,10 +397,10 @@ class InstantRunoffRule(Rule):
             )
         return [Ask(_ASKED)]
 
-    def aggregate(self, session: Any) -> Consensus:
-        n_items = session.n_items
-        histogram = session.answer(_ASKED).reshape(range(n_items, 0, -1))
-        priority = session.tie_break()
+    def aggregate(self, answers: Any) -> Consensus:
+        n_items = answers.n_items
+        histogram = answers.answer(_ASKED).reshape(range(n_items, 0, -1))
+        priority = answers.tie_break()
         left, last_first = np.arange(n_items), []
         while len(left) > 1:
             fewest = np.lexsort((-priority[left], first_places(histogram)))[0]

@@ -288,8 +288,8 @@ class SwissRule(Rule):
         asked = [NumberOfVoters(), *rounds, ScaledMargins()]
         return [Ask(query, share=share) for query, share in zip(asked, shares, strict=True)]
 
-    def aggregate(self, session: Any) -> Consensus:
-        n_voters = max(1.0, float(session.answer(NumberOfVoters())))
+    def aggregate(self, answers: Any) -> Consensus:
+        n_voters = max(1.0, float(answers.answer(NumberOfVoters())))
         rounds: list[Round] = []
         fit: Any = None
 
@@ -299,31 +299,31 @@ class SwissRule(Rule):
             return fit
 
         def order():  # a round of all items has the same order with and without a fit
-            return descending(_rounded(fit_all().strengths) if rounds[1:] else rounds[0].wins, session)
+            return descending(_rounded(fit_all().strengths) if rounds[1:] else rounds[0].wins, answers)
 
         for number in range(len(_SHARES)):
-            query = _round(number, session.n_items, order)
+            query = _round(number, answers.n_items, order)
             try:
-                wins = session.answer(query)
+                wins = answers.answer(query)
             except BudgetExhausted:  # the other rounds decide
                 if not number:
                     raise
                 continue
-            rounds.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
-        query, pairs = _last_question(rounds, fit_all, order, n_voters, session), None
+            rounds.append(Round(query.groups, wins, max(answers.deviation(query), _EXACT)))
+        query, pairs = _last_question(rounds, fit_all, order, n_voters, answers), None
         try:
-            scale = query.scale(session.n_items)
-            answer = np.asarray(session.answer(query), dtype=float) / scale
-            deviation = max(session.deviation(query) / scale, _EXACT)
+            scale = query.scale(answers.n_items)
+            answer = np.asarray(answers.answer(query), dtype=float) / scale
+            deviation = max(answers.deviation(query) / scale, _EXACT)
             if query.pairs is None:
                 rounds.append(Round(query.groups, answer, deviation))
             else:
-                pairs = _matrices(query.pairs, answer, deviation, session.n_items)
+                pairs = _matrices(query.pairs, answer, deviation, answers.n_items)
         except BudgetExhausted:  # the rounds decide
             pass
         scores = _rounded(fit_all(pairs).strengths)
-        found = descending(scores, session)
-        return Consensus(found if pairs is None else _searched(found, fit, pairs, session.coins), {"scores": scores})
+        found = descending(scores, answers)
+        return Consensus(found if pairs is None else _searched(found, fit, pairs, answers.coins), {"scores": scores})
 
 
 def _round(number, n_items, order):
@@ -340,14 +340,14 @@ def _cut(n_items, share, shifted, order):
     return tuple(tuple(group.tolist()) for group in np.split(order(), range(first, n_items, size)))
 
 
-def _last_question(rounds, fit_all, order, n_voters, session):
+def _last_question(rounds, fit_all, order, n_voters, answers):
     """Return the query for the margins of pairs in doubt, or for net wins within groups.
 
     Pairs are sorted by how many deviations their margins are from 0. Their number has the largest `_gain`, because more
     pairs have more noise each.
     """
-    m, one = session.n_items, ScaledMargins(((0, 1),))
-    noise = session.deviation(one) / one.scale(m)  # on a single margin
+    m, one = answers.n_items, ScaledMargins(((0, 1),))
+    noise = answers.deviation(one) / one.scale(m)  # on a single margin
     drowned = m < 2 or noise * np.sqrt(2 * m) > _DROWNED * n_voters
     fit: Any = None if drowned else fit_all()
     misfit = 0.0 if drowned else _misfit(rounds, fit)

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import spent
 
 from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
@@ -153,16 +154,16 @@ def test_nothing_is_answered_that_was_not_priced(declared, asked, noise):
     session = open_on(channel, [Ask(declared, 3)])
     with pytest.raises(BudgetExhausted):
         session.answer(asked)
-    assert session._ledger.spent == 0
+    assert spent(session) == 0
     session.answer(declared)  # what was declared is still paid for
-    assert session._ledger.spent == Fraction(1, 3)
+    assert spent(session) == Fraction(1, 3)
 
 
 def test_what_is_no_more_sensitive_than_declared_is_answered():
     session = open_on(Central(epsilon=1e6), [Ask(PairTallies(), 3)])
     for asked in (PairTallies(((0, 1), (2, 4)), round=1), PairTallies(round=2), PairTallies()):
         session.answer(asked)
-    assert session._ledger.spent == 10**6
+    assert spent(session) == 10**6
     session = open_on(Central(), [Ask(MaxViolatedMargin(window=3))])
     assert sorted(session.answer(MaxViolatedMargin((4, 2, 0, 1, 3), 3)).tolist()) == list(range(M))
 
@@ -177,7 +178,7 @@ def test_two_queries_of_one_type_have_their_own_prices():
         assert price.mechanism.rate * price.query.sensitivity(M, "add_remove").l1 <= price.epsilon
     session = plan.open(PROFILE)(Bits.from_random_state(0))
     session.answer(plurality), session.answer(veto)
-    assert session._ledger.spent == 2
+    assert spent(session) == 2
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian", "knorm"])
@@ -258,15 +259,15 @@ def test_an_adaptive_session_pays_each_question_once():
     session = open_on(Central(), asks)
     first = session.answer(PairMargin(0, 1))
     assert session.answer(PairMargin(0, 1)) == first
-    assert session._ledger.spent == Fraction(1, 4)
+    assert spent(session) == Fraction(1, 4)
     session.answer(PairMargin(0, 2))
     with pytest.raises(BudgetExhausted, match="all 2 answers planned"):
         session.answer(PairMargin(1, 2))
     assert session.answer(PairMargin(0, 1)) == first  # still free
-    assert session._ledger.spent == HALF
+    assert spent(session) == HALF
     margins = session.answer(AllMargins())
     np.testing.assert_array_equal(margins, -margins.T)
-    assert session._ledger.spent == 1
+    assert spent(session) == 1
     with pytest.raises(BudgetExhausted, match="no answer was planned"):
         session.answer(NetWins())
 
@@ -285,12 +286,12 @@ def test_a_publication_is_paid_once_and_everything_follows_from_it():
     asks = [Ask(PairMargin(), 10), Ask(NetWins())]
     session = open_on(Central(epsilon=0.5, release=AllMargins()), asks)
     margins = session.answer(AllMargins())
-    assert session._ledger.spent == HALF
+    assert spent(session) == HALF
     np.testing.assert_array_equal(session.answer(NetWins()), margins.sum(axis=1))
     for i in range(M):
         for j in range(M):
             assert session.answer(PairMargin(i, j)) == margins[i, j]
-    assert session._ledger.spent == HALF
+    assert spent(session) == HALF
     with pytest.raises(LookupError):
         session.answer(PositionalScores((2.0, 1.0, 0.0)))
 

@@ -177,7 +177,7 @@ def test_the_guarantee_is_the_same_for_every_choice(estimator, epsilon):
     prefix = "channel__" if isinstance(estimator, Aggregator) else ""
     estimator = clone(estimator).set_params(**{f"{prefix}epsilon": epsilon})
     plan, channel = estimator.plan_for(PERSONS)[1], estimator._compose()[0]
-    prices_of = plan.poll.args[1]
+    prices_of = plan.reads.args[1]
     losses = {channel._guarantee(prices_of(bound=PERSONS.bound.chosen(C))[0]).losses for C in BOUNDS}
     assert len(losses) == 1
     assert losses.pop().mu_squared == pytest.approx(0.95 * budget(estimator), rel=1e-8)
@@ -269,7 +269,6 @@ def test_every_session_chooses_for_itself():
     assert swept == [(fitted.consensus_.tolist(), fitted.max_weight_) for fitted in fits]
     assert len({chosen for _, chosen in swept}) > 1
     again = pickle.loads(pickle.dumps(poll))
-    assert not again._polls
     assert again(Bits.from_random_state(3)).published["max_weight"] == swept[3][1]
 
 

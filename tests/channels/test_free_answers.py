@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import spent
 from sklearn.base import BaseEstimator
 
 from sklearn_dprank.ballots.profile import Profile
@@ -66,7 +67,7 @@ def test_what_is_asked_costs_no_more_than_was_declared():
     with pytest.raises(BudgetExhausted, match="are given"):
         session.answer(GroupNetWins(two, 1))
     session.answer(GroupNetWins(two, 2))
-    assert session._ledger.spent == 1
+    assert spent(session) == 1
 
 
 def test_sessions_say_how_much_noise_there_is():

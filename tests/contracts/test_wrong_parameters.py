@@ -194,8 +194,8 @@ PARTS = {
 }
 # Abstract classes, and classes that users do not make or that have no parameters.
 NOT_TRIED = {
-    *("Aggregator", "Ask", "Channel", "Consensus", "Plan", "Publication", "Randomizer", "Rule", "Sensitivity"),
-    *("RefusedReport", "Session", "Tallies", "Query", "Ledger", "BudgetExhausted", "UnsoundAmplificationWarning"),
+    *("Aggregator", "Ask", "Channel", "Consensus", "Plan", "Randomizer", "Rule", "Sensitivity"),
+    *("RefusedReport", "Answers", "Tallies", "Query", "BudgetExhausted", "UnsoundAmplificationWarning"),
     *("OrderUtility", "RefusedProtocol", "ReportRandomizer", "ServerFileError", "ReportCounts"),
 }
 

@@ -6,7 +6,7 @@ from oracles import derived
 
 from sklearn_dprank import LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels.plan import Session
+from sklearn_dprank.channels import Answers
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.queries import Ask, PairTallies, Tallies
@@ -17,7 +17,7 @@ from sklearn_dprank.sampling.bit_source import SeededBits
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-class Recording(Session):
+class Recording(Answers):
     """Answers by a known order, as often as each pair may be asked; remembers the questions."""
 
     def __init__(self, order, flip=0.2, size=40):

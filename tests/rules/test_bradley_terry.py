@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from oracles import ScriptedSession
+from oracles import ScriptedAnswers
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
@@ -69,7 +69,7 @@ def gradient(s, tallies, ridge=0.01):
 
 
 def order_of(wins, seed=0):
-    class Answers(ScriptedSession):
+    class Answers(ScriptedAnswers):
         def answer(self, query):
             assert query == PairTallies()
             return (Tallies(0.1, wins),)

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from oracles import ScriptedSession, margins_of_order, random_margins
+from oracles import ScriptedAnswers, margins_of_order, random_margins
 
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import HierarchicalRule
 
 
 def order_of(margins, **options):
-    return HierarchicalRule().aggregate(ScriptedSession(margins, fair_ties=False, **options)).order.tolist()
+    return HierarchicalRule().aggregate(ScriptedAnswers(margins, fair_ties=False, **options)).order.tolist()
 
 
 def naive_hra(margins, items=None, printed=False):
@@ -88,7 +88,7 @@ def test_a_pair_nobody_was_asked_about_is_a_tie():
 
 def test_coins_break_ties_on_private_channels():
     level = np.zeros((3, 3), dtype=int)
-    seen = {tuple(HierarchicalRule().aggregate(ScriptedSession(level, seed=seed)).order) for seed in range(60)}
+    seen = {tuple(HierarchicalRule().aggregate(ScriptedAnswers(level, seed=seed)).order) for seed in range(60)}
     assert len(seen) == 6
 
 

@@ -11,8 +11,7 @@ from oracles import profiles
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPHistogram, DPPairwise, LDPPairwise, PositionalRule
-from sklearn_dprank.channels import Central
-from sklearn_dprank.channels.plan import Session
+from sklearn_dprank.channels import Answers, Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.queries import Histogram
@@ -20,7 +19,7 @@ from sklearn_dprank.rules import InstantRunoffRule, SortByScore, resolve_rule
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 
-class Counted(Session):
+class Counted(Answers):
     """Answers with given cells."""
 
     def __init__(self, cells, m, seed=0, fair_ties=False):

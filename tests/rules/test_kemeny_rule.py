@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from oracles import ScriptedSession, naive_kemeny, random_margins
+from oracles import ScriptedAnswers, naive_kemeny, random_margins
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, KwikSort
@@ -35,7 +35,7 @@ def test_against_brute_force(m):
             margins = random_margins(rng, m, high)
             _, optima = naive_kemeny(np.maximum(margins, 0))
             for fair_ties in (True, False):
-                session = ScriptedSession(margins, seed=seed, fair_ties=fair_ties)
+                session = ScriptedAnswers(margins, seed=seed, fair_ties=fair_ties)
                 found = KemenyRule().aggregate(session)
                 assert tuple(found.order.tolist()) in optima
                 assert found.published == {"optimal_gap": 0.0}
@@ -48,20 +48,20 @@ def test_noisy_margins_may_be_floats():
         margins = upper - upper.T
         orders = list(permutations(range(5)))
         cost = [sum(max(margins[o[b], o[a]], 0) for a in range(5) for b in range(a + 1, 5)) for o in orders]
-        found = tuple(KemenyRule().aggregate(ScriptedSession(margins)).order.tolist())
+        found = tuple(KemenyRule().aggregate(ScriptedAnswers(margins)).order.tolist())
         assert cost[orders.index(found)] == pytest.approx(min(cost))
 
 
 def test_exact_ties_go_to_small_indices():
     for margins in (np.zeros((5, 5), dtype=int), np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])):
-        found = KemenyRule().aggregate(ScriptedSession(margins, fair_ties=False))
+        found = KemenyRule().aggregate(ScriptedAnswers(margins, fair_ties=False))
         assert found.order.tolist() == list(range(len(margins)))
 
 
 def test_coins_choose_among_optima_on_private_channels():
     """A three-cycle has three optima; every one is found, whatever the labels."""
     cycle = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
-    orders = [tuple(KemenyRule().aggregate(ScriptedSession(cycle, seed=seed)).order.tolist()) for seed in range(300)]
+    orders = [tuple(KemenyRule().aggregate(ScriptedAnswers(cycle, seed=seed)).order.tolist()) for seed in range(300)]
     assert {order: orders.count(order) > 60 for order in set(orders)} == {
         (0, 1, 2): True,
         (1, 2, 0): True,
@@ -76,17 +76,17 @@ def test_a_limit_on_work_leaves_a_certificate():
     def overruled(order):
         return np.triu(np.maximum(-margins[np.ix_(order, order)], 0)).sum()
 
-    best = KemenyRule(work_limit=None).aggregate(ScriptedSession(margins))
+    best = KemenyRule(work_limit=None).aggregate(ScriptedAnswers(margins))
     assert best.published == {"optimal_gap": 0.0}
     gaps = []
     for work_limit in (0, 1, 4):
         rule = KemenyRule(work_limit=work_limit)
         with pytest.warns(ConvergenceWarning, match="not proved to be optimal"):
-            limited = rule.aggregate(ScriptedSession(margins))
+            limited = rule.aggregate(ScriptedAnswers(margins))
         gaps.append(limited.published["optimal_gap"])
         assert overruled(best.order) <= overruled(limited.order) <= (1 + gaps[-1]) * overruled(best.order)
         with pytest.warns(ConvergenceWarning):
-            again = rule.aggregate(ScriptedSession(margins))
+            again = rule.aggregate(ScriptedAnswers(margins))
         np.testing.assert_array_equal(again.order, limited.order)  # counts of work do not depend on the machine
     assert gaps == sorted(gaps, reverse=True)
     assert np.inf > gaps[0] > gaps[-1] > 0  # without any linear program one cycle is known to cost something
@@ -94,7 +94,7 @@ def test_a_limit_on_work_leaves_a_certificate():
 
 def test_a_gap_that_was_allowed_is_no_warning():
     margins = random_margins(np.random.default_rng(1), 24, 9)
-    found = KemenyRule(tolerance=0.5).aggregate(ScriptedSession(margins))
+    found = KemenyRule(tolerance=0.5).aggregate(ScriptedAnswers(margins))
     assert 0 < found.published["optimal_gap"] <= 0.5
 
 
@@ -103,7 +103,7 @@ def test_the_estimator_and_the_rule_have_the_same_limit():
     assert KemenyRule().get_params() == Kemeny().get_params() | {"tolerance": None}
 
 
-class Noisy(ScriptedSession):
+class Noisy(ScriptedAnswers):
     """Margins with noise of a standard deviation that is known, or None."""
 
     def __init__(self, margins, deviation, **kwargs):
@@ -139,7 +139,7 @@ def test_noise_ends_the_search_early(deviation):
 
 def test_noise_that_is_not_known_changes_nothing():
     margins = random_margins(np.random.default_rng(2), 20, 500)
-    for session in (ScriptedSession(margins), Noisy(margins, None)):
+    for session in (ScriptedAnswers(margins), Noisy(margins, None)):
         assert KemenyRule().aggregate(session).published == {"optimal_gap": 0.0}
 
 
@@ -158,7 +158,7 @@ def test_the_gap_is_finite_whatever_the_work():
     for item in range(m):
         margins[item, (item + 1) % m], margins[(item + 1) % m, item] = 3 + item, -3 - item
     with pytest.warns(ConvergenceWarning):
-        found = KemenyRule(work_limit=0).aggregate(ScriptedSession(margins))
+        found = KemenyRule(work_limit=0).aggregate(ScriptedAnswers(margins))
     assert 0 < found.published["optimal_gap"] < np.inf
 
 

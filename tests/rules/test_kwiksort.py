@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from audit_tools import ScriptedCoins, outcomes
-from oracles import ScriptedSession, margins_of_order, naive_kemeny, random_margins
+from oracles import ScriptedAnswers, margins_of_order, naive_kemeny, random_margins
 from scipy.stats import chisquare
 
 from sklearn_dprank.orders.permutations import (
@@ -31,7 +31,7 @@ CYCLE = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])  # 0 beats 1 beats 2 beat
 def test_sorts_every_transitive_order(strategy, m):
     rule = KwikSortRule(strategy=strategy)
     for seed, order in enumerate(permutations(range(m))):
-        session = ScriptedSession(margins_of_order(order), seed=seed)
+        session = ScriptedAnswers(margins_of_order(order), seed=seed)
         assert rule.aggregate(session).order.tolist() == list(order)
         assert len(session.asked) <= (binary_insertion_bound(m) if strategy != "quicksort" else m * (m - 1) // 2)
         assert len(set(session.asked)) == len(session.asked)  # no answer is paid for twice
@@ -44,7 +44,7 @@ def test_binary_insertion_keeps_its_bound(m):
     rng = np.random.default_rng(m)
     for seed in range(10):
         order = rng.permutation(m)
-        session = ScriptedSession(margins_of_order(order), seed=seed)
+        session = ScriptedAnswers(margins_of_order(order), seed=seed)
         assert KwikSortRule(strategy="binary_insertion").aggregate(session).order.tolist() == order.tolist()
         assert len(session.asked) <= binary_insertion_bound(m)
         asked = []
@@ -63,7 +63,7 @@ def test_binary_insertion_attains_its_bound():
 
 
 def _asked(rule, order, seed=0):
-    session = ScriptedSession(margins_of_order(order), seed=seed)
+    session = ScriptedAnswers(margins_of_order(order), seed=seed)
     rule.aggregate(session)
     return session.asked
 
@@ -80,7 +80,7 @@ def test_pivots_are_uniform_on_a_cycle():
     """A cycle gives the three rotations, one for each pivot."""
     seen = {}
     for seed in range(900):
-        order = tuple(KwikSortRule().aggregate(ScriptedSession(CYCLE, seed=seed)).order.tolist())
+        order = tuple(KwikSortRule().aggregate(ScriptedAnswers(CYCLE, seed=seed)).order.tolist())
         seen[order] = seen.get(order, 0) + 1
     assert set(seen) == {(0, 1, 2), (1, 2, 0), (2, 0, 1)}
     assert chisquare(list(seen.values())).pvalue > 1e-3
@@ -91,9 +91,9 @@ def test_ties(strategy):
     """By item index on exact answers (with a fixed rule: never a cycle), by coins on private ones."""
     rule, level = KwikSortRule(strategy=strategy), np.zeros((4, 4), dtype=int)
     for seed in range(20):
-        exact = ScriptedSession(level, seed=seed, fair_ties=False)
+        exact = ScriptedAnswers(level, seed=seed, fair_ties=False)
         assert rule.aggregate(exact).order.tolist() == [0, 1, 2, 3]
-    orders = [tuple(rule.aggregate(ScriptedSession(level[:3, :3], seed=seed)).order) for seed in range(1200)]
+    orders = [tuple(rule.aggregate(ScriptedAnswers(level[:3, :3], seed=seed)).order) for seed in range(1200)]
     seen = [orders.count(order) for order in permutations(range(3))]
     if strategy == "quicksort":  # binary insertion with coins is not uniform, but fair to labels
         assert chisquare(seen).pvalue > 1e-3
@@ -109,7 +109,7 @@ def test_ties(strategy):
 def test_coins_answer_when_the_budget_is_used_up(strategy, paid):
     rule = KwikSortRule(max_queries=paid or 1, on_exhausted="coin", strategy=strategy)
     for seed in range(30):
-        session = ScriptedSession(margins_of_order(range(6)), paid=paid, seed=seed)
+        session = ScriptedAnswers(margins_of_order(range(6)), paid=paid, seed=seed)
         assert sorted(rule.aggregate(session).order.tolist()) == list(range(6))
         assert len(session.asked) <= paid
 
@@ -117,7 +117,7 @@ def test_coins_answer_when_the_budget_is_used_up(strategy, paid):
 def test_no_answer_at_all_gives_a_uniform_order():
     rule = KwikSortRule(max_queries=1, on_exhausted="coin")
     session_orders = [
-        tuple(rule.aggregate(ScriptedSession(margins_of_order(range(3)), paid=0, seed=seed)).order)
+        tuple(rule.aggregate(ScriptedAnswers(margins_of_order(range(3)), paid=0, seed=seed)).order)
         for seed in range(1200)
     ]
     seen = [session_orders.count(order) for order in permutations(range(3))]
@@ -129,7 +129,7 @@ def law_of_consensus(rule, order, paid):
     out = Counter()
 
     def run(branch):
-        session = ScriptedSession(margins_of_order(order), paid=paid)
+        session = ScriptedAnswers(margins_of_order(order), paid=paid)
         session.coins = ScriptedCoins(branch)
         return rule.aggregate(session).order.tolist()
 
@@ -155,16 +155,16 @@ def test_kemeny_answers_when_the_budget_is_used_up(strategy):
     rule = KwikSortRule(max_queries=3, on_exhausted="kemeny", strategy=strategy)
     for seed in range(40):
         margins = random_margins(rng, 6)
-        session = ScriptedSession(margins, paid=3, seed=seed)
+        session = ScriptedAnswers(margins, paid=3, seed=seed)
         found = rule.aggregate(session)
         assert len(session.asked) == 3
         assert tuple(found.order.tolist()) in naive_kemeny(np.maximum(margins, 0))[1]
         assert found.published == {"optimal_gap": 0.0}
-        assert found.published == KemenyRule().aggregate(ScriptedSession(margins)).published
+        assert found.published == KemenyRule().aggregate(ScriptedAnswers(margins)).published
 
 
 def test_kemeny_is_not_used_while_answers_last():
-    class NoKemeny(ScriptedSession):
+    class NoKemeny(ScriptedAnswers):
         def answer(self, query):
             assert isinstance(query, PairMargin)
             return super().answer(query)
@@ -176,7 +176,7 @@ def test_kemeny_is_not_used_while_answers_last():
 
 
 def test_exhaustion_is_an_error_where_it_must_not_happen():
-    class PairsOnly(ScriptedSession):
+    class PairsOnly(ScriptedAnswers):
         def answer(self, query):
             if query == AllMargins():
                 raise BudgetExhausted("it was not planned for")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import ScriptedSession, margins_of_order, naive_kemeny, random_margins
+from oracles import ScriptedAnswers, margins_of_order, naive_kemeny, random_margins
 from scipy import stats
 
 from sklearn_dprank import Aggregator, Borda, DPPairwise
@@ -24,7 +24,7 @@ DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
 def order_of(margins, **options):
-    return MarkovChainRule().aggregate(ScriptedSession(margins, **{"fair_ties": False, **options})).order.tolist()
+    return MarkovChainRule().aggregate(ScriptedAnswers(margins, **{"fair_ties": False, **options})).order.tolist()
 
 
 def beaten(m, edges):
@@ -140,7 +140,7 @@ def test_names_of_items_do_not_matter(margins, random):
     """Renamed items, whose coins go with them, stand in the same order."""
     m = len(margins)
     labels, coins = random.sample(range(m), m), np.array(random.sample(range(m), m))
-    session, other = ScriptedSession(margins), ScriptedSession(margins[np.ix_(labels, labels)])
+    session, other = ScriptedAnswers(margins), ScriptedAnswers(margins[np.ix_(labels, labels)])
     session.tie_break, other.tie_break = lambda: coins, lambda: coins[labels]
     rule = MarkovChainRule()
     assert rule.aggregate(session).order.tolist() == [labels[k] for k in rule.aggregate(other).order]

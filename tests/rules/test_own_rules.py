@@ -58,7 +58,7 @@ def test_what_is_no_order(channel, order, what):
 @pytest.mark.parametrize(("decided", "got"), [(np.arange(4), "ndarray"), (None, "NoneType"), ([0, 1, 2, 3], "list")])
 def test_what_is_no_consensus(decided, got):
     said = message(Fixed(decided))
-    assert said == f"the rule's aggregate(session) must return a Consensus, got {got}; return Consensus(order)."
+    assert said == f"the rule's aggregate(answers) must return a Consensus, got {got}; return Consensus(order)."
 
 
 def test_some_of_the_items_and_a_list():

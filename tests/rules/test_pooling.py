@@ -10,8 +10,8 @@ from scipy.linalg import null_space
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
+from sklearn_dprank.channels import Answers
 from sklearn_dprank.channels import segmented as pooling
-from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.channels.segmented import SegmentNetWins, SegmentRule, SegmentSizes, pooled
 from sklearn_dprank.sampling.bit_source import SeededBits
 
@@ -145,7 +145,7 @@ def test_few_items(n_items):
     assert found.means.shape == (2, n_items)
 
 
-class Answers(Session):
+class Answers(Answers):
     """Scripted noisy answers, in units of one vote over `grid`."""
 
     def __init__(self, wins, total, sizes, deviations, grid=1):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from oracles import ScriptedSession, margins_of_order, profiles, random_margins
+from oracles import ScriptedAnswers, margins_of_order, profiles, random_margins
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact
@@ -32,7 +32,7 @@ def test_net_wins_by_falling_score_then_index(X):
 
 def test_follows_the_answers():
     for order in ([2, 0, 1], [0, 1, 2, 3, 4], [4, 2, 0, 1, 3]):
-        assert SortByScore().aggregate(ScriptedSession(margins_of_order(order))).order.tolist() == order
+        assert SortByScore().aggregate(ScriptedAnswers(margins_of_order(order))).order.tolist() == order
 
 
 def test_coins_break_ties_on_private_channels():
@@ -40,11 +40,11 @@ def test_coins_break_ties_on_private_channels():
     margins = np.array([[0, -2, -2], [2, 0, 0], [2, 0, 0]])
     firsts = 0
     for seed in range(400):
-        order = SortByScore().aggregate(ScriptedSession(margins, seed=seed)).order.tolist()
+        order = SortByScore().aggregate(ScriptedAnswers(margins, seed=seed)).order.tolist()
         assert order in ([1, 2, 0], [2, 1, 0])
         firsts += order[0] == 1
     assert 160 < firsts < 240
-    exact = ScriptedSession(margins, fair_ties=False)
+    exact = ScriptedAnswers(margins, fair_ties=False)
     assert SortByScore().aggregate(exact).order.tolist() == [1, 2, 0]
 
 
@@ -88,7 +88,7 @@ def test_answers_are_read_once():
     """Sorting noisy margins must not draw them again for each comparison."""
     rng = np.random.default_rng(0)
 
-    class Once(ScriptedSession):
+    class Once(ScriptedAnswers):
         def answer(self, query):
             self.asked.append(query)
             return super().answer(query)

@@ -8,8 +8,7 @@ from scipy import stats
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Central, Exact
-from sklearn_dprank.channels.plan import Session
+from sklearn_dprank.channels import Answers, Central, Exact
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import GroupNetWins, NumberOfVoters, ScaledMargins
@@ -17,7 +16,7 @@ from sklearn_dprank.rules import SwissRule
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 
-class Recording(Session):
+class Recording(Answers):
     """Answers by known strengths; remembers the questions."""
 
     def __init__(self, s, n=1000, deviation=10.0, n_said=None, seed=0):

@@ -25,12 +25,12 @@ from sklearn_dprank import (
     SecAggSwissBorda,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central
+from sklearn_dprank.channels import Answers, Central
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.cli import main
 from sklearn_dprank.collection import AggregationServer, Device
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
-from sklearn_dprank.privacy import BudgetExhausted, Ledger, PrivacyBudget, PrivacyGuarantee
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.queries import Ask, GroupNetWins, Histogram, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import Consensus, Rule
 
@@ -87,9 +87,9 @@ def answered(device, ballots):
 
 
 def charged(times):
-    ledger = Ledger({"x": (1, 1)})
+    answers = Answers(3, None, {NetWins(): 1})
     for _ in range(times):
-        ledger.charge("x")
+        answers.charge(NetWins())
 
 
 def server_of(n_voters, release):
@@ -116,7 +116,7 @@ def refusals():
     yield "Gaussian without delta", lambda: DPBorda(noise="gaussian").fit(X)
     yield "K-norm of a histogram", lambda: Central(noise="knorm", release=Histogram()).plan([], 4)
     yield "more charges than declared", lambda: charged(2)
-    yield "a charge that was not declared", lambda: Ledger({"x": (1, 1)}).charge("y")
+    yield "a charge that was not declared", lambda: Answers(3, None).charge(NetWins())
     yield "a budget spent twice", lambda: twice(PrivacyBudget(1.0), DPBorda(0.75))
     yield "a seed and a budget", lambda: PrivacyBudget(1.0).fit(DPBorda(0.5, random_state=0), X)
     yield "an exact release and a budget", lambda: PrivacyBudget(1.0).fit(sklearn_dprank.Borda(), X)

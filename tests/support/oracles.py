@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sklearn_dprank.channels.plan import Session
+from sklearn_dprank.channels import Answers
 from sklearn_dprank.mechanisms import MECHANISMS
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, NetWins, PairMargin, Publication
+from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 
@@ -150,7 +150,7 @@ def odd_profiles(draw):
     return X
 
 
-class ScriptedSession(Session):
+class ScriptedAnswers(Answers):
     """Answers from a margin matrix, at most `paid` pair margins; remembers what it was asked."""
 
     def __init__(self, margins, *, paid=None, seed=0, fair_ties=True):
@@ -170,6 +170,11 @@ class ScriptedSession(Session):
         if isinstance(query, NetWins):
             return self.margins.sum(axis=1)
         raise BudgetExhausted(f"{query} was not planned for")
+
+
+def spent(answers):
+    """The epsilon of the answers that a curator has given so far."""
+    return sum((price.times - answers.left[kind]) * price.epsilon for kind, price in answers.prices.items())
 
 
 def margins_of_order(order, size=2):
@@ -211,7 +216,9 @@ def released(mechanism, query, vector, bits):
 
 def derived(query, source, answer):
     """What follows for a query from one published answer."""
-    return Publication(source, answer).derive(query)
+    answers = Answers(2, None)
+    answers.publish(source, answer)
+    return answers.answer(query)
 
 
 def flip_probability(epsilon):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
+from sklearn_dprank.channels import Answers, Central, Channel, Exact, Interactive, Local, Plan, Rounds, Shuffle
 from sklearn_dprank.collection import Device, PrivUnitG, RandomizedResponse, RefusedProtocol, ReportCounts
 from sklearn_dprank.datasets import (
     fetch_preflib,
@@ -194,8 +194,8 @@ class Copeland(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         return [Ask(AllMargins())]
 
-    def aggregate(self, session: Session) -> Consensus:
-        return Consensus(np.argsort(-(session.answer(AllMargins()) > 0).sum(axis=1)))
+    def aggregate(self, answers: Answers) -> Consensus:
+        return Consensus(np.argsort(-(answers.answer(AllMargins()) > 0).sum(axis=1)))
 
 
 @dataclass(frozen=True)
@@ -223,8 +223,8 @@ class Plurality(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         return [Ask(FirstPlaces())]
 
-    def aggregate(self, session: Session) -> Consensus:
-        return Consensus(np.argsort(-session.answer(FirstPlaces())))
+    def aggregate(self, answers: Answers) -> Consensus:
+        return Consensus(np.argsort(-answers.answer(FirstPlaces())))
 
 
 def accepted_extension() -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from oracles import ScriptedSession, every_total, random_margins
+from oracles import ScriptedAnswers, every_total, random_margins
 
 from sklearn_dprank import DPKwikSort, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
@@ -211,7 +211,7 @@ def test_kwiksort_ranks_clipped_answers_alike(noise, options):
         assert (np.abs(margins) > 300).any()
         for strategy in ("quicksort", "binary_insertion"):
             first, second = (
-                KwikSortRule(strategy=strategy).aggregate(ScriptedSession(answers, seed=seed)).order.tolist()
+                KwikSortRule(strategy=strategy).aggregate(ScriptedAnswers(answers, seed=seed)).order.tolist()
                 for answers in (margins, clipped)
             )
             assert first == second
@@ -224,7 +224,7 @@ def test_what_clipping_does_to_kemeny_and_borda():
     for seed in range(60):
         profile, *answers = noisy_and_clipped("laplace", seed=seed)
         for name, rule in (("kemeny", KemenyRule()), ("borda", SortByScore())):
-            orders = [rule.aggregate(ScriptedSession(each, seed=seed)).order for each in answers]
+            orders = [rule.aggregate(ScriptedAnswers(each, seed=seed)).order for each in answers]
             found[name].append([excess_kendall_tau(np.argsort(order), profile) for order in orders])
     kemeny, borda = (np.array(found[name]) for name in ("kemeny", "borda"))
     gain = borda[:, 0] - borda[:, 1]
