@@ -424,29 +424,22 @@ class _InteractiveAnswers(Answers):
             raise BudgetExhausted(f"no answer is left for {query}.")
 
     def ask(self, query):
-        kind, pairs = self._kinds[query.kind], query.asked_pairs(self.n_items)
-        return query.counted(self._tallies(kind, pairs, self._voters, isinstance(query, PairMargin)))
-
-    def close(self):
-        self._clients.close()
-        self.published = self._clients.inbox.published
-
-    def _tallies(self, kind, pairs, voters, is_margin):
-        """Ask each of `voters` about one of `pairs`, and return the tallies of the answers.
-
-        A margin needs the tallies of one pair, and only until it is computed. So all margins share a matrix, because a
-        new one for each of thousands of questions would take longer than the answers.
-        """
+        kind = self._kinds[query.kind]
+        pairs = np.fromiter(chain.from_iterable(query.asked_pairs(self.n_items)), dtype=np.int64).reshape(-1, 2)
         self._asked += 1
-        pairs = np.fromiter(chain.from_iterable(pairs), dtype=np.int64).reshape(-1, 2)
-        first, second, answers = self._clients.ask(self._asked, kind, pairs, voters)
-        if is_margin:
+        first, second, answers = self._clients.ask(self._asked, kind, pairs, self._voters)
+        if isinstance(query, PairMargin):
+            # All margins share a matrix: a new one for each of thousands of questions takes longer than the answers.
             ((i, j),), yes = pairs, np.count_nonzero(answers)
             wins = self._shared
             wins[i, j], wins[j, i] = yes, np.size(answers) - yes
         else:
             wins = counted_wins(first, second, answers, self.n_items)
-        return (Tallies(self._flips[kind] / FLIP_GRID, wins),)
+        return query.counted((Tallies(self._flips[kind] / FLIP_GRID, wins),))
+
+    def close(self):
+        self._clients.close()
+        self.published = self._clients.inbox.published
 
 
 # Estimators for the local model with adaptive questions.

@@ -159,7 +159,8 @@ class Shuffle(BaseEstimator):
         n_voters = self._check(n_items, n_voters)
         check_derivable(self, asks, PairTallies(), "shuffled reports give PairTallies.")
         randomizer = resolve_flips(self, "n_queries of the channel")
-        n_messages, rounds = self._least_messages(n_voters, n_items), int(self.n_queries)
+        rounds = int(self.n_queries)
+        n_messages = n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, rounds)
         costs = self._costs(randomizer, n_messages, rounds)
         fields = {
             "n_queries": rounds,
@@ -200,10 +201,6 @@ class Shuffle(BaseEstimator):
             spent = rounded_up(Fraction(flips_cost(flip, rounds)))
             epsilon = _central_epsilon(each, n_messages, self.delta, rounds) if amplified else spent
         return _Costs(epsilon, float(self.delta) if amplified else 0.0, each, flip)
-
-    def _least_messages(self, n_voters, n_items):
-        """Return the number of messages that each message hides among, itself included."""
-        return n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, int(self.n_queries))
 
     def _check(self, n_items, n_voters):
         check_parameters(self)

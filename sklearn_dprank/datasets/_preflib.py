@@ -276,7 +276,23 @@ def opened(path, lines):
     header: dict = {}
     first = next(lines, (1, ""))
     if first[1].isascii() and first[1].isdigit():
-        _read_old_header(path, first, lines, header)
+        # Read the header of the layout from before 2022 into `header`, under the current keys.
+        _put(path, header, "NUMBER ALTERNATIVES", *first)
+        number = first[0]
+        for _ in range(number_of_items(path, header)):
+            number, text = next(lines, (number + 1, ""))
+            item, comma, name = text.partition(",")
+            if not comma:
+                raise ValueError(f"{path}, line {number}: expected the number and the name of an item, like '3,NAME'.")
+            _put(path, header, f"ALTERNATIVE NAME {item.strip()}", number, name.strip())
+        number, text = next(lines, (number + 1, ""))
+        totals = _OLD_TOTALS.fullmatch(text)
+        if totals is None:
+            raise ValueError(
+                f"{path}, line {number}: expected the numbers of voters, of votes and of distinct ballots."
+            )
+        _put(path, header, "NUMBER VOTERS", number, totals[1])
+        _put(path, header, "NUMBER UNIQUE ORDERS", number, totals[2])
         return header, lines, OLD_BALLOT
     ballots = _without_header(path, chain([first], lines), header)
     ballot = next(ballots, None)  # this reads the header lines before the first ballot
@@ -291,24 +307,6 @@ def _without_header(path, lines, header):
             _put(path, header, key.strip().upper(), number, value.strip())
         elif text:
             yield number, text
-
-
-def _read_old_header(path, first, lines, header):
-    """Read the header of the layout from before 2022 into `header`, under the current keys."""
-    _put(path, header, "NUMBER ALTERNATIVES", *first)
-    number = first[0]
-    for _ in range(number_of_items(path, header)):
-        number, text = next(lines, (number + 1, ""))
-        item, comma, name = text.partition(",")
-        if not comma:
-            raise ValueError(f"{path}, line {number}: expected the number and the name of an item, like '3,NAME'.")
-        _put(path, header, f"ALTERNATIVE NAME {item.strip()}", number, name.strip())
-    number, text = next(lines, (number + 1, ""))
-    totals = _OLD_TOTALS.fullmatch(text)
-    if totals is None:
-        raise ValueError(f"{path}, line {number}: expected the numbers of voters, of votes and of distinct ballots.")
-    _put(path, header, "NUMBER VOTERS", number, totals[1])
-    _put(path, header, "NUMBER UNIQUE ORDERS", number, totals[2])
 
 
 def _put(path, header, key, number, value):
@@ -683,7 +681,19 @@ def _reason(failure):
 def _receive(url, part, patience, progress):
     """Write the answer of a server to the file `part`."""
     try:
-        answer = _opener().open(url, timeout=patience.timeout)
+        # An opener for http and https only, which uses the proxies of the environment.
+        opener = OpenerDirector()
+        for handler in (
+            ProxyHandler,
+            UnknownHandler,
+            HTTPHandler,
+            HTTPSHandler,
+            HTTPDefaultErrorHandler,
+            HTTPErrorProcessor,
+            _Redirects,
+        ):
+            opener.add_handler(handler())
+        answer = opener.open(url, timeout=patience.timeout)
     except HTTPError as error:
         with error:
             final = 400 <= error.code < 500 and error.code not in _PASSING
@@ -705,19 +715,3 @@ def _receive(url, part, patience, progress):
 def _check_size(size, most):
     if size > most:
         raise Refused(f"it is larger than max_bytes = {most}")
-
-
-def _opener():
-    """Return an opener for http and https only, which uses the proxies of the environment."""
-    opener = OpenerDirector()
-    for handler in (
-        ProxyHandler,
-        UnknownHandler,
-        HTTPHandler,
-        HTTPSHandler,
-        HTTPDefaultErrorHandler,
-        HTTPErrorProcessor,
-        _Redirects,
-    ):
-        opener.add_handler(handler())
-    return opener

@@ -1032,7 +1032,11 @@ class _Cutting:
     def _cut_majorities(self, work):
         """Add the directed 3-cycles of majorities."""
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        self._add(self._heaviest(violated_cycles(majority, 10 * self._cuts, work)))
+        # Up to `_cuts` directed 3-cycles, those that cost most to break.
+        cycles = violated_cycles(majority, 10 * self._cuts, work)
+        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
+        heaviest = cycles[np.argsort(-size.min(axis=1), kind="stable")[: self._cuts]]
+        self._add(heaviest)
 
     def _first_optimum(self, reduced, prices, room, work):
         """Return the first order in lexicographic order that costs no more than the best one, or None at a limit.
@@ -1069,11 +1073,6 @@ class _Cutting:
         before = np.zeros(self._pair.shape)
         before[self._i, self._j], before[self._j, self._i] = x, 1 - x
         return before
-
-    def _heaviest(self, cycles):
-        """Return up to `_cuts` directed 3-cycles, those that cost most to break."""
-        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
-        return cycles[np.argsort(-size.min(axis=1), kind="stable")[: self._cuts]]
 
     def _add(self, cycles):
         self._program.add(*self._rows(cycles))
@@ -1443,7 +1442,7 @@ def _optimum_within(cost, least, order, before, cut):
         before = node[0]
         guess = np.where(before, 1, np.where(before.T, 0, node[1]))
         order = np.argsort(-guess.sum(axis=1), kind="stable")
-        if _agree(order, before) and total_cost(cost, order) == least:
+        if not np.tril(before[np.ix_(order, order)]).any() and total_cost(cost, order) == least:
             return order
         unsettled = ~(before | before.T)
         np.fill_diagonal(unsettled, False)
@@ -1454,10 +1453,6 @@ def _optimum_within(cost, least, order, before, cut):
                 child[pair] = True
                 waiting.append(child)
     return None
-
-
-def _agree(order, before):
-    return not np.tril(before[np.ix_(order, order)]).any()
 
 
 def _first(before, item, rest):

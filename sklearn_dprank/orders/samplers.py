@@ -552,18 +552,16 @@ def largest_exponentials(log_counts, bits):
     >>> bool(abs(drawn.mean() - (np.log(1e6) + 0.5772)) < 0.2)  # the mean is the harmonic number
     True
     """
-    log_w = _log_exponentials(len(log_counts), bits) - log_counts  # -ln U / n
+    # Logs of standard exponential variables, by inversion from either tail, separated at the median log 2.
+    size = len(log_counts)
+    log_v = bits.log_uniform(size)
+    small = np.where(log_v < _SMALL, log_v - np.log(2), np.log(-np.log1p(-np.exp(np.maximum(log_v, _SMALL)) / 2)))
+    log_exponentials = np.where(bits.coins(size), small, np.log(np.log(2) - log_v))
+    log_w = log_exponentials - log_counts  # -ln U / n
     w = np.exp(np.maximum(log_w, _SMALL))
     with np.errstate(divide="ignore"):
         out = np.where(w < np.log(2), -np.log(-np.expm1(-w)), -np.log1p(-np.exp(-w)))
     return np.where(log_w < _SMALL, -log_w, out)
-
-
-def _log_exponentials(size, bits):
-    """Return logs of standard exponential variables, by inversion from either tail, separated at the median log 2."""
-    log_v = bits.log_uniform(size)
-    small = np.where(log_v < _SMALL, log_v - np.log(2), np.log(-np.log1p(-np.exp(np.maximum(log_v, _SMALL)) / 2)))
-    return np.where(bits.coins(size), small, np.log(np.log(2) - log_v))
 
 
 def log_flip_error(exponent, log_options):
@@ -633,14 +631,6 @@ def _links(n_items):
     return links
 
 
-def _opening_level(level):
-    """Return for each mask S the largest level[i, j] with i outside and j inside S (0 if none)."""
-    worst = over_subsets(level, np.maximum)  # over the members of S, for each i
-    for item, row in enumerate(worst):
-        row.reshape(-1, 2, 1 << item)[:, 1] = 0  # i is inside
-    return worst.max(axis=0)
-
-
 class Counts:
     """Numbers of linear extensions of the relations level > 0, 1, ..., n_levels - 1, and uniform draws of extensions.
 
@@ -663,7 +653,11 @@ class Counts:
         self._n_items = len(level)
         self._k = self._n_items if k is None else k
         self._subsets = subsets_of(self._n_items)
-        opening = _opening_level(level)[self._subsets.masks]
+        # For each mask S the largest level[i, j] with i outside and j inside S (0 if none).
+        worst = over_subsets(level, np.maximum)  # over the members of S, for each i
+        for item, row in enumerate(worst):
+            row.reshape(-1, 2, 1 << item)[:, 1] = 0  # i is inside
+        opening = worst.max(axis=0)[self._subsets.masks]
         every = np.arange(n_levels)
         self._table = [np.ones((1, n_levels))]  # f by number of items: one row per set, one column per relation
         for start, link in zip(self._subsets.starts[1:], _links(self._n_items)[: self._k], strict=False):
@@ -1079,11 +1073,8 @@ class WindowedSampler(OrderSampler):
             self._masses.append(mass)
 
     def draw(self, bits):
-        """Draw one order, best first, int, shape (n_items,)."""
-        return self._anchor[self._backward(self._level.draw(bits), bits)]
-
-    def _backward(self, level, bits):
-        """Draw an order of places in the anchor, from last to first."""
+        """Draw one order, best first, int, shape (n_items,); places in the anchor are drawn from last to first."""
+        level = self._level.draw(bits)
         steps = _steps(self._window)
         order = np.empty(len(self._anchor), dtype=np.int64)
         mask = 0
@@ -1097,7 +1088,7 @@ class WindowedSampler(OrderSampler):
             offset = (mask ^ smaller).bit_length() if mask > smaller else 0
             order[length - 1] = length - 1 - self._sizes[smaller] + offset
             mask = smaller
-        return order
+        return self._anchor[order]
 
 
 def _thresholds(margins, window):

@@ -227,13 +227,11 @@ class ScoresByHistogram(Query):
         return scores // factor, factor
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * self._spread(n_items)
-        return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
-
-    def _spread(self, n_items):
-        """Return the variance of a score under cell noise of variance 1, without the part that all items share."""
+        # The variance of a score under cell noise of variance 1, without the part that all items share.
         s = self._whole(n_items)[0].tolist()
-        return factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
+        spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
+        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread
+        return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
 
     def __str__(self):
         return f"{self.scores} by way of a histogram"

@@ -244,15 +244,11 @@ class AdaptiveBradleyTerryRule(Rule):
         for number in range(self.n_rounds):
             tallies = _added(tallies, answers.answer(PairTallies(pairs, number)))
             order = descending(bradley_terry_strengths(tallies, self.ridge), answers)
-            pairs = _near(order, reach)
+            # The pairs (i, j), i < j, of items at most `reach` ranks apart.
+            gaps = range(1, min(reach, len(order) - 1) + 1)
+            ahead, behind = (np.concatenate(ends) for ends in ([order[:-g] for g in gaps], [order[g:] for g in gaps]))
+            pairs = tuple(zip(np.minimum(ahead, behind).tolist(), np.maximum(ahead, behind).tolist(), strict=True))
         return Consensus(order)
-
-
-def _near(order, reach):
-    """Return the pairs (i, j), i < j, of items at most `reach` ranks apart."""
-    gaps = range(1, min(reach, len(order) - 1) + 1)
-    ahead, behind = (np.concatenate(ends) for ends in ([order[:-g] for g in gaps], [order[g:] for g in gaps]))
-    return tuple(zip(np.minimum(ahead, behind).tolist(), np.maximum(ahead, behind).tolist(), strict=True))
 
 
 def _added(tallies, more):
@@ -306,22 +302,18 @@ class MarkovChainRule(Rule):
 
     def aggregate(self, answers: Any) -> Consensus:
         priority = answers.tie_break()
-        return Consensus(np.array(_by_chances(answers.answer(AllMargins()), priority)))
-
-
-def _by_chances(margins, priority):
-    """Return the items as a list, best first."""
-    beats = margins > 0
-    parts = majority_components(margins)
-    rounds = _rounds(beats, parts)
-    order: list[int] = []
-    for number in range(rounds.max() + 1):
-        ends = [part for part in parts if rounds[part[0]] == number]
-        chances = _places(_chances_of_ends(beats, ends, np.flatnonzero(rounds > number)))
-        for k in np.lexsort(([priority[end].min() for end in ends], chances)):
-            end = ends[k]
-            order += end[np.lexsort((priority[end], _places(_chances_within(beats, end))))].tolist()
-    return order
+        margins = answers.answer(AllMargins())
+        beats = margins > 0
+        parts = majority_components(margins)
+        rounds = _rounds(beats, parts)
+        order: list[int] = []
+        for number in range(rounds.max() + 1):
+            ends = [part for part in parts if rounds[part[0]] == number]
+            chances = _places(_chances_of_ends(beats, ends, np.flatnonzero(rounds > number)))
+            for k in np.lexsort(([priority[end].min() for end in ends], chances)):
+                end = ends[k]
+                order += end[np.lexsort((priority[end], _places(_chances_within(beats, end))))].tolist()
+        return Consensus(np.array(order))
 
 
 def _rounds(beats, parts):
