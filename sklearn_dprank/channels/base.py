@@ -40,6 +40,32 @@ from ..uncertainty.laws import PublishedNoise
 from .plan import Unanswerable
 
 _ORDERS_ONLY = ("DPPrudentOrder", "DPSwissBorda", "DPTopK", "SecAggSwissBorda")  # or several answers
+_ITEMS = ("n_features_in_", "feature_names_in_")
+_NOT_REPEATED = ("fit", "score", "read_ballots", "plan_for", "_release")  # a sweep does these steps once, or itself
+#: Method to call instead, by the ability of the channel.
+_INSTEAD = {
+    "collects_reports": "each device reports once: fit_reports(reports, items=...)",
+    "asks_questions": "devices are asked in rounds: fit_interactive(ask, items=..., n_voters=...)",
+    "collects_sums": "servers add up what devices send: fit_sums(sums, items=...)",
+    "has_periods": "ballots come period by period: partial_fit(X)",
+}
+
+
+def channel_can(*abilities):
+    """Return a check for `available_if` that the estimator's channel has one of these abilities."""
+
+    def check(estimator):
+        try:
+            channel, _ = estimator._compose()
+        except (TypeError, ValueError):
+            return False
+        if any(getattr(channel, ability, False) for ability in abilities):
+            return True
+        there = [text for ability, text in _INSTEAD.items() if getattr(channel, ability, False)]
+        instead = "; ".join(there) or "a curator holds all ballots: fit(X)"
+        raise AttributeError(f"with {type(channel).__name__}, {instead}.")
+
+    return check
 
 
 def publishes_intervals(estimator: Any) -> bool:
@@ -65,11 +91,367 @@ def best_and_worst(above):
     return np.stack([above.sum(axis=-2), above.shape[-1] - 1 - above.sum(axis=-1)], axis=-1)
 
 
-class RankIntervalsMixin:
-    """Mixin with rank intervals and pair probabilities, which exist if the law of the published noise is known."""
+class RankAggregator(GuaranteedEstimator, BaseEstimator):
+    """Base class of all estimators, with `fit`, `score` and the fitted attributes that they share.
 
+    A subclass defines only its parameters and `_compose`, which returns its channel and its rule.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items of the released ranking, best first. They are item names if X had names, and column indices otherwise.
+        `~sklearn_dprank.DPTopK` releases the best k items only.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item in the released ranking, in the order of the columns of X; 0 is best. Items that
+        ``consensus_`` does not contain are tied behind the others.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit for each of the ballots that `fit` received. It does not cover earlier steps of a
+        pipeline, or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does. Estimators without
+        privacy state "not private".
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings. Otherwise, the attribute does not exist.
+    """
+
+    consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
-    noise_: PublishedNoise
+    privacy_: PrivacyGuarantee
+    max_weight_: float  # only of private fits on persons or weights
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    random_state: RandomState  # only of estimators that draw random numbers
+    noise_: PublishedNoise  # only if its law is known
+    stream_: Any  # only after partial_fit
+    set_fit_request: Callable[..., Self]  # created by scikit-learn
+
+    #: Checks of the parameters that `_compose` resolves. The parts check all others, and this class `random_state`.
+    parameter_checks: dict[str, Check] = {}
+
+    def _compose(self) -> tuple[Any, Rule]:
+        """Return (channel, rule), made from the constructor's parameters."""
+        raise NotImplementedError
+
+    def _validate_params(self) -> None:
+        """Raise ValueError if a parameter that this object uses itself is invalid; scikit-learn calls this first."""
+        check_random_state(getattr(self, "random_state", None))
+        check_parameters(self)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Ballots, y: None = None, *, voter_epsilon: ArrayLike | None = None, **unknown: Never) -> Self:
+        """Aggregate the ballots into one consensus ranking.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots, one row per voter. ``X[v, i]`` is the position of item i on the ballot of voter v. Smaller is
+            better, equal is tied, NaN (or masked) is a missing opinion.
+        y : None
+            Ignored.
+        voter_epsilon : array-like of shape (n_voters,) or None, default=None
+            Each voter's own epsilon, instead of the estimator's. Only for local mechanisms with one report per voter.
+            It is public, and has at most 100 distinct values.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        TypeError
+            If another parameter is given, such as `groups`: persons and weights belong to a `Profile`.
+        ValueError
+            If a parameter is invalid, the channel and the rule do not fit together, or X does not contain ballots.
+
+        Warns
+        -----
+        UserWarning
+            If the estimator is not private and no ballot prefers any item to another. For such ballots, a private fit
+            gives no warning and returns a random order, under the same guarantee. Also if X has more items than fits
+            were measured with. Also if a private fit without a seed runs in a dask worker, because dask may run it
+            twice, which is two releases.
+        """
+        refuse_unknown(self, unknown)
+        check_aligned(X, voter_epsilon=voter_epsilon)
+        draft = draft_of(self)
+        profile = draft.read_ballots(X, reset=True)
+        if voter_epsilon is not None:
+            profile = profile.with_voter_epsilon(voter_epsilon)
+        rule, plan = draft._planned(profile)
+        if getattr(self, "random_state", None) is None:
+            warn_in_worker(plan.guarantee)
+        draft._release(profile, profile.item_names, rule, plan)
+        swap_fitted(record_pipeline(self, draft), self)
+        return self
+
+    def plan_for(self, profile: Profile | Shape) -> tuple[Rule, Any]:
+        """Return the rule and the plan of a fit on a profile of this shape, without reading ballots.
+
+        Parameters
+        ----------
+        profile : Profile or Shape
+            Only the numbers of items and voters, the voters' own epsilons and the bound on weights are read.
+
+        Returns
+        -------
+        rule : Rule
+            Rule that decides the consensus.
+        plan : Plan
+            Plan of the channel, with the guarantee of one fit.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or the channel and the rule do not fit together.
+        """
+        self._validate_params()
+        return self._planned(profile)
+
+    @classmethod
+    def follows_plan(cls) -> bool:
+        """Return whether the steps of `fit` and `score` are not overridden, so that a sweep can plan once.
+
+        Returns
+        -------
+        bool
+            False for a subclass that overrides `fit`, `score`, or a step that a sweep does not repeat. A sweep then
+            calls its `fit` in each trial.
+        """
+        return all(getattr(cls, name) is getattr(RankAggregator, name) for name in _NOT_REPEATED)
+
+    def _release(self, voters, names, rule, plan):
+        """Set the fitted attributes from one release on these voters."""
+        random_state = getattr(self, "random_state", None)
+        answers = plan.open(voters)(Bits.from_random_state(random_state))
+        consensus = rule.aggregate(answers)
+        answers.close()
+        self.publish(consensus, answers, plan.guarantee.simulated(random_state is None), names)
+        self.privacy_ = with_own_methods(self, self.privacy_)
+        return self
+
+    def publish(self, consensus: Consensus, answers: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
+        """Set the fitted attributes of one release: only what may be published.
+
+        Parameters
+        ----------
+        consensus : Consensus
+            Decision of the rule.
+        answers : Answers
+            Answers of the channel, closed.
+        guarantee : PrivacyGuarantee
+            Guarantee of the release.
+        names : sequence or None
+            Item names.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If the consensus of a rule is not an order of the items.
+        """
+        order = self._checked_order(consensus)
+        clear_fitted(self, keep=_ITEMS)
+        items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
+        self.consensus_ = items[order]
+        if order.shape[-1] < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
+            self._item_names = items  # integer names; a consensus of the best few lacks the others
+        self.ranks_ = order_to_positions(order, self.n_features_in_)
+        self.privacy_ = guarantee
+        for name, value in {**consensus.published, **answers.published}.items():
+            setattr(self, f"{name}_", value)
+        return self
+
+    def _checked_order(self, consensus):
+        """Return the order of a rule's consensus; raise ValueError if it is invalid."""
+        return checked_order(consensus, self.n_features_in_)
+
+    def score(self, X: Ballots, y: None = None, **unknown: Never) -> float:
+        """Return minus the average Kendall tau distance from the consensus to the ballots.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots over the items of `fit`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Minus the number of strict disagreements, divided by n_voters C(n_items, 2): 0 is best, -1 is worst. A pair
+            that the consensus ties counts one half for each voter who prefers one of its items. The score is computed
+            exactly from the ballots, so it is **not** private.
+        """
+        refuse_unknown(self, unknown, "score")
+        check_is_fitted(self, "ranks_")
+        return -average_kendall_tau(self.ranks_, self.read_ballots(X))
+
+    def _planned(self, shape, items=None):
+        """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
+        warn_of_many(shape.n_items)
+        channel, rule = self._compose()
+        agreed = {} if items is None else {"items": items}
+        if shape.voter_epsilon is not None:
+            if not getattr(channel, "personal_budgets", False):
+                raise ValueError(
+                    f"voter_epsilon is for local mechanisms with one report per voter; {type(channel).__name__} uses "
+                    "one epsilon for all voters: leave it out."
+                )
+            agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
+        n_voters = shape.n_voters
+        if shape.bound is not None:
+            if not getattr(channel, "takes_weights", False):
+                raise ValueError(
+                    f"groups and sample_weight are for the channels Exact and Central, and {type(channel).__name__} "
+                    "counts each row as one voter: pass a Profile without them, with one row of each person."
+                )
+            agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
+        try:
+            return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
+        except Unanswerable as refusal:
+            fitting = _rules_that_fit(channel, shape.n_items, n_voters, **agreed) if hasattr(self, "rule") else []
+            if not fitting:
+                raise
+            raise Unanswerable(f"{refusal} Values of `rule` that fit: {', '.join(map(repr, fitting))}.") from None
+
+    def guarantee_before(self, X: Ballots, voter_epsilon: ArrayLike | None = None) -> PrivacyGuarantee:
+        names: Any
+        if isinstance(X, Profile):
+            n_voters, n_items, bound, names = X.n_voters, X.n_items, X.bound, X.item_names
+            voter_epsilon = X.voter_epsilon if voter_epsilon is None else voter_epsilon
+        else:
+            (n_voters, n_items), bound, names = shape_of(X), None, column_names(X)
+        draft = draft_of(self)
+        draft._set_items(names, n_items)  # `_compose` may depend on what a fit knows when it plans
+        guarantee = draft.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1].guarantee
+        return guarantee.simulated(getattr(self, "random_state", None) is None)
+
+    def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
+        """Return ballots as a Profile with item names.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        reset : bool, default=False
+            Whether this estimator takes over the items of X, as in `fit`. If False, X must have the items of `fit`.
+        least_voters : int, default=1
+            Minimum number of rows of a table.
+
+        Returns
+        -------
+        Profile
+            Profile of the ballots.
+
+        Raises
+        ------
+        ValueError
+            If X does not contain ballots, or has other items.
+        """
+        profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
+        if reset:
+            self._set_items(profile.item_names, profile.n_items)
+        else:
+            self._check_items(X, profile)
+        return profile
+
+    def _check_items(self, X, profile):
+        """Raise ValueError unless the ballots have the items of `fit`."""
+        if isinstance(X, Profile):
+            if profile.n_items != self.n_features_in_:
+                raise ValueError(
+                    f"X has {profile.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    "items as input."
+                )
+        elif (
+            profile.item_names is not None
+            or profile.n_items != self.n_features_in_
+            or hasattr(self, "feature_names_in_")
+        ) and not np.array_equal(profile.item_names, getattr(self, "feature_names_in_", 0)):  # names in form NFC
+            validate_data(self, as_named(X), reset=False, skip_check_array=True)
+        if names_differ(names_of(self), profile.item_names):
+            raise ValueError("The item names should match those that were passed during fit, in the same order.")
+
+    def _set_items(self, names, n_items):
+        self.n_features_in_ = n_items
+        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute is for strings only
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    @available_if(channel_can("has_periods"))
+    def partial_fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
+        """Add the ballots of one more period, and aggregate all ballots so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots of this period, as in `fit`. Every period has the same items. A period without voters counts as a
+            period: pass X of shape (0, n_items).
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            Estimator with the consensus of all ballots so far. ``stream_`` is the state for the next period. It is a
+            **secret**: publish the other attributes, but never this object or a pickle of it.
+
+        Raises
+        ------
+        BudgetExhausted
+            If all periods are published.
+        ValueError
+            If a parameter is invalid or has changed since the first period, X does not contain ballots, or X has other
+            items.
+
+        Warns
+        -----
+        UserWarning
+            If the last call was `fit`, which stores no state to continue from. A new stream then begins. Also if a
+            private period without a seed is added in a worker of dask, because dask may run it twice (two releases).
+
+        Notes
+        -----
+        A call that raises an error has not published its period, so you can try the period again. Only the first period
+        reads ``random_state``. Several threads can call this method on one object. Each call adds one period, after the
+        periods of all calls that finished before it.
+        """
+        refuse_unknown(self, unknown, "partial_fit")
+        while True:
+            draft = draft_of(self)
+            before = getattr(draft, "stream_", None)
+            if before is not None:
+                before.check_room()
+            elif hasattr(draft, "ranks_"):
+                warn(
+                    "fit keeps nothing of its ballots to go on from: this period begins a stream that does not count "
+                    "them; call partial_fit from the first period on.",
+                    stacklevel=2,
+                )
+            X = draft.read_ballots(X, reset=before is None, least_voters=0)
+            draft._add_period(X, before)
+            # If another thread has published a period meanwhile, add this one after it, with fresh noise.
+            if swap_fitted(draft, self, stream_=before):
+                return self
+
+    def _add_period(self, profile, before):
+        """Aggregate the period after the stream `before`, and store the new stream."""
+        names = profile.item_names if before is None else names_of(self)
+        rule, plan = self.plan_for(profile)
+        if self.random_state is None:
+            warn_in_worker(plan.guarantee)
+        period = plan.open(profile)
+        stream = period(Bits.from_random_state(self.random_state)) if before is None else period.after(before)
+        consensus = rule.aggregate(stream)
+        stream.close()
+        self.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
+        self.stream_ = stream
 
     @available_if(noise_is_known)
     def rank_intervals(self, level: float = 0.95) -> NDArray[np.int64]:
@@ -163,44 +545,6 @@ class RankIntervalsMixin:
         """Published noisy scores or margins."""
         noisy: NDArray[Any] = getattr(self, f"{self.noise_.on}_")
         return noisy
-
-
-# Mixin for data collection from voters' devices: protocols, and fits on reports.
-
-#: Method to call instead, by the ability of the channel.
-_INSTEAD = {
-    "collects_reports": "each device reports once: fit_reports(reports, items=...)",
-    "asks_questions": "devices are asked in rounds: fit_interactive(ask, items=..., n_voters=...)",
-    "collects_sums": "servers add up what devices send: fit_sums(sums, items=...)",
-    "has_periods": "ballots come period by period: partial_fit(X)",
-}
-
-
-def channel_can(*abilities):
-    """Return a check for `available_if` that the estimator's channel has one of these abilities."""
-
-    def check(estimator):
-        try:
-            channel, _ = estimator._compose()
-        except (TypeError, ValueError):
-            return False
-        if any(getattr(channel, ability, False) for ability in abilities):
-            return True
-        there = [text for ability, text in _INSTEAD.items() if getattr(channel, ability, False)]
-        instead = "; ".join(there) or "a curator holds all ballots: fit(X)"
-        raise AttributeError(f"with {type(channel).__name__}, {instead}.")
-
-    return check
-
-
-class CollectionMixin:
-    """Mixin for data collection from voters' devices; each method exists only if the channel supports it."""
-
-    _compose: Callable[[], tuple[Any, Any]]
-    _validate_params: Callable[[], None]
-    _planned: Callable[..., Any]
-    _set_items: Callable[..., None]
-    _release: Callable[..., Self]
 
     @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def client(
@@ -463,6 +807,23 @@ class CollectionMixin:
         swap_fitted(draft._release(voters, names, *planned), self)
         return self
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _rules_that_fit(channel, n_items, *public, **agreed):
+    """Return the names of rules that a channel can plan."""
+    fitting = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the numbers of items and voters
+        for name in get_args(RuleName):
+            with suppress(ValueError):
+                channel.plan(asks_of(resolve_rule(name, SortByScore()), n_items), n_items, *public, **agreed)
+                fitting.append(name)
+    return fitting
+
 
 def _for_devices(planned):
     """Return (rule, plan); raise ValueError if devices cannot send what the rule asks for."""
@@ -491,401 +852,3 @@ def _named(items):
     if n_items < 2:
         raise ValueError(f"items must name at least two items, got {n_items}.")
     return names, n_items
-
-
-# Mixin that adds `partial_fit` to estimators with a streaming channel.
-
-
-class PartialFitMixin:
-    """Mixin with `partial_fit`, which continues a stream after its last period."""
-
-    random_state: RandomState
-    read_ballots: Callable[..., Profile]
-    plan_for: Callable[..., tuple[Any, Any]]
-    publish: Callable[..., Any]
-
-    @available_if(channel_can("has_periods"))
-    def partial_fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
-        """Add the ballots of one more period, and aggregate all ballots so far.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots of this period, as in `fit`. Every period has the same items. A period without voters counts as a
-            period: pass X of shape (0, n_items).
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            Estimator with the consensus of all ballots so far. ``stream_`` is the state for the next period. It is a
-            **secret**: publish the other attributes, but never this object or a pickle of it.
-
-        Raises
-        ------
-        BudgetExhausted
-            If all periods are published.
-        ValueError
-            If a parameter is invalid or has changed since the first period, X does not contain ballots, or X has other
-            items.
-
-        Warns
-        -----
-        UserWarning
-            If the last call was `fit`, which stores no state to continue from. A new stream then begins. Also if a
-            private period without a seed is added in a worker of dask, because dask may run it twice (two releases).
-
-        Notes
-        -----
-        A call that raises an error has not published its period, so you can try the period again. Only the first period
-        reads ``random_state``. Several threads can call this method on one object. Each call adds one period, after the
-        periods of all calls that finished before it.
-        """
-        refuse_unknown(self, unknown, "partial_fit")
-        while True:
-            draft = draft_of(self)
-            before = getattr(draft, "stream_", None)
-            if before is not None:
-                before.check_room()
-            elif hasattr(draft, "ranks_"):
-                warn(
-                    "fit keeps nothing of its ballots to go on from: this period begins a stream that does not count "
-                    "them; call partial_fit from the first period on.",
-                    stacklevel=2,
-                )
-            X = draft.read_ballots(X, reset=before is None, least_voters=0)
-            draft._add_period(X, before)
-            # If another thread has published a period meanwhile, add this one after it, with fresh noise.
-            if swap_fitted(draft, self, stream_=before):
-                return self
-
-    def _add_period(self, profile, before):
-        """Aggregate the period after the stream `before`, and store the new stream."""
-        names = profile.item_names if before is None else names_of(self)
-        rule, plan = self.plan_for(profile)
-        if self.random_state is None:
-            warn_in_worker(plan.guarantee)
-        period = plan.open(profile)
-        stream = period(Bits.from_random_state(self.random_state)) if before is None else period.after(before)
-        consensus = rule.aggregate(stream)
-        stream.close()
-        self.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
-        self.stream_ = stream
-
-
-# Base class of all estimators.
-#
-# Only this module and `_utils.scikit_learn` use private names of scikit-learn.
-
-_ITEMS = ("n_features_in_", "feature_names_in_")
-_NOT_REPEATED = ("fit", "score", "read_ballots", "plan_for", "_release")  # a sweep does these steps once, or itself
-
-
-class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, GuaranteedEstimator, BaseEstimator):
-    """Base class of all estimators, with `fit`, `score` and the fitted attributes that they share.
-
-    A subclass defines only its parameters and `_compose`, which returns its channel and its rule.
-
-    Attributes
-    ----------
-    consensus_ : ndarray of shape (n_items,)
-        Items of the released ranking, best first. They are item names if X had names, and column indices otherwise.
-        `~sklearn_dprank.DPTopK` releases the best k items only.
-    ranks_ : ndarray of int, shape (n_items,)
-        Position of each item in the released ranking, in the order of the columns of X; 0 is best. Items that
-        ``consensus_`` does not contain are tied behind the others.
-    privacy_ : PrivacyGuarantee
-        Guarantee of this fit for each of the ballots that `fit` received. It does not cover earlier steps of a
-        pipeline, or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does. Estimators without
-        privacy state "not private".
-    n_features_in_ : int
-        Number of items.
-    feature_names_in_ : ndarray of str, shape (n_items,)
-        Item names, if X had names that are strings. Otherwise, the attribute does not exist.
-    """
-
-    consensus_: NDArray[Any]
-    ranks_: NDArray[np.int64]
-    privacy_: PrivacyGuarantee
-    max_weight_: float  # only of private fits on persons or weights
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    random_state: RandomState  # only of estimators that draw random numbers
-    set_fit_request: Callable[..., Self]  # created by scikit-learn
-
-    #: Checks of the parameters that `_compose` resolves. The parts check all others, and this class `random_state`.
-    parameter_checks: dict[str, Check] = {}
-
-    def _compose(self) -> tuple[Any, Rule]:
-        """Return (channel, rule), made from the constructor's parameters."""
-        raise NotImplementedError
-
-    def _validate_params(self) -> None:
-        """Raise ValueError if a parameter that this object uses itself is invalid; scikit-learn calls this first."""
-        check_random_state(getattr(self, "random_state", None))
-        check_parameters(self)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Ballots, y: None = None, *, voter_epsilon: ArrayLike | None = None, **unknown: Never) -> Self:
-        """Aggregate the ballots into one consensus ranking.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots, one row per voter. ``X[v, i]`` is the position of item i on the ballot of voter v. Smaller is
-            better, equal is tied, NaN (or masked) is a missing opinion.
-        y : None
-            Ignored.
-        voter_epsilon : array-like of shape (n_voters,) or None, default=None
-            Each voter's own epsilon, instead of the estimator's. Only for local mechanisms with one report per voter.
-            It is public, and has at most 100 distinct values.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-
-        Raises
-        ------
-        TypeError
-            If another parameter is given, such as `groups`: persons and weights belong to a `Profile`.
-        ValueError
-            If a parameter is invalid, the channel and the rule do not fit together, or X does not contain ballots.
-
-        Warns
-        -----
-        UserWarning
-            If the estimator is not private and no ballot prefers any item to another. For such ballots, a private fit
-            gives no warning and returns a random order, under the same guarantee. Also if X has more items than fits
-            were measured with. Also if a private fit without a seed runs in a dask worker, because dask may run it
-            twice, which is two releases.
-        """
-        refuse_unknown(self, unknown)
-        check_aligned(X, voter_epsilon=voter_epsilon)
-        draft = draft_of(self)
-        profile = draft.read_ballots(X, reset=True)
-        if voter_epsilon is not None:
-            profile = profile.with_voter_epsilon(voter_epsilon)
-        rule, plan = draft._planned(profile)
-        if getattr(self, "random_state", None) is None:
-            warn_in_worker(plan.guarantee)
-        draft._release(profile, profile.item_names, rule, plan)
-        swap_fitted(record_pipeline(self, draft), self)
-        return self
-
-    def plan_for(self, profile: Profile | Shape) -> tuple[Rule, Any]:
-        """Return the rule and the plan of a fit on a profile of this shape, without reading ballots.
-
-        Parameters
-        ----------
-        profile : Profile or Shape
-            Only the numbers of items and voters, the voters' own epsilons and the bound on weights are read.
-
-        Returns
-        -------
-        rule : Rule
-            Rule that decides the consensus.
-        plan : Plan
-            Plan of the channel, with the guarantee of one fit.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, or the channel and the rule do not fit together.
-        """
-        self._validate_params()
-        return self._planned(profile)
-
-    @classmethod
-    def follows_plan(cls) -> bool:
-        """Return whether the steps of `fit` and `score` are not overridden, so that a sweep can plan once.
-
-        Returns
-        -------
-        bool
-            False for a subclass that overrides `fit`, `score`, or a step that a sweep does not repeat. A sweep then
-            calls its `fit` in each trial.
-        """
-        return all(getattr(cls, name) is getattr(RankAggregator, name) for name in _NOT_REPEATED)
-
-    def _release(self, voters, names, rule, plan):
-        """Set the fitted attributes from one release on these voters."""
-        random_state = getattr(self, "random_state", None)
-        answers = plan.open(voters)(Bits.from_random_state(random_state))
-        consensus = rule.aggregate(answers)
-        answers.close()
-        self.publish(consensus, answers, plan.guarantee.simulated(random_state is None), names)
-        self.privacy_ = with_own_methods(self, self.privacy_)
-        return self
-
-    def publish(self, consensus: Consensus, answers: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
-        """Set the fitted attributes of one release: only what may be published.
-
-        Parameters
-        ----------
-        consensus : Consensus
-            Decision of the rule.
-        answers : Answers
-            Answers of the channel, closed.
-        guarantee : PrivacyGuarantee
-            Guarantee of the release.
-        names : sequence or None
-            Item names.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If the consensus of a rule is not an order of the items.
-        """
-        order = self._checked_order(consensus)
-        clear_fitted(self, keep=_ITEMS)
-        items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
-        self.consensus_ = items[order]
-        if order.shape[-1] < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
-            self._item_names = items  # integer names; a consensus of the best few lacks the others
-        self.ranks_ = order_to_positions(order, self.n_features_in_)
-        self.privacy_ = guarantee
-        for name, value in {**consensus.published, **answers.published}.items():
-            setattr(self, f"{name}_", value)
-        return self
-
-    def _checked_order(self, consensus):
-        """Return the order of a rule's consensus; raise ValueError if it is invalid."""
-        return checked_order(consensus, self.n_features_in_)
-
-    def score(self, X: Ballots, y: None = None, **unknown: Never) -> float:
-        """Return minus the average Kendall tau distance from the consensus to the ballots.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots over the items of `fit`.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Minus the number of strict disagreements, divided by n_voters C(n_items, 2): 0 is best, -1 is worst. A pair
-            that the consensus ties counts one half for each voter who prefers one of its items. The score is computed
-            exactly from the ballots, so it is **not** private.
-        """
-        refuse_unknown(self, unknown, "score")
-        check_is_fitted(self, "ranks_")
-        return -average_kendall_tau(self.ranks_, self.read_ballots(X))
-
-    def _planned(self, shape, items=None):
-        """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
-        warn_of_many(shape.n_items)
-        channel, rule = self._compose()
-        agreed = {} if items is None else {"items": items}
-        if shape.voter_epsilon is not None:
-            if not getattr(channel, "personal_budgets", False):
-                raise ValueError(
-                    f"voter_epsilon is for local mechanisms with one report per voter; {type(channel).__name__} uses "
-                    "one epsilon for all voters: leave it out."
-                )
-            agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
-        n_voters = shape.n_voters
-        if shape.bound is not None:
-            if not getattr(channel, "takes_weights", False):
-                raise ValueError(
-                    f"groups and sample_weight are for the channels Exact and Central, and {type(channel).__name__} "
-                    "counts each row as one voter: pass a Profile without them, with one row of each person."
-                )
-            agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
-        try:
-            return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
-        except Unanswerable as refusal:
-            fitting = _rules_that_fit(channel, shape.n_items, n_voters, **agreed) if hasattr(self, "rule") else []
-            if not fitting:
-                raise
-            raise Unanswerable(f"{refusal} Values of `rule` that fit: {', '.join(map(repr, fitting))}.") from None
-
-    def guarantee_before(self, X: Ballots, voter_epsilon: ArrayLike | None = None) -> PrivacyGuarantee:
-        names: Any
-        if isinstance(X, Profile):
-            n_voters, n_items, bound, names = X.n_voters, X.n_items, X.bound, X.item_names
-            voter_epsilon = X.voter_epsilon if voter_epsilon is None else voter_epsilon
-        else:
-            (n_voters, n_items), bound, names = shape_of(X), None, column_names(X)
-        draft = draft_of(self)
-        draft._set_items(names, n_items)  # `_compose` may depend on what a fit knows when it plans
-        guarantee = draft.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1].guarantee
-        return guarantee.simulated(getattr(self, "random_state", None) is None)
-
-    def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
-        """Return ballots as a Profile with item names.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots.
-        reset : bool, default=False
-            Whether this estimator takes over the items of X, as in `fit`. If False, X must have the items of `fit`.
-        least_voters : int, default=1
-            Minimum number of rows of a table.
-
-        Returns
-        -------
-        Profile
-            Profile of the ballots.
-
-        Raises
-        ------
-        ValueError
-            If X does not contain ballots, or has other items.
-        """
-        profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
-        if reset:
-            self._set_items(profile.item_names, profile.n_items)
-        else:
-            self._check_items(X, profile)
-        return profile
-
-    def _check_items(self, X, profile):
-        """Raise ValueError unless the ballots have the items of `fit`."""
-        if isinstance(X, Profile):
-            if profile.n_items != self.n_features_in_:
-                raise ValueError(
-                    f"X has {profile.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} "
-                    "items as input."
-                )
-        elif (
-            profile.item_names is not None
-            or profile.n_items != self.n_features_in_
-            or hasattr(self, "feature_names_in_")
-        ) and not np.array_equal(profile.item_names, getattr(self, "feature_names_in_", 0)):  # names in form NFC
-            validate_data(self, as_named(X), reset=False, skip_check_array=True)
-        if names_differ(names_of(self), profile.item_names):
-            raise ValueError("The item names should match those that were passed during fit, in the same order.")
-
-    def _set_items(self, names, n_items):
-        self.n_features_in_ = n_items
-        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute is for strings only
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def _rules_that_fit(channel, n_items, *public, **agreed):
-    """Return the names of rules that a channel can plan."""
-    fitting = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the numbers of items and voters
-        for name in get_args(RuleName):
-            with suppress(ValueError):
-                channel.plan(asks_of(resolve_rule(name, SortByScore()), n_items), n_items, *public, **agreed)
-                fitting.append(name)
-    return fitting
