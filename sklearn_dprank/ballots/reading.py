@@ -59,7 +59,7 @@ def checked_name(name: str, input_name: str) -> str:
 
 def seen(name: Any) -> Any:
     """Return a name without joiners and variation selectors: two names that look alike are equal."""
-    return name.translate(_UNSEEN) if isinstance(name, str) else name
+    return unicodedata.normalize("NFC", name.translate(_UNSEEN)) if isinstance(name, str) else name
 
 
 def _is_hidden(letter):

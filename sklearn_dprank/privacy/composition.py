@@ -497,7 +497,9 @@ def _least_epsilon(losses, delta):
     epsilons = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
     basic = sum_up(epsilons)
     left = delta - sum_up(each for _, each in losses.approximate)
-    if left < 0 or (left == 0 and losses.mu_squared):
+    if 0 <= left < _LEAST_DELTA:  # so far out, tails are rounded to 0
+        left = 0.0
+    if left < 0 or math.isinf(losses.mu_squared) or (left == 0 and losses.mu_squared):
         return math.inf
     if left == 0 or math.isinf(basic):
         return basic
@@ -565,7 +567,7 @@ def _deltas_of_many(groups, mu_squared, delta):
             for epsilon, count in steps.items()
         )
 
-    c = np.logspace(-4, 5, 400) / math.sqrt(total + mu_squared)
+    c = np.logspace(-1, 5, 300) / math.sqrt(total + mu_squared)  # a smaller one, for delta near 1, takes more nodes
     bounds = (log_moments(c) + c * np.log(c) - (c + 1) * np.log1p(c) - math.log(delta)) / c  # Chernoff's, of epsilon
     best = np.argmin(bounds)
     c, most = c[best], bounds[best]

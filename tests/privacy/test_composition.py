@@ -1,6 +1,7 @@
 """What releases reveal together: against enumeration, numeric integration and dp-accounting."""
 
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -274,3 +275,25 @@ def test_a_delta_that_equals_the_sum_of_decimals_is_accepted():
     assert total == PrivacyGuarantee.compose([one] * 20, delta=total.delta)
     with pytest.raises(ValueError, match="too small"):
         PrivacyGuarantee.compose([one] * 20, delta=2e-7 * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("losses", [Losses(1.0), Losses(1.0, (1e-3,) * 20_000), Losses(0.0, (1e-3,) * 20_000)])
+def test_a_delta_below_the_range_of_exact_tails_buys_nothing(losses):
+    assert losses.epsilon(5e-324) == (math.inf if losses.mu_squared else pytest.approx(20.0))
+
+
+def test_releases_without_noise_have_no_finite_epsilon():
+    assert Losses(math.inf).epsilon(1e-6) == math.inf
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.9999, 1 - 1e-9, 1.0])
+def test_a_delta_near_one_takes_little_memory_and_is_not_exceeded(delta):
+    n = 20_000
+    tracemalloc.start()
+    try:
+        found = Losses(pure=(1.0,) * n).epsilon(delta)
+        assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()
+    losses, weights = 2 * np.arange(n + 1) - n, binom.pmf(np.arange(n + 1), n, 1 / (1 + math.exp(-1)))
+    assert weights @ np.exp(np.minimum(found - losses, 0)) >= (1 - delta) * (1 - 1e-9)  # 1 - the true delta
