@@ -6,7 +6,8 @@ import codecs
 import io
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial, reduce
 from itertools import chain, groupby
 from math import prod
@@ -21,16 +22,62 @@ from ..ballots.profile import is_lazy, reduce_partitions
 from .base import Drawn, is_random_number, joined
 from .protocol import digest, is_digits, is_whole
 
+LONGEST = 1 << 22  # characters of a report or a submission; longer ones are refused before parsing
+RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
+#: Requirement for clients, part of the remedy in `Inbox.require`.
+FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
+# Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
+# collector scans them, which would take longer than parsing.
+_TOGETHER, _CHARACTERS = 256, 1 << 13
+_HELD = 1 << 15  # bytes; smaller draws are joined before counting
+_FROM_FILE = (
+    "pass a list of them, or an open file of JSON lines: "
+    "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
+)
 _BLANK = " \t\n\r"  # what JSON takes for white space
 _JSON = json.JSONDecoder()
+_PAIR = "pair out of range"
 
 
-def several(messages, name):
-    """Return `messages`; raise ValueError if it is a single message or not iterable."""
-    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
-        kind = type(messages).__name__
-        raise ValueError(f"{name} must be an iterable of {name}, got {kind}. Put a single one into a list.")
-    return messages
+class RefusedReport(ValueError):
+    """Error for a report that does not follow the protocol. `reason` contains no data of the report."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"report refused: {reason}")
+        self.reason = reason
+
+
+def reject_unless(valid, reason):
+    """Raise `RefusedReport` unless a part of a report is valid."""
+    if not valid:
+        raise RefusedReport(reason)
+
+
+# Streams of reports: blocks of bounded size, and text of bounded length.
+
+
+def as_reports(reports, name="reports", remedy=_FROM_FILE, of="reports"):
+    """Return `reports`, unless it is a single report, a file name or not iterable.
+
+    Parameters
+    ----------
+    reports : object
+        Argument of the caller.
+    name, remedy, of : str
+        Name of the argument, advice, and name of its elements, for the error message.
+
+    Raises
+    ------
+    ValueError
+        If `reports` is not an iterable of reports.
+    """
+    if (
+        isinstance(reports, (str, bytes, Mapping))
+        or hasattr(reports, "__fspath__")
+        or not isinstance(reports, Iterable)
+    ):
+        raise ValueError(f"{name} must be an iterable of {of}, got {type(reports).__name__}; {remedy}")
+    return reports
 
 
 def lines(messages, longest):
@@ -41,7 +88,11 @@ def lines(messages, longest):
     if not hasattr(messages, "readline"):
         yield from messages
         return
-    file = _undecoded(messages)
+    file = messages
+    if isinstance(file, io.TextIOWrapper) and codecs.lookup(file.encoding).name in ("utf-8", "ascii"):
+        with suppress(OSError):  # a pipe, or the caller is iterating over the file
+            file.seek(file.tell())  # discards the read-ahead buffer
+            file = file.buffer
     try:
         while line := file.readline(longest + 2):
             yield line
@@ -71,31 +122,149 @@ def blocks(messages, characters, unparsed, most=None):
     yield block
 
 
-def _undecoded(file):
-    """Return a UTF-8 text file as a file of bytes, at its current position; return other files unchanged."""
-    if not isinstance(file, io.TextIOWrapper) or codecs.lookup(file.encoding).name not in ("utf-8", "ascii"):
-        return file
+def parsed(report, longest=LONGEST):
+    """Return a report as an object; parse it if it is text.
+
+    Raises
+    ------
+    RefusedReport
+        If the text has more than `longest` characters, or is not JSON in UTF-8.
+    """
+    if not isinstance(report, (str, bytes)):
+        return report
+    reject_unless(len(report) <= longest, "too long")
     try:
-        file.seek(file.tell())  # discards the read-ahead buffer
-    except OSError:  # a pipe, or the caller is iterating over the file
-        return file
-    return file.buffer
+        # Twice as fast as `json.loads`, which also detects the encoding and skips white space.
+        text = (report.decode("utf-8") if isinstance(report, bytes) else report).strip(_BLANK)
+        found, end = _JSON.raw_decode(text)
+    except (ValueError, RecursionError):
+        raise RefusedReport("not JSON") from None
+    reject_unless(end == len(text), "not JSON")
+    return found
 
 
-# Stream reader and validator for client reports, with counts of accepted and refused reports.
+# Fields of untrusted reports.
 
-LONGEST = 1 << 22  # characters of a report; longer ones are refused before parsing
-# Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
-# collector scans them, which would take longer than parsing.
-_TOGETHER, _CHARACTERS = 256, 1 << 13
-_HELD = 1 << 15  # bytes; smaller draws are joined before counting
-RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
-#: Requirement for clients, part of the remedy in `Inbox.require`.
-FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
-_FROM_FILE = (
-    "pass a list of them, or an open file of JSON lines: "
-    "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
-)
+
+def protocol_of(report):
+    """Return the name of the protocol that a report carries, or None.
+
+    Raises
+    ------
+    RefusedReport
+        If the report is not a JSON object.
+    """
+    reject_unless(isinstance(report, dict), "not a JSON object")
+    name = report.get("protocol")
+    return name if isinstance(name, str) else None
+
+
+def fields(report, *names):
+    """Return the values of `names` in a report.
+
+    Raises
+    ------
+    RefusedReport
+        If the report's keys are not exactly "protocol" and `names`.
+    """
+    reject_unless(set(report) == {"protocol", *names}, "wrong keys")
+    return [report[name] for name in names]
+
+
+def columns(reports, *names, also=("protocol",)):
+    """Return, for each of `names`, the list of its values in all reports.
+
+    Raises
+    ------
+    RefusedReport
+        If the keys of a report are not exactly `names` and `also`.
+    """
+    keys = {*names, *also}
+    reject_unless(all(report.keys() == keys for report in reports), "wrong keys")
+    return [[report[name] for report in reports] for name in names]
+
+
+def new_numbers(numbers, received):
+    """Return the random numbers of new reports as a set of int.
+
+    Raises
+    ------
+    RefusedReport
+        If a number has another form than devices write, occurs twice, or is in `received`.
+    """
+    reject_unless(all(map(is_random_number, numbers)), "no report number")
+    return new_voters([int(number, 16) for number in numbers], received, RECEIVED_BEFORE)
+
+
+def new_voters(voters, received, reason=ANSWERED_BEFORE):
+    """Return the numbers of registered voters as a set.
+
+    Raises
+    ------
+    RefusedReport
+        If a number occurs twice, or is in `received`, with this reason.
+    """
+    new = set(voters)
+    # In this order, it takes time for `new` only.
+    reject_unless(len(new) == len(voters) and received.isdisjoint(new), reason)
+    return new
+
+
+def end_to_end(rows, length, reason):
+    """Return lists as one list.
+
+    Raises
+    ------
+    RefusedReport
+        If a row is not a list of this length, with this reason.
+    """
+    reject_unless(set(map(type, rows)) == {list} and set(map(len, rows)) == {length}, reason)
+    return list(chain.from_iterable(rows))
+
+
+def whole_numbers(numbers, low, high, reason):
+    """Return numbers as an array of int64.
+
+    Raises
+    ------
+    RefusedReport
+        If a number is not an integer from `low` to `high`, with this reason. Booleans are not integers.
+    """
+    reject_unless(set(map(type, numbers)) == {int}, reason)
+    try:
+        found = np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        raise RefusedReport(reason) from None
+    reject_unless(low <= found.min() and found.max() <= high, reason)
+    return found
+
+
+def pairs_of(asked, n_items):
+    """Return the items (i, j) of pairs as two arrays.
+
+    Raises
+    ------
+    RefusedReport
+        If a pair is not a list [i, j] of item indices, i < j.
+    """
+    items = whole_numbers(end_to_end(asked, 2, _PAIR), 0, n_items - 1, _PAIR)
+    first, second = items[::2], items[1::2]
+    reject_unless((first < second).all(), _PAIR)
+    return first, second
+
+
+def bits_of(answers):
+    """Return answers as an array of bool.
+
+    Raises
+    ------
+    RefusedReport
+        If an answer is not 0 or 1.
+    """
+    return whole_numbers(answers, 0, 1, "answer out of range").astype(bool)
+
+
+# Counts of accepted and refused reports.
 
 
 class Inbox:
@@ -148,27 +317,24 @@ class Inbox:
         drawn : object
             Result of `read` for some reports.
         """
+        places = {name: place for place, name in enumerate(names)}
         for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
-            for name, mine in self._addressed(block, names, number):
-                for drawn in self._accepted(mine, partial(read, name=name)):
+            known = []
+            for report in block:
+                try:
+                    found = parsed(report)
+                    name = protocol_of(found)
+                    reject_unless(name in places, "another protocol")
+                except RefusedReport as error:
+                    self.refused[error.reason] += 1
+                else:
+                    known.append((name, found))
+            numbers = [found[number] for _, found in known if type(found.get(number)) is int]
+            if len(names) == 1 or len(set(numbers)) == len(numbers):  # else the first of a number must stay the first
+                known.sort(key=lambda one: places[one[0]])
+            for name, mine in groupby(known, itemgetter(0)):
+                for drawn in self._accepted([found for _, found in mine], partial(read, name=name)):
                     yield name, drawn
-
-    def _addressed(self, block, names, number):
-        """Return pairs (protocol name, parsed reports) of a block, in the order of arrival if a number is repeated."""
-        known, places = [], {name: place for place, name in enumerate(names)}
-        for report in block:
-            try:
-                found = parsed(report)
-                if (name := protocol_of(found)) not in places:
-                    raise RefusedReport("another protocol")
-            except RefusedReport as error:
-                self.refused[error.reason] += 1
-            else:
-                known.append((name, found))
-        numbers = [found[number] for _, found in known if type(found.get(number)) is int]
-        if len(names) == 1 or len(set(numbers)) == len(numbers):
-            known.sort(key=lambda one: places[one[0]])
-        return [(name, [found for _, found in mine]) for name, mine in groupby(known, itemgetter(0))]
 
     def _accepted(self, reports, read):
         """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
@@ -209,47 +375,6 @@ class Inbox:
             )
 
 
-def as_reports(reports, name="reports", remedy=_FROM_FILE):
-    """Return `reports`, unless it is a single report, a file name or not iterable.
-
-    Parameters
-    ----------
-    reports : object
-        Argument of the caller.
-    name, remedy : str
-        Name of the argument and advice, for the error message.
-
-    Raises
-    ------
-    ValueError
-        If `reports` is not an iterable of reports.
-    """
-    if isinstance(reports, (str, bytes, dict)) or hasattr(reports, "__fspath__") or not isinstance(reports, Iterable):
-        raise ValueError(f"{name} must be an iterable of reports, got {type(reports).__name__}; {remedy}")
-    return reports
-
-
-def parsed(report, longest=LONGEST):
-    """Return a report as an object; parse it if it is text.
-
-    Raises
-    ------
-    RefusedReport
-        If the text has more than `longest` characters, or is not JSON in UTF-8.
-    """
-    if not isinstance(report, (str, bytes)):
-        return report
-    reject_unless(len(report) <= longest, "too long")
-    try:
-        # Twice as fast as `json.loads`, which also detects the encoding and skips white space.
-        text = (report.decode("utf-8") if isinstance(report, bytes) else report).strip(_BLANK)
-        found, end = _JSON.raw_decode(text)
-    except (ValueError, RecursionError):
-        raise RefusedReport("not JSON") from None
-    reject_unless(end == len(text), "not JSON")
-    return found
-
-
 def gathered(accepted, n_items):
     """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
 
@@ -278,153 +403,7 @@ def _put_together(waiting):
         yield name, drawn, len(drawn[0] if isinstance(drawn, tuple) else drawn)
 
 
-_PAIR = "pair out of range"
-
-
-class RefusedReport(ValueError):
-    """Error for a report that does not follow the protocol. `reason` contains no data of the report."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"report refused: {reason}")
-        self.reason = reason
-
-
-def reject_unless(valid, reason):
-    """Raise `RefusedReport` unless a part of a report is valid."""
-    if not valid:
-        raise RefusedReport(reason)
-
-
-def protocol_of(report):
-    """Return the name of the protocol that a report carries, or None.
-
-    Raises
-    ------
-    RefusedReport
-        If the report is not a JSON object.
-    """
-    if not isinstance(report, dict):
-        raise RefusedReport("not a JSON object")
-    name = report.get("protocol")
-    return name if isinstance(name, str) else None
-
-
-def fields(report, *names):
-    """Return the values of `names` in a report.
-
-    Raises
-    ------
-    RefusedReport
-        If the report's keys are not exactly "protocol" and `names`.
-    """
-    if set(report) != {"protocol", *names}:
-        raise RefusedReport("wrong keys")
-    return [report[name] for name in names]
-
-
-def columns(reports, *names, also=("protocol",)):
-    """Return, for each of `names`, the list of its values in all reports.
-
-    Raises
-    ------
-    RefusedReport
-        If the keys of a report are not exactly `names` and `also`.
-    """
-    keys = {*names, *also}
-    if not all(report.keys() == keys for report in reports):
-        raise RefusedReport("wrong keys")
-    return [[report[name] for report in reports] for name in names]
-
-
-def new_numbers(numbers, received):
-    """Return the random numbers of new reports as a set of int.
-
-    Raises
-    ------
-    RefusedReport
-        If a number has another form than devices write, occurs twice, or is in `received`.
-    """
-    if not all(map(is_random_number, numbers)):
-        raise RefusedReport("no report number")
-    new = {int(number, 16) for number in numbers}
-    if len(new) < len(numbers) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
-        raise RefusedReport(RECEIVED_BEFORE)
-    return new
-
-
-def new_voters(voters, received):
-    """Return the numbers of registered voters as a set.
-
-    Raises
-    ------
-    RefusedReport
-        If a number occurs twice, or is in `received`.
-    """
-    new = set(voters)
-    if len(new) < len(voters) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
-        raise RefusedReport(ANSWERED_BEFORE)
-    return new
-
-
-def end_to_end(rows, length, reason):
-    """Return lists as one list.
-
-    Raises
-    ------
-    RefusedReport
-        If a row is not a list of this length, with this reason.
-    """
-    if set(map(type, rows)) != {list} or set(map(len, rows)) != {length}:
-        raise RefusedReport(reason)
-    return list(chain.from_iterable(rows))
-
-
-def whole_numbers(numbers, low, high, reason):
-    """Return numbers as an array of int64.
-
-    Raises
-    ------
-    RefusedReport
-        If a number is not an integer from `low` to `high`, with this reason. Booleans are not integers.
-    """
-    if set(map(type, numbers)) != {int}:
-        raise RefusedReport(reason)
-    try:
-        found = np.array(numbers, dtype=np.int64)
-    except OverflowError:
-        raise RefusedReport(reason) from None
-    if found.min() < low or found.max() > high:
-        raise RefusedReport(reason)
-    return found
-
-
-def pairs_of(asked, n_items):
-    """Return the items (i, j) of pairs as two arrays.
-
-    Raises
-    ------
-    RefusedReport
-        If a pair is not a list [i, j] of item indices, i < j.
-    """
-    items = whole_numbers(end_to_end(asked, 2, _PAIR), 0, n_items - 1, _PAIR)
-    first, second = items[::2], items[1::2]
-    if not (first < second).all():
-        raise RefusedReport(_PAIR)
-    return first, second
-
-
-def bits_of(answers):
-    """Return answers as an array of bool.
-
-    Raises
-    ------
-    RefusedReport
-        If an answer is not 0 or 1.
-    """
-    return whole_numbers(answers, 0, 1, "answer out of range").astype(bool)
-
-
-# Mergeable counts of reports, and the reader that counts reports in this process or in parts on dask.
+# Counts that add up, and the reader that counts reports in this process or in parts on dask.
 
 _VERSION = 1  # of the text
 _LARGEST = 2**53 - 1  # of a count in the text; beyond it, languages read a JSON number differently
@@ -586,15 +565,13 @@ class ReportCounts:
         ValueError
             If the counts keep submissions of the shuffle model, or reports of registered voters.
         """
-        if self.submissions and self.second != RECEIVED_BEFORE:
-            raise ValueError(
-                "these counts keep the reports of registered voters, of which each counts once; add them up by +, and "
-                "send them between machines by pickle."
-            )
         if self.submissions:
             raise ValueError(
                 "these counts keep submissions of voters, which must not leave the shuffler; pass the submissions to a "
                 "Shuffler, and count the messages that it releases."
+                if self.second == RECEIVED_BEFORE
+                else "these counts keep the reports of registered voters, of which each counts once; add them up by +, "
+                "and send them between machines by pickle."
             )
         tallies = {
             name: {"n_reports": n_reports, "shape": list(counts.shape), "counts": counts.ravel().tolist()}
@@ -623,30 +600,22 @@ class ReportCounts:
             If the text does not have the form of `to_json`. ``fit_reports`` also checks that the counts are possible
             for its protocol and their number of reports.
         """
+        problem, tallies = "text must be what ReportCounts.to_json returned; count the reports again.", {}
         try:
             state = json.loads(text)
-            if set(state) != {"report_counts", "protocols", "refused"} or not is_whole(state["report_counts"], 1):
-                raise ValueError
-            if state["report_counts"] != _VERSION:
-                raise _OtherVersion
-            refused = state["refused"]
-            if not all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in refused.items()):
-                raise ValueError
-            tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
-            if not tallies:
-                raise ValueError
-        except _OtherVersion:
-            raise ValueError(
-                f"text must have version {_VERSION} of report counts; both machines need releases of this package that "
-                "write the same version."
-            ) from None
+            if set(state) == {"report_counts", "protocols", "refused"} and is_whole(state["report_counts"], 1):
+                if state["report_counts"] != _VERSION:
+                    problem = (
+                        f"text must have version {_VERSION} of report counts; both machines need releases of this "
+                        "package that write the same version."
+                    )
+                elif all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in state["refused"].items()):
+                    tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
         except (TypeError, ValueError, AttributeError, RecursionError):
-            raise ValueError("text must be what ReportCounts.to_json returned; count the reports again.") from None
-        return cls(tallies, refused)
-
-
-class _OtherVersion(Exception):
-    """Text of another version."""
+            tallies = {}
+        if not tallies:
+            raise ValueError(problem)
+        return cls(tallies, state["refused"])
 
 
 def _tally(name: str, n_reports: Any, shape: Any, counts: Any) -> Tally:
@@ -701,7 +670,7 @@ class ReportReader:
             return self._checked(reports)
         if is_lazy(reports):
             parts = _parts(reports)
-            return reduce_partitions(parts, self, _total) if parts else self([])
+            return reduce_partitions(parts, self, partial(reduce, add)) if parts else self([])
         inbox, submissions = Inbox(), dict[int, bytes]()
         read = partial(self.read, submissions)
         accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number)
@@ -738,11 +707,6 @@ class ReportReader:
                 )
         tallies = {name: received.tallies[name] for name in self.protocols}  # in this order, as if read here
         return ReportCounts(tallies, received.reports_refused, received.submissions, received.second)
-
-
-def _total(parts: Collection[ReportCounts]) -> ReportCounts:
-    """Return the counts of all parts, in order."""
-    return reduce(add, parts)
 
 
 def _parts(reports):

@@ -29,7 +29,7 @@ from ..sampling.bit_source import SecureBits
 from .base import is_random_number
 from .protocol import digest, is_digits, is_pair, is_whole, refuse_unless
 from .randomizers import checked
-from .reports import LONGEST, Inbox, blocks, lines, parsed, reject_unless, several
+from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
 from .shares import RoundsRandomizer, commitment, report_number, sum_about, summed, sums
 
 # Durable SQLite files, which detect damage. A file holds one state (JSON) and rows of bytes. Each row has a checksum.
@@ -214,6 +214,7 @@ def _added(digest, checksum):
     return (digest + int.from_bytes(checksum, "big")) % (1 << 8 * _WIDTH)
 
 
+_ONE = "put a single one into a list."
 _MESSAGES_TOGETHER, _CHARACTERS = 1024, 1 << 20  # messages and characters in one transaction
 
 
@@ -248,9 +249,7 @@ _EACH = 80  # characters of one commitment, its quotation marks and a separator
 
 def longest(protocol):
     """Return the largest length of a valid message, in characters, from the protocol's public numbers."""
-    asks = protocol["randomizer"] == "skellam-rounds"
-    every = sums(protocol) if asks else [summed(protocol)]
-    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in every]
+    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums(protocol)]
     return _NAMES + _EACH * protocol["servers"] + max(shares)
 
 
@@ -430,10 +429,9 @@ class AggregationServer(_Receiver):
         ValueError
             If `messages` is a single message, or the protocol asks questions and `ask` was not called.
         """
-        stream = blocks(
-            lines(several(messages, "messages"), self._longest), _CHARACTERS, self._longest, _MESSAGES_TOGETHER
-        )
-        return sum(self._received(block) for block in stream if block)
+        stream = lines(as_reports(messages, "messages", _ONE, "messages"), self._longest)
+        together = blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)
+        return sum(self._received(block) for block in together if block)
 
     def reports(self) -> list[str]:
         """Return the numbers of the received reports, sorted.
@@ -711,7 +709,7 @@ class Shuffler(_Receiver):
             If the file cannot be written, or is damaged. Blocks of submissions before the error are kept.
         """
         new, limit = 0, longest_submission(self._protocol)
-        stream = lines(several(submissions, "submissions"), limit)
+        stream = lines(as_reports(submissions, "submissions", _ONE, "submissions"), limit)
         for block in blocks(stream, _CHARACTERS, _CHARACTERS // _MESSAGES_TOGETHER):
             inbox, accepted = Inbox(), 0
             valid = list(inbox.read(block, self._read, limit))  # outside the transaction: others can write meanwhile
