@@ -150,6 +150,50 @@ def hidden_wins(protocol, ballots, bits):
     return wins
 
 
+_THROWS = 64  # average balls per cell above which Poisson numbers are faster than single throws
+
+
+def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
+    """Draw the counts of `n` balls in `cells` cells of equal probability.
+
+    Parameters
+    ----------
+    n : int
+        Number of balls, at least 0.
+    cells : int
+        Number of cells, at least 1.
+    bits : BitSource
+        Source of uniform integers.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The counts. They add up to `n`.
+
+    Notes
+    -----
+    Independent Poisson numbers of one rate, given their sum s, are distributed as the counts of s balls. The sampler
+    draws one Poisson number per cell. The rate is chosen so that a few balls usually remain, and these are thrown one
+    by one. If the sum is above n, all numbers are drawn again. For any s, adding the counts of n - s further balls
+    gives the distribution of n balls. Poisson numbers and throws are exact, so the counts are exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.sampling.bit_source import SeededBits
+    >>> int(multinomial(10**9, 6, SeededBits(np.random.SeedSequence(0))).sum())
+    1000000000
+    """
+    if n < _THROWS * cells:
+        return np.bincount(bits.integers(cells, n), minlength=cells)
+    rate = Fraction(n - 3 * isqrt(n), cells)  # the sum exceeds n about once in 700 times
+    while True:
+        counts = many_poisson(rate, cells, bits)
+        left = n - int(counts.sum())
+        if left >= 0:
+            return counts + np.bincount(bits.integers(cells, left), minlength=cells)
+
+
 # "rr-assigned": randomised response on the public pairs of a registered voter.
 #
 # The pairs follow from the protocol and the voter's number, so a device verifies them and a curator needs no table.
@@ -378,50 +422,6 @@ def flips_spent(flips, answers):
     return total([flips_cost(each, answers), *([] if last is None else [flips_cost(last)])])
 
 
-_THROWS = 64  # average balls per cell above which Poisson numbers are faster than single throws
-
-
-def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw the counts of `n` balls in `cells` cells of equal probability.
-
-    Parameters
-    ----------
-    n : int
-        Number of balls, at least 0.
-    cells : int
-        Number of cells, at least 1.
-    bits : BitSource
-        Source of uniform integers.
-
-    Returns
-    -------
-    ndarray of int64, shape (cells,)
-        The counts. They add up to `n`.
-
-    Notes
-    -----
-    Independent Poisson numbers of one rate, given their sum s, are distributed as the counts of s balls. The sampler
-    draws one Poisson number per cell. The rate is chosen so that a few balls usually remain, and these are thrown one
-    by one. If the sum is above n, all numbers are drawn again. For any s, adding the counts of n - s further balls
-    gives the distribution of n balls. Poisson numbers and throws are exact, so the counts are exact.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.sampling.bit_source import SeededBits
-    >>> int(multinomial(10**9, 6, SeededBits(np.random.SeedSequence(0))).sum())
-    1000000000
-    """
-    if n < _THROWS * cells:
-        return np.bincount(bits.integers(cells, n), minlength=cells)
-    rate = Fraction(n - 3 * isqrt(n), cells)  # the sum exceeds n about once in 700 times
-    while True:
-        counts = many_poisson(rate, cells, bits)
-        left = n - int(counts.sum())
-        if left >= 0:
-            return counts + np.bincount(bits.integers(cells, left), minlength=cells)
-
-
 # The curator's side.
 
 
@@ -557,11 +557,7 @@ class PairFlips(Randomizer):
         tuple of Tallies
             One for each protocol.
         """
-        return tuple(
-            tally
-            for received in groups
-            for tally in self.estimate(received.counts, received.n_reports, received.protocol)
-        )
+        return tuple(self.estimate(one.counts, one.n_reports, one.protocol)[0] for one in groups)
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
@@ -714,14 +710,8 @@ class AssignedPairs(PairFlips):
                 "them. Register the voters first. Then set n_voters to their number, and assignment_seed to a public "
                 "random number: secrets.token_hex(16), say."
             )
-        return self.make_protocol(
-            free["items"],
-            free["epsilon"],
-            n_queries=free["n_queries"],
-            flip=free["flip"],
-            n_voters=int(self.n_voters),
-            assignment_seed=self.assignment_seed,
-        )
+        shared = {name: free[name] for name in ("items", "epsilon", "n_queries", "flip")}
+        return self.make_protocol(**shared, n_voters=int(self.n_voters), assignment_seed=self.assignment_seed)
 
     def _checked_flips(self):
         """Return `flips`; raise ValueError if it does not answer about single pairs, or a parameter is invalid."""

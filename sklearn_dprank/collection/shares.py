@@ -87,7 +87,7 @@ class _PairMargin(Summand):
         return 1, 2, 4
 
     def accepts(self, about):
-        return type(about) is list and (is_pair(about, self.n_items) or is_pair(about[::-1], self.n_items))
+        return _is_either_way(about, self.n_items)
 
     def of(self, ballots, about, coins):
         return _margins(ballots, *np.array(about)[:, None])
@@ -130,9 +130,7 @@ class _GroupNetWins(Summand):
         return self.n_items, 2 * sum(k * k // 2 for k in sizes), l2_squared
 
     def accepts(self, about):
-        if type(about) is not list or not all(type(group) is list for group in about):
-            return False
-        return [len(group) for group in about] == self._groups and _hold_each_once(about, self.n_items)
+        return _are_groups(about, self.n_items) and [len(group) for group in about] == self._groups
 
     def of(self, ballots, about, coins):
         return _group_wins(ballots, about)
@@ -158,11 +156,10 @@ class _ScaledMargins(Summand):
         if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
             return False
         (name, lists), m = next(iter(about.items())), self.n_items
-        if type(lists) is not list or not all(type(each) is list for each in lists):
-            return False
         if name == "groups":
-            return all(lists) and _hold_each_once(lists, m)
-        return 1 <= len(lists) <= self.numbers and all(is_pair(pair, m) or is_pair(pair[::-1], m) for pair in lists)
+            return _are_groups(lists, m) and all(lists)
+        few = type(lists) is list and 1 <= len(lists) <= self.numbers
+        return few and all(_is_either_way(pair, m) for pair in lists)
 
     def of(self, ballots, about, coins):
         if "groups" in about:
@@ -259,11 +256,17 @@ def summand(statistic: Any, n_items: int) -> Summand:
     return SUMMANDS[str(name)](n_items, stated)
 
 
-def _hold_each_once(groups, n_items):
-    """Return whether lists of untrusted content together hold each item once."""
+def _is_either_way(pair, n_items):
+    """Return whether untrusted content is a list of two distinct items, in either order."""
+    return type(pair) is list and (is_pair(pair, n_items) or is_pair(pair[::-1], n_items))
+
+
+def _are_groups(groups, n_items):
+    """Return whether untrusted content is a list of lists that together hold each item once."""
+    if type(groups) is not list or not all(type(group) is list for group in groups):
+        return False
     items = [item for group in groups for item in group]
-    whole = len(items) == n_items and all(is_whole(item, 0, n_items - 1) for item in items)
-    return whole and len(set(items)) == n_items
+    return set(map(type, items)) == {int} and sorted(items) == list(range(n_items))
 
 
 def _group_wins(ballots, groups):
