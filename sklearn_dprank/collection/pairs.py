@@ -66,7 +66,7 @@ from .protocol import (
     refuse_unless,
     total,
 )
-from .reports import bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
+from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
 
 _BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
 MOST_QUERIES = 1 << 16  # of one device, whose work a curator could make endless
@@ -626,7 +626,8 @@ def answers_of(pairs, answers, protocol):
     answered = bits_of(flat).reshape(-1, k)
     first, second = (items.reshape(-1, k) for items in pairs_of(asked, m))
     ordered = np.sort(first * m + second, axis=1)
-    reject_unless((ordered[:, 1:] != ordered[:, :-1]).all(), "pair asked twice")
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise RefusedReport("pair asked twice")
     return first, second, answered
 
 
