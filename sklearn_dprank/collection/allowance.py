@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from .._utils.checks import check_number
 from ..privacy.ledger import BudgetExhausted
@@ -184,7 +184,10 @@ class Allowance:
             form = type(state) is dict and set(state) == {"allowance", "epsilon", "delta", "charges"}
             form = form and type(state["allowance"]) is int and state["allowance"] == 1
             form = form and type(state["charges"]) is dict
-            form = form and all(_is_charge(device, charge) for device, charge in state["charges"].items())
+            for device, charge in state["charges"].items() if form else ():
+                form = form and is_digits(device, 32) and type(charge) is dict and set(charge) == set(Charge._fields)
+                form = form and is_digits(charge["protocol"], 16)
+                form = form and all(cost == "0" or is_amount(cost) for cost in (charge["epsilon"], charge["delta"]))
             allowance = cls(state["epsilon"], state["delta"]) if form else None
         except (TypeError, ValueError, RecursionError):
             allowance = None
@@ -223,11 +226,3 @@ def _totals(charges):
 def _as_text(cost):
     """Return a cost as decimal text, rounded up in the 40th digit."""
     return f"{_UP.create_decimal(cost):e}" if cost else "0"
-
-
-def _is_charge(device: Any, charge: Any) -> bool:
-    """Return whether an entry of the stored text is a valid charge of a device."""
-    if not is_digits(device, 32) or type(charge) is not dict or set(charge) != set(Charge._fields):
-        return False
-    costs = charge["epsilon"], charge["delta"]
-    return is_digits(charge["protocol"], 16) and all(cost == "0" or is_amount(cost) for cost in costs)

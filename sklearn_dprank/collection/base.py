@@ -231,17 +231,10 @@ def flipped_answers(first, second, flip, ballots, bits, voters=None):
     """
     voters = np.arange(first.shape[0]) if voters is None else voters
     truth = true_answers(first, second, voters[:, None], ballots, bits.coins)
-    return truth ^ _random_flips(flip, first.shape, bits.noise)
-
-
-def _random_flips(flip, shape, noise):
-    """Return booleans, each True with probability flip / 2^52.
-
-    A device uses one word for each, as the wire format states. Most flips of many voters use one byte.
-    """
-    if shape[0] == 1:
-        return noise.integers(FLIP_GRID, shape[1]).reshape(shape) < flip
-    return noise.trials(flip, shape[0] * shape[1]).reshape(shape)
+    # A device uses one word for each flip, as the wire format states. Most flips of many voters use one byte.
+    one, size = first.shape[0] == 1, first.size
+    flips = bits.noise.integers(FLIP_GRID, size) < flip if one else bits.noise.trials(flip, size)
+    return truth ^ flips.reshape(first.shape)
 
 
 def true_answers(first, second, voter, ballots, coins):

@@ -6,17 +6,15 @@ import hashlib
 import json
 import math
 import os
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._utils.checks import check_number, safe_repr
+from .._utils.checks import as_double, check_number, safe_repr
 from ..privacy.ledger import BudgetExhausted
 from ..sampling.bit_source import Bits
 from .allowance import Allowance
@@ -110,11 +108,23 @@ class Device:
         random_state: RandomState = None,
         randomizer: ReportRandomizer | None = None,
     ) -> None:
-        limit = _limit(max_epsilon)
+        limit = math.inf if max_epsilon is None else as_double(max_epsilon)
+        if not limit > 0:
+            raise ValueError(f"max_epsilon must be a positive number or None, got {safe_repr(max_epsilon)}.")
         check_number(max_delta, "max_delta", least=0, below=1)
         _check_allowance(allowance)
         followed = checked(protocol, randomizer)
-        self._begin(followed, client_randomizer(followed, randomizer), random_state)
+        self._protocol, self._randomizer = followed, client_randomizer(followed, randomizer)
+        self._costs = self._randomizer.spent(followed), self._randomizer.delta(followed)  # Decimals
+        self.epsilon, self.delta = float_above(self._costs[0]), float_above(self._costs[1], decimal_of)
+        self._number = os.urandom(16).hex()  # identifies the device in an allowance
+        self._random_state = random_state
+        self._bits: Bits | None = None
+        self._ballot: str | None = None  # SHA-256 of the ballot's key
+        # Replaced as a whole, so that a fork never sees half of it.
+        self._sent: Mapping[str, str] = MappingProxyType({})
+        self._home: int | None = os.getpid()
+        self._lock = threading.Lock()
         self._max_epsilon = None if max_epsilon is None else limit
         self._max_delta = float(max_delta)
         if self._costs[0] > Decimal(limit):
@@ -130,20 +140,6 @@ class Device:
             )
         if allowance is not None:  # last, so that a refused protocol is not charged
             self._charge(allowance)
-
-    def _begin(self, protocol, randomizer, random_state=None):
-        """Set the state of a new device that follows this protocol."""
-        self._protocol, self._randomizer = protocol, randomizer
-        self._costs = randomizer.spent(protocol), randomizer.delta(protocol)  # Decimals
-        self.epsilon, self.delta = float_above(self._costs[0]), float_above(self._costs[1], decimal_of)
-        self._number = os.urandom(16).hex()  # identifies the device in an allowance
-        self._random_state = random_state
-        self._bits: Bits | None = None
-        self._ballot: str | None = None  # SHA-256 of the ballot's key
-        # Replaced as a whole, so that a fork never sees half of it.
-        self._sent: Mapping[str, str] = MappingProxyType({})
-        self._home: int | None = os.getpid()
-        self._lock = threading.Lock()
 
     def _charge(self, allowance):
         """Charge the total cost of this device to the allowance, unless it was charged before."""
@@ -302,28 +298,22 @@ class Device:
             charged for another device of this protocol. Also if the allowance is a copy.
         """
         _check_allowance(allowance)
+        device = None
         try:
-            device = cls._restored(json.loads(text), randomizer)
+            state = json.loads(text)
+            form = type(state) is dict and set(state) == _KEPT and is_whole(state["device"], 2, 2)
+            form = form and (state["ballot"] is None) == (not state["said"]) and is_digits(state["number"], 32)
+            if form:
+                sent = {name: json.dumps(message) for name, message in state["said"].items()}
+                limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
+                device = cls(state["protocol"], **limits, randomizer=randomizer)
         except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             device = None
         if device is None:
-            raise ValueError("text must be what to_json returned, with randomizer= if the device has one.") from None
+            raise ValueError("text must be what to_json returned, with randomizer= if the device has one.")
+        device._number, device._ballot, device._sent = state["number"], state["ballot"], MappingProxyType(sent)
         if allowance is not None:
             device._charge(allowance)
-        return device
-
-    @classmethod
-    def _restored(cls, state, randomizer):
-        """Return the device of a parsed text, or None if its form is wrong."""
-        if type(state) is not dict or set(state) != _KEPT or not is_whole(state["device"], 2, 2):
-            return None
-        if (state["ballot"] is None) != (not state["said"]) or not is_digits(state["number"], 32):
-            return None
-        limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
-        device = cls(state["protocol"], **limits, randomizer=randomizer)
-        device._number = state["number"]
-        sent = {name: json.dumps(message) for name, message in state["said"].items()}
-        device._ballot, device._sent = state["ballot"], MappingProxyType(sent)
         return device
 
     def __copy__(self):
@@ -342,19 +332,6 @@ def _unpickled(text, randomizer):
     device = Device.from_json(text, randomizer=randomizer)
     device._home = None
     return device
-
-
-def _limit(max_epsilon):
-    """Return the owner's limit as a float; None is infinite."""
-    if max_epsilon is None:
-        return math.inf
-    try:
-        limit = math.nan if isinstance(max_epsilon, bool) or not isinstance(max_epsilon, Real) else float(max_epsilon)
-    except OverflowError:  # an integer beyond the range of floats
-        limit = sys.float_info.max
-    if not limit > 0:
-        raise ValueError(f"max_epsilon must be a positive number or None, got {safe_repr(max_epsilon)}.")
-    return limit
 
 
 def _check_allowance(allowance):

@@ -18,7 +18,7 @@ from ..queries.pairs import AllMargins
 from ..uncertainty.laws import AnswersLaw
 from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, opinions
 from .protocol import as_text, check_levels, is_whole, levels_within, log_ratio, pair_count, refuse_unless
-from .reports import RefusedReport, columns
+from .reports import RefusedReport, columns, reject_unless
 
 VARIANTS = ("best_cap", "half_tie")
 LARGEST = 200  # items; the distribution of the number of differing signs then has 19,901 weights of about as many bits
@@ -53,37 +53,28 @@ class HypercubeRandomizer(ReportRandomizer):
         True means that the first item of the pair is reported to precede the second.
         """
         corners = opinions(ballots.table, ballots.sentinel, bits.coins)
-        differing = differing_law(protocol).sample(ballots.table.shape[1], bits.noise)
-        return corners.T ^ _subsets(differing, len(corners), bits.noise)
+        law, _ = differing(protocol)
+        return corners.T ^ _subsets(law.sample(ballots.table.shape[1], bits.noise), len(corners), bits.noise)
 
     def message(self, drawn):
         """Return the first voter's report: one bit for each pair in row-major order, as hexadecimal digits."""
         return {"signs": np.packbits(drawn[0]).tobytes().hex()}
 
 
-def differing_law(protocol):
-    """Return the distribution of the number of signs that differ from the voter's own."""
-    return _law_of(pair_count(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])[0]
-
-
-def differing_weights(protocol):
-    """Return the integer weights of `differing_law`, for 0, ..., C(n_items, 2) signs."""
-    return _law_of(pair_count(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])[1]
+def differing(protocol):
+    """Return the distribution of the number of signs that differ from the voter's own, and its integer weights."""
+    return _differing(pair_count(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])
 
 
 @lru_cache(maxsize=16)
-def _law_of(d, variant, cap, high, low):
+def _differing(d, variant, cap, high, low):
     if variant == "half_tie":
         level = [2 * high if 2 * k < d else 2 * low if 2 * k > d else high + low for k in range(d + 1)]
     else:
         level = [high if k <= cap else low for k in range(d + 1)]
-    weights = [corners * relative for corners, relative in zip(_binomials(d), level, strict=True)]
+    corners = accumulate(range(1, d + 1), lambda c, k: c * (d - k + 1) // k, initial=1)  # C(d, 0), ..., C(d, d)
+    weights = [number * relative for number, relative in zip(corners, level, strict=True)]
     return WeightedLaw(weights), weights
-
-
-def _binomials(d):
-    """Return C(d, 0), ..., C(d, d)."""
-    return list(accumulate(range(1, d + 1), lambda c, k: c * (d - k + 1) // k, initial=1))
 
 
 def _subsets(sizes, n, bits):
@@ -145,8 +136,6 @@ class WeightedLaw:
             low, scale = low << 64 | int(bits.words(1)[0]), scale << 64
 
 
-# Curator implementation of hypercube sampling (Duchi, Jordan and Wainwright).
-
 _SIGNS = "not the right number of signs"
 
 
@@ -200,25 +189,32 @@ class HypercubeSampling(Randomizer):
         check_parameters(self)
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
-        cap = _best_cap(n_pairs(len(names)), epsilon) if self.variant == "best_cap" else None
+        cap = None
+        if self.variant == "best_cap":
+            # With N(k) corners where at most k signs differ, the scale is
+            # (N(k) (e^epsilon - 1) + 2^d) / ((e^epsilon - 1) C(d - 1, k)).
+            from scipy.stats import binom
+
+            d = n_pairs(len(names))
+            k = np.arange((d + 1) // 2)
+            inside, edge = binom.cdf(k, d, 0.5), binom.pmf(k, d - 1, 0.5)  # in units of 2^d and of 2^(d-1)
+            cap = int(np.argmax(edge / (inside + math.exp(-epsilon) / -math.expm1(-epsilon))))
         return self.make_protocol(names, stated, variant=self.variant, levels=levels, cap=cap)
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
         (signs,) = columns(reports, "signs")
         d = n_pairs(len(protocol["items"]))
-        if set(map(type, signs)) != {str} or set(map(len, signs)) != {2 * -(-d // 8)}:
-            raise RefusedReport(_SIGNS)
+        form = set(map(type, signs)) == {str} and set(map(len, signs)) == {2 * -(-d // 8)}
+        reject_unless(form, _SIGNS)
         digits = "".join(signs)
         try:
             written = bytes.fromhex(digits)
         except ValueError:
             raise RefusedReport(_SIGNS) from None
         packed = np.frombuffer(written, dtype=np.uint8).reshape(len(signs), -1)
-        if (
-            written.hex() != digits or (packed[:, -1] & ((1 << -d % 8) - 1)).any()
-        ):  # uppercase digits, or bits after the last pair
-            raise RefusedReport(_SIGNS)
+        after_the_last_pair = packed[:, -1] & ((1 << -d % 8) - 1)
+        reject_unless(written.hex() == digits and not after_the_last_pair.any(), _SIGNS)  # hex() is lowercase
         return np.unpackbits(packed, axis=1, count=d).view(bool)
 
     @staticmethod
@@ -248,17 +244,5 @@ class HypercubeSampling(Randomizer):
 
 def _scale(protocol):
     """Return the factor that makes a corner unbiased: E z = (1 - 2 E k / d) v, where k signs differ."""
-    d, weights = n_pairs(len(protocol["items"])), differing_weights(protocol)
+    d, (_, weights) = pair_count(protocol), differing(protocol)
     return d * sum(weights) / sum(weight * (d - 2 * k) for k, weight in enumerate(weights))
-
-
-def _best_cap(d, epsilon):
-    """Return the k for which "at most k signs differ" has the smallest scale.
-
-    If N(k) corners are in the cap, the scale is (N(k) (e^epsilon - 1) + 2^d) / ((e^epsilon - 1) C(d - 1, k)).
-    """
-    from scipy.stats import binom
-
-    k = np.arange((d + 1) // 2)
-    inside, edge = binom.cdf(k, d, 0.5), binom.pmf(k, d - 1, 0.5)  # in units of 2^d and of 2^(d-1)
-    return int(np.argmax(edge / (inside + math.exp(-epsilon) / -math.expm1(-epsilon))))

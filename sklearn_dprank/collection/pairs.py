@@ -66,7 +66,7 @@ from .protocol import (
     refuse_unless,
     total,
 )
-from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of, whole_numbers
+from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
 
 _BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
 MOST_QUERIES = 1 << 16  # of one device, whose work a curator could make endless
@@ -112,10 +112,7 @@ class PairsRandomizer(ReportRandomizer):
         return {"pairs": pairs, "answers": answers[0].astype(int).tolist()}
 
 
-# Fast simulation of the counts from many devices that draw their own pairs.
-#
-# It is for simulations only. Devices draw their reports with `PairsRandomizer.draw` and
-# `ShuffledRandomizer.draw`.
+# Fast simulation of the counts from many devices that draw their own pairs. Devices do not use it.
 
 _HIDDEN_BLOCK = 1 << 18  # messages simulated at a time
 
@@ -143,7 +140,9 @@ def hidden_wins(protocol, ballots, bits):
         for start in range(0, n_voters, _HIDDEN_BLOCK):
             kept = bits.noise.trials(unflipped, min(_HIDDEN_BLOCK, n_voters - start))
             voters = start + np.flatnonzero(kept)
-            answers += np.bincount(_truths(voters, first, second, ballots, bits), minlength=cells)
+            pair = bits.assignment.many_integers(len(first), len(voters)).astype(np.int64)
+            truth = true_answers(first.take(pair), second.take(pair), voters, ballots, bits.coins)
+            answers += np.bincount(2 * pair + truth, minlength=cells)
             coins += len(kept) - len(voters)
     answers += multinomial(coins, cells, bits.noise)
     wins = np.zeros((len(ballots.table),) * 2, dtype=np.int64)
@@ -151,17 +150,54 @@ def hidden_wins(protocol, ballots, bits):
     return wins
 
 
-def _truths(voters, first, second, ballots, bits):
-    """Return each voter's true answer about a uniform pair: twice its number, plus 1 if its first item precedes."""
-    pair = bits.assignment.many_integers(len(first), len(voters)).astype(np.int64)
-    return 2 * pair + true_answers(first.take(pair), second.take(pair), voters, ballots, bits.coins)
+_THROWS = 64  # average balls per cell above which Poisson numbers are faster than single throws
 
 
-# Client implementation of "rr-assigned": randomised response on the public pairs of a registered voter.
+def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
+    """Draw the counts of `n` balls in `cells` cells of equal probability.
+
+    Parameters
+    ----------
+    n : int
+        Number of balls, at least 0.
+    cells : int
+        Number of cells, at least 1.
+    bits : BitSource
+        Source of uniform integers.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The counts. They add up to `n`.
+
+    Notes
+    -----
+    Independent Poisson numbers of one rate, given their sum s, are distributed as the counts of s balls. The sampler
+    draws one Poisson number per cell. The rate is chosen so that a few balls usually remain, and these are thrown one
+    by one. If the sum is above n, all numbers are drawn again. For any s, adding the counts of n - s further balls
+    gives the distribution of n balls. Poisson numbers and throws are exact, so the counts are exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.sampling.bit_source import SeededBits
+    >>> int(multinomial(10**9, 6, SeededBits(np.random.SeedSequence(0))).sum())
+    1000000000
+    """
+    if n < _THROWS * cells:
+        return np.bincount(bits.integers(cells, n), minlength=cells)
+    rate = Fraction(n - 3 * isqrt(n), cells)  # the sum exceeds n about once in 700 times
+    while True:
+        counts = many_poisson(rate, cells, bits)
+        left = n - int(counts.sum())
+        if left >= 0:
+            return counts + np.bincount(bits.integers(cells, left), minlength=cells)
+
+
+# "rr-assigned": randomised response on the public pairs of a registered voter.
 #
 # The pairs follow from the protocol and the voter's number, so a device verifies them and a curator needs no table.
-# They
-# do not depend on a ballot. A voter who lies can spoil only the own pairs.
+# They do not depend on a ballot. A voter who lies can spoil only the own pairs.
 
 SEED_DIGITS = 32  # hexadecimal digits of the public seed
 MOST_HASHES = 1 << 17  # expected number for the pairs of one voter
@@ -181,8 +217,10 @@ class AssignedRandomizer(PairsRandomizer):
         refuse_unless(is_whole(protocol["n_voters"], 1), "n_voters", "a positive integer")
         seed = is_digits(protocol["assignment_seed"], SEED_DIGITS)
         refuse_unless(seed, "assignment_seed", f"{SEED_DIGITS} lowercase hexadecimal digits")
-        few = _expected_hashes(protocol["n_queries"], pair_count(protocol)) <= MOST_HASHES
-        refuse_unless(few, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")
+        # Each hash draws one of 2^b numbers. A draw is new with a probability of at least (n - found) / 2^b.
+        n = pair_count(protocol)
+        hashes = sum(-(-(1 << (n - 1).bit_length()) // (n - found)) for found in range(protocol["n_queries"]))
+        refuse_unless(hashes <= MOST_HASHES, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")
 
     def assigned(self, pairs, protocol, voter):
         """Return (voter, first, second): the voter's number and its pairs, arrays of shape (1, K).
@@ -218,11 +256,6 @@ def public_pairs(protocol, voters):
     return items_of(numbers, len(protocol["items"]))
 
 
-def _expected_hashes(k, n):
-    """Return a bound on the expected number of hashes of `_numbers`: each draws one of 2^b numbers."""
-    return sum(-(-(1 << (n - 1).bit_length()) // (n - found)) for found in range(k))
-
-
 def _numbers(seed, voter, k, n):
     """Return the first `k` distinct numbers below `n` in the public sequence of a voter; each is exactly uniform.
 
@@ -238,7 +271,7 @@ def _numbers(seed, voter, k, n):
                 return list(found)
 
 
-# Client implementation of "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
+# "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
 #
 # A device sends its submission to the shuffler. The shuffler checks it and mixes the messages of all voters.
 #
@@ -310,7 +343,7 @@ class ShuffledRandomizer(PairsRandomizer):
         return with_digest(protocol, {"report": random_number(bits), "messages": messages})
 
 
-# Client implementation of "rr-interactive": answers to the curator's questions, about one pair each.
+# "rr-interactive": answers to the curator's questions, about one pair each.
 
 KINDS = ("each", "last")
 
@@ -356,7 +389,7 @@ class InteractiveRandomizer(QuestionRandomizer):
     def refusal(self, answered, asked, protocol):
         """Return why a device that stores answers under the keys `answered` gives no new one, or None if it may."""
         _, kind, _ = asked
-        if sum(key.startswith(kind) for key in answered) >= allowance(protocol)[kind]:
+        if sum(key.startswith(kind) for key in answered) >= {"each": protocol["answers"], "last": 1}[kind]:
             return "has given every answer that its budget pays for"
         return None
 
@@ -389,65 +422,7 @@ def flips_spent(flips, answers):
     return total([flips_cost(each, answers), *([] if last is None else [flips_cost(last)])])
 
 
-def allowance(protocol):
-    """Return the number of answers of each kind that a device gives."""
-    return {"each": protocol["answers"], "last": int(protocol["flips"]["last"] is not None)}
-
-
-# Exact sampling of multinomial counts with equal probabilities.
-#
-# It uses NumPy and the standard library only, because client code uses it to simulate many clients.
-
-_THROWS = 64  # average balls per cell above which Poisson numbers are faster than single throws
-
-
-def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw the counts of `n` balls in `cells` cells of equal probability.
-
-    Parameters
-    ----------
-    n : int
-        Number of balls, at least 0.
-    cells : int
-        Number of cells, at least 1.
-    bits : BitSource
-        Source of uniform integers.
-
-    Returns
-    -------
-    ndarray of int64, shape (cells,)
-        The counts. They add up to `n`.
-
-    Notes
-    -----
-    Independent Poisson numbers of one rate, given their sum s, are distributed as the counts of s balls. The sampler
-    draws one Poisson number per cell. The rate is chosen so that a few balls usually remain, and these are thrown one
-    by one. If the sum is above n, all numbers are drawn again. For any s, adding the counts of n - s further balls
-    gives the distribution of n balls. Poisson numbers and throws are exact, so the counts are exact.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.sampling.bit_source import SeededBits
-    >>> int(multinomial(10**9, 6, SeededBits(np.random.SeedSequence(0))).sum())
-    1000000000
-    """
-    if n < _THROWS * cells:
-        return _thrown(n, cells, bits)
-    rate = Fraction(n - 3 * isqrt(n), cells)  # the sum exceeds n about once in 700 times
-    while True:
-        counts = many_poisson(rate, cells, bits)
-        left = n - int(counts.sum())
-        if left >= 0:
-            return counts + _thrown(left, cells, bits)
-
-
-def _thrown(n, cells, bits):
-    """Return the same counts by throwing single balls."""
-    return np.bincount(bits.integers(cells, n), minlength=cells)
-
-
-# Curator implementation of randomised response on random pairs.
+# The curator's side.
 
 
 class PairFlips(Randomizer):
@@ -567,8 +542,7 @@ class PairFlips(Randomizer):
 
     @classmethod
     def law(cls, received: ReceivedReports) -> AnswersLaw | None:
-        (tallies,) = cls.estimate(received.counts, received.n_reports, received.protocol)
-        return tallies.law
+        return cls.estimate(received.counts, received.n_reports, received.protocol)[0].law
 
     def combined(self, groups: list[ReceivedReports]) -> Any:
         """Return the tallies of all protocols. Rules weight each tally by its flip probability.
@@ -583,11 +557,7 @@ class PairFlips(Randomizer):
         tuple of Tallies
             One for each protocol.
         """
-        return tuple(
-            tally
-            for received in groups
-            for tally in self.estimate(received.counts, received.n_reports, received.protocol)
-        )
+        return tuple(self.estimate(one.counts, one.n_reports, one.protocol)[0] for one in groups)
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
@@ -684,9 +654,6 @@ def are_wins(wins, n_answers, most, n_items):
     return int(wins.sum()) == n_answers and int((wins + wins.T).max()) <= most
 
 
-# Curator implementation of randomised response on assigned pairs.
-
-
 def check_seed(value, name):
     """Raise ValueError unless `value` is a public seed of an assignment, or None."""
     if value is not None and not is_digits(value, SEED_DIGITS):
@@ -744,14 +711,8 @@ class AssignedPairs(PairFlips):
                 "them. Register the voters first. Then set n_voters to their number, and assignment_seed to a public "
                 "random number: secrets.token_hex(16), say."
             )
-        return self.make_protocol(
-            free["items"],
-            free["epsilon"],
-            n_queries=free["n_queries"],
-            flip=free["flip"],
-            n_voters=int(self.n_voters),
-            assignment_seed=self.assignment_seed,
-        )
+        shared = {name: free[name] for name in ("items", "epsilon", "n_queries", "flip")}
+        return self.make_protocol(**shared, n_voters=int(self.n_voters), assignment_seed=self.assignment_seed)
 
     def _checked_flips(self):
         """Return `flips`; raise ValueError if it does not answer about single pairs, or a parameter is invalid."""
@@ -768,15 +729,13 @@ class AssignedPairs(PairFlips):
         voters, pairs, answers = columns(reports, "voter", "pairs", "answers")
         whole_numbers(voters, 0, protocol["n_voters"] - 1, "no voter")
         first, second, answered = answers_of(pairs, answers, protocol)
-        if not np.array_equal((first, second), public_pairs(protocol, voters)):
-            raise RefusedReport("not the voter's pairs")
+        reject_unless(np.array_equal((first, second), public_pairs(protocol, voters)), "not the voter's pairs")
         return first, second, answered
 
 
 # Optimal number of questions per voter, and the accuracy of each answer.
 #
-# A voter who answers K questions spends epsilon/K on each. More answers are therefore less accurate answers. If
-# voters
+# A voter who answers K questions spends epsilon/K on each. More answers are therefore less accurate answers. If voters
 # answer in groups, K is the largest number of questions to one group.
 
 # epsilon/K that maximises K (p - q)^2: the roots of sinh x = 2 x and of e^(x/2) = 1 + x

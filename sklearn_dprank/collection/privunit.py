@@ -60,11 +60,6 @@ class PrivUnitRandomizer(ReportRandomizer):
         return {"vector": drawn[0, :-1].tolist()}
 
 
-def shortened(vectors, norm):
-    """Return each row, scaled to length `norm` if it is longer."""
-    return vectors * _shortening(vectors, norm)[:, None]
-
-
 def _shortening(vectors, norm):
     """Return a factor for each row of floats that scales it to length `norm` if it is longer."""
     length = np.sqrt(np.einsum("vi,vi->v", vectors, vectors))
@@ -170,8 +165,6 @@ def _directions(wins, coins, spare):
     return wins
 
 
-# Curator implementation of Gaussian PrivUnit on centred net wins.
-
 _NODES = 48  # of a quadrature, per interval
 _REACH = 9.0  # standard deviations beyond which a normal density is left out
 
@@ -223,7 +216,13 @@ class PrivUnitG(Randomizer):
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
-        gamma = _best_gamma(spent, len(names))
+        # gamma minimises the variance of the estimate before shortening, among multiples of 1/1024. Let a be the
+        # component along the direction, with mean `lean`. The mean squared length of a report is m - 1 + gamma lean.
+        from scipy.special import ndtr
+
+        gammas = np.arange(-1024, math.ceil(1024 * (1 + math.sqrt(2 * spent)))) / 1024
+        lean = np.exp(-(gammas**2) / 2) / math.sqrt(2 * math.pi) / (ndtr(-gammas) + 1 / math.expm1(spent))
+        gamma = float(gammas[np.argmin((len(names) - 1 + gammas * lean) / lean**2)])
         norm = max(1, math.isqrt(len(names) - 1) // 2)
         return self.make_protocol(
             names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
@@ -255,9 +254,9 @@ class PrivUnitG(Randomizer):
         ndarray of int64, shape (n_items,)
             The sum, in points of the public grid.
         """
-        points = drawn.astype(float)
-        long = np.einsum("vi,vi->v", points, points) > _largest(protocol) ** 2
-        clipped = np.rint(shortened(points[long], _largest(protocol))).astype(np.int64)
+        points, norm = drawn.astype(float), _largest(protocol)
+        long = np.einsum("vi,vi->v", points, points) > norm**2
+        clipped = np.rint(points[long] * _shortening(points[long], norm)[:, None]).astype(np.int64)
         return drawn.sum(axis=0) - drawn[long].sum(axis=0) + clipped.sum(axis=0)
 
     @staticmethod
@@ -354,22 +353,3 @@ def _nodes(low, high):
     """Return nodes in an interval and their weights, by Gauss and Legendre."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return low + (high - low) / 2 * (1 + nodes), (high - low) / 2 * weights
-
-
-def _lean(gamma, epsilon):
-    """Return the mean component of a report along its direction, before it is shortened."""
-    from scipy.special import ndtr
-
-    return np.exp(-(gamma**2) / 2) / math.sqrt(2 * math.pi) / (ndtr(-gamma) + 1 / math.expm1(epsilon))
-
-
-def _relative_square(gamma, epsilon, n_items):
-    """Return the mean squared length of a report over that of its mean, before shortening; E a^2 = 1 + gamma E a."""
-    lean = _lean(gamma, epsilon)
-    return (n_items - 1 + gamma * lean) / lean**2
-
-
-def _best_gamma(epsilon, n_items):
-    """Return the multiple of 1/1024 that minimises the variance."""
-    grid = np.arange(-1024, math.ceil(1024 * (1 + math.sqrt(2 * epsilon)))) / 1024
-    return float(grid[np.argmin(_relative_square(grid, epsilon, n_items))])

@@ -6,7 +6,8 @@ import codecs
 import io
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial, reduce
 from itertools import chain, groupby
 from math import prod
@@ -21,16 +22,62 @@ from ..ballots.profile import is_lazy, reduce_partitions
 from .base import Drawn, is_random_number, joined
 from .protocol import digest, is_digits, is_whole
 
+LONGEST = 1 << 22  # characters of a report or a submission; longer ones are refused before parsing
+RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
+#: Requirement for clients, part of the remedy in `Inbox.require`.
+FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
+# Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
+# collector scans them, which would take longer than parsing.
+_TOGETHER, _CHARACTERS = 256, 1 << 13
+_HELD = 1 << 15  # bytes; smaller draws are joined before counting
+_FROM_FILE = (
+    "pass a list of them, or an open file of JSON lines: "
+    "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
+)
 _BLANK = " \t\n\r"  # what JSON takes for white space
 _JSON = json.JSONDecoder()
+_PAIR = "pair out of range"
 
 
-def several(messages, name):
-    """Return `messages`; raise ValueError if it is a single message or not iterable."""
-    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
-        kind = type(messages).__name__
-        raise ValueError(f"{name} must be an iterable of {name}, got {kind}. Put a single one into a list.")
-    return messages
+class RefusedReport(ValueError):
+    """Error for a report that does not follow the protocol. `reason` contains no data of the report."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"report refused: {reason}")
+        self.reason = reason
+
+
+def reject_unless(valid, reason):
+    """Raise `RefusedReport` unless a part of a report is valid."""
+    if not valid:
+        raise RefusedReport(reason)
+
+
+# Streams of reports: blocks of bounded size, and text of bounded length.
+
+
+def as_reports(reports, name="reports", remedy=_FROM_FILE, of="reports"):
+    """Return `reports`, unless it is a single report, a file name or not iterable.
+
+    Parameters
+    ----------
+    reports : object
+        Argument of the caller.
+    name, remedy, of : str
+        Name of the argument, advice, and name of its elements, for the error message.
+
+    Raises
+    ------
+    ValueError
+        If `reports` is not an iterable of reports.
+    """
+    if (
+        isinstance(reports, (str, bytes, Mapping))
+        or hasattr(reports, "__fspath__")
+        or not isinstance(reports, Iterable)
+    ):
+        raise ValueError(f"{name} must be an iterable of {of}, got {type(reports).__name__}; {remedy}")
+    return reports
 
 
 def lines(messages, longest):
@@ -41,7 +88,11 @@ def lines(messages, longest):
     if not hasattr(messages, "readline"):
         yield from messages
         return
-    file = _undecoded(messages)
+    file = messages
+    if isinstance(file, io.TextIOWrapper) and codecs.lookup(file.encoding).name in ("utf-8", "ascii"):
+        with suppress(OSError):  # a pipe, or the caller is iterating over the file
+            file.seek(file.tell())  # discards the read-ahead buffer
+            file = file.buffer
     try:
         while line := file.readline(longest + 2):
             yield line
@@ -71,228 +122,30 @@ def blocks(messages, characters, unparsed, most=None):
     yield block
 
 
-def parse(message, longest):
-    """Return (message as an object, None), or (None, reason) if its text is too long or not JSON."""
-    if not isinstance(message, (str, bytes)):
-        return message, None
-    if len(message) > longest:
-        return None, "too long"
-    try:
-        # Twice as fast as `json.loads`, which also detects the encoding and skips white space.
-        text = (message.decode("utf-8") if isinstance(message, bytes) else message).strip(_BLANK)
-        found, end = _JSON.raw_decode(text)
-    except (ValueError, RecursionError):
-        return None, "not JSON"
-    return (found, None) if end == len(text) else (None, "not JSON")
-
-
-def _undecoded(file):
-    """Return a UTF-8 text file as a file of bytes, at its current position; return other files unchanged."""
-    if not isinstance(file, io.TextIOWrapper) or codecs.lookup(file.encoding).name not in ("utf-8", "ascii"):
-        return file
-    try:
-        file.seek(file.tell())  # discards the read-ahead buffer
-    except OSError:  # a pipe, or the caller is iterating over the file
-        return file
-    return file.buffer
-
-
-# Stream reader and validator for client reports, with counts of accepted and refused reports.
-
-LONGEST = 1 << 22  # characters of a report; longer ones are refused before parsing
-# Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
-# collector scans them, which would take longer than parsing.
-_TOGETHER, _CHARACTERS = 256, 1 << 13
-_HELD = 1 << 15  # bytes; smaller draws are joined before counting
-RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
-#: Requirement for clients, part of the remedy in `Inbox.require`.
-FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
-_FROM_FILE = (
-    "pass a list of them, or an open file of JSON lines: "
-    "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
-)
-
-
-class Inbox:
-    """Reader of reports that counts accepted reports and, by reason, refused ones."""
-
-    def __init__(self):
-        self.accepted = 0
-        self.refused: Counter[str] = Counter()
-
-    def read(self, reports, read):
-        """Yield ``read(report)`` for each report that `read` accepts.
-
-        Parameters
-        ----------
-        reports : iterable of dict, str or bytes
-            JSON objects, parsed or not. A file is read line by line, and only the beginning of a line that is too long.
-        read : callable of (report) -> object
-            Reads a parsed report. It raises `RefusedReport` if the report does not follow the protocol.
-        """
-        for report in lines(reports, LONGEST):
-            try:
-                drawn = read(parsed(report))
-            except RefusedReport as error:
-                self.refused[error.reason] += 1
-            else:
-                self.accepted += 1
-                yield drawn
-
-    def read_together(self, reports, names, read, number=None):
-        """Yield (name, drawn) for blocks of accepted reports of the same protocol.
-
-        Parameters
-        ----------
-        reports : iterable of dict, str or bytes
-            Reports, as for `read`.
-        names : collection of str
-            Accepted protocols. Reports of other protocols are refused.
-        read : callable of (list of reports, name) -> object
-            Reads reports of one protocol. It raises `RefusedReport` if one of them does not follow the protocol. The
-            reason is counted only if the list has one report.
-        number : str or None, default=None
-            Field of a number of which only the first report counts, under any of the protocols.
-
-        Yields
-        ------
-        name : str
-            Name of the protocol.
-        drawn : object
-            Result of `read` for some reports.
-        """
-        for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
-            for name, mine in self._addressed(block, names, number):
-                for drawn in self._accepted(mine, partial(read, name=name)):
-                    yield name, drawn
-
-    def _addressed(self, block, names, number):
-        """Return pairs (protocol name, parsed reports) of a block, in the order of arrival if a number is repeated."""
-        known, places = [], {name: place for place, name in enumerate(names)}
-        for report in block:
-            try:
-                found = parsed(report)
-                if (name := protocol_of(found)) not in places:
-                    raise RefusedReport("another protocol")
-            except RefusedReport as error:
-                self.refused[error.reason] += 1
-            else:
-                known.append((name, found))
-        numbers = [found[number] for _, found in known if type(found.get(number)) is int]
-        if len(names) == 1 or len(set(numbers)) == len(numbers):
-            known.sort(key=lambda one: places[one[0]])
-        return [(name, [found for _, found in mine]) for name, mine in groupby(known, itemgetter(0))]
-
-    def _accepted(self, reports, read):
-        """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
-        if not reports:
-            return
-        try:
-            drawn = read(reports)
-        except RefusedReport as error:
-            if len(reports) == 1:
-                self.refused[error.reason] += 1
-                return
-            half = len(reports) // 2
-            yield from self._accepted(reports[:half], read)
-            yield from self._accepted(reports[half:], read)
-        else:
-            self.accepted += len(reports)
-            yield drawn
-
-    @property
-    def published(self):
-        """Counts that the release publishes."""
-        return {"reports_accepted": self.accepted, "reports_refused": dict(sorted(self.refused.items()))}
-
-    def require(self, remedy):
-        """Raise ValueError, with the reasons of refusal, if no report was accepted.
-
-        Without reports, the consensus would be a random order.
-
-        Parameters
-        ----------
-        remedy : str
-            End of the error message: whole sentences.
-        """
-        if not self.accepted:
-            reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self.refused.items()))
-            raise ValueError(
-                f"no report was accepted ({f'refused: {reasons}' if reasons else 'none arrived'}). {remedy}"
-            )
-
-
-def as_reports(reports, name="reports", remedy=_FROM_FILE):
-    """Return `reports`, unless it is a single report, a file name or not iterable.
-
-    Parameters
-    ----------
-    reports : object
-        Argument of the caller.
-    name, remedy : str
-        Name of the argument and advice, for the error message.
-
-    Raises
-    ------
-    ValueError
-        If `reports` is not an iterable of reports.
-    """
-    if isinstance(reports, (str, bytes, dict)) or hasattr(reports, "__fspath__") or not isinstance(reports, Iterable):
-        raise ValueError(f"{name} must be an iterable of reports, got {type(reports).__name__}; {remedy}")
-    return reports
-
-
-def parsed(report):
+def parsed(report, longest=LONGEST):
     """Return a report as an object; parse it if it is text.
 
     Raises
     ------
     RefusedReport
-        If the text is too long, or is not JSON in UTF-8.
+        If the text has more than `longest` characters, or is not JSON in UTF-8.
     """
-    found, reason = parse(report, LONGEST)
-    if reason is not None:
-        raise RefusedReport(reason)
-    return found
+    if not isinstance(report, (str, bytes)):
+        return report
+    if len(report) > longest:
+        raise RefusedReport("too long")
+    try:
+        # Twice as fast as `json.loads`, which also detects the encoding and skips white space.
+        text = (report.decode("utf-8") if isinstance(report, bytes) else report).strip(_BLANK)
+        found, end = _JSON.raw_decode(text)
+        if end == len(text):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise RefusedReport("not JSON")
 
 
-def gathered(accepted, n_items):
-    """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
-
-    Parameters
-    ----------
-    accepted : iterable of (str, drawn)
-        Protocol names, and values that devices drew.
-    n_items : int
-        Number of items. It sets the size of a batch.
-    """
-    waiting: dict[str, list[Drawn]] = defaultdict(list)
-    held, most = 0, max(_HELD, 4 * n_items**2)
-    for name, drawn in accepted:
-        waiting[name].append(drawn)
-        held += sum(part.nbytes for part in (drawn if isinstance(drawn, tuple) else [drawn]))
-        if held > most:
-            yield from _put_together(waiting)
-            waiting.clear()
-            held = 0
-    yield from _put_together(waiting)
-
-
-def _put_together(waiting):
-    for name, draws in waiting.items():
-        drawn = joined(draws)
-        yield name, drawn, len(drawn[0] if isinstance(drawn, tuple) else drawn)
-
-
-_PAIR = "pair out of range"
-
-
-class RefusedReport(ValueError):
-    """Error for a report that does not follow the protocol. `reason` contains no data of the report."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"report refused: {reason}")
-        self.reason = reason
+# Fields of untrusted reports.
 
 
 def protocol_of(report):
@@ -317,8 +170,7 @@ def fields(report, *names):
     RefusedReport
         If the report's keys are not exactly "protocol" and `names`.
     """
-    if set(report) != {"protocol", *names}:
-        raise RefusedReport("wrong keys")
+    reject_unless(set(report) == {"protocol", *names}, "wrong keys")
     return [report[name] for name in names]
 
 
@@ -331,8 +183,7 @@ def columns(reports, *names, also=("protocol",)):
         If the keys of a report are not exactly `names` and `also`.
     """
     keys = {*names, *also}
-    if not all(report.keys() == keys for report in reports):
-        raise RefusedReport("wrong keys")
+    reject_unless(all(report.keys() == keys for report in reports), "wrong keys")
     return [[report[name] for report in reports] for name in names]
 
 
@@ -344,25 +195,21 @@ def new_numbers(numbers, received):
     RefusedReport
         If a number has another form than devices write, occurs twice, or is in `received`.
     """
-    if not all(map(is_random_number, numbers)):
-        raise RefusedReport("no report number")
-    new = {int(number, 16) for number in numbers}
-    if len(new) < len(numbers) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
-        raise RefusedReport(RECEIVED_BEFORE)
-    return new
+    reject_unless(all(map(is_random_number, numbers)), "no report number")
+    return new_voters([int(number, 16) for number in numbers], received, RECEIVED_BEFORE)
 
 
-def new_voters(voters, received):
+def new_voters(voters, received, reason=ANSWERED_BEFORE):
     """Return the numbers of registered voters as a set.
 
     Raises
     ------
     RefusedReport
-        If a number occurs twice, or is in `received`.
+        If a number occurs twice, or is in `received`, with this reason.
     """
     new = set(voters)
-    if len(new) < len(voters) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
-        raise RefusedReport(ANSWERED_BEFORE)
+    # In this order, it takes time for `new` only.
+    reject_unless(len(new) == len(voters) and received.isdisjoint(new), reason)
     return new
 
 
@@ -408,8 +255,7 @@ def pairs_of(asked, n_items):
     """
     items = whole_numbers(end_to_end(asked, 2, _PAIR), 0, n_items - 1, _PAIR)
     first, second = items[::2], items[1::2]
-    if not (first < second).all():
-        raise RefusedReport(_PAIR)
+    reject_unless((first < second).all(), _PAIR)
     return first, second
 
 
@@ -424,7 +270,147 @@ def bits_of(answers):
     return whole_numbers(answers, 0, 1, "answer out of range").astype(bool)
 
 
-# Mergeable counts of reports, and the reader that counts reports in this process or in parts on dask.
+# Counts of accepted and refused reports.
+
+
+class Inbox:
+    """Reader of reports that counts accepted reports and, by reason, refused ones."""
+
+    def __init__(self):
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+
+    def read(self, reports, read, longest=LONGEST):
+        """Yield ``read(report)`` for each report that `read` accepts.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes
+            JSON objects, parsed or not. A file is read line by line, and only the beginning of a line that is too long.
+        read : callable of (report) -> object
+            Reads a parsed report. It raises `RefusedReport` if the report does not follow the protocol.
+        longest : int, default=LONGEST
+            Largest number of characters of a report that is parsed.
+        """
+        for report in lines(reports, longest):
+            try:
+                drawn = read(parsed(report, longest))
+            except RefusedReport as error:
+                self.refused[error.reason] += 1
+            else:
+                self.accepted += 1
+                yield drawn
+
+    def read_together(self, reports, names, read, number=None):
+        """Yield (name, drawn) for blocks of accepted reports of the same protocol.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes
+            Reports, as for `read`.
+        names : collection of str
+            Accepted protocols. Reports of other protocols are refused.
+        read : callable of (list of reports, name) -> object
+            Reads reports of one protocol. It raises `RefusedReport` if one of them does not follow the protocol. The
+            reason is counted only if the list has one report.
+        number : str or None, default=None
+            Field of a number of which only the first report counts, under any of the protocols.
+
+        Yields
+        ------
+        name : str
+            Name of the protocol.
+        drawn : object
+            Result of `read` for some reports.
+        """
+        places = {name: place for place, name in enumerate(names)}
+        for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
+            known = []
+            for report in block:
+                try:
+                    found = parsed(report)
+                    name = protocol_of(found)
+                    if name not in places:
+                        raise RefusedReport("another protocol")
+                except RefusedReport as error:
+                    self.refused[error.reason] += 1
+                else:
+                    known.append((name, found))
+            numbers = [found[number] for _, found in known if type(found.get(number)) is int]
+            if len(names) == 1 or len(set(numbers)) == len(numbers):  # else the first of a number must stay the first
+                known.sort(key=lambda one: places[one[0]])
+            for name, mine in groupby(known, itemgetter(0)):
+                for drawn in self._accepted([found for _, found in mine], partial(read, name=name)):
+                    yield name, drawn
+
+    def _accepted(self, reports, read):
+        """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
+        if not reports:
+            return
+        try:
+            drawn = read(reports)
+        except RefusedReport as error:
+            if len(reports) == 1:
+                self.refused[error.reason] += 1
+                return
+            half = len(reports) // 2
+            yield from self._accepted(reports[:half], read)
+            yield from self._accepted(reports[half:], read)
+        else:
+            self.accepted += len(reports)
+            yield drawn
+
+    @property
+    def published(self):
+        """Counts that the release publishes."""
+        return {"reports_accepted": self.accepted, "reports_refused": dict(sorted(self.refused.items()))}
+
+    def require(self, remedy):
+        """Raise ValueError, with the reasons of refusal, if no report was accepted.
+
+        Without reports, the consensus would be a random order.
+
+        Parameters
+        ----------
+        remedy : str
+            End of the error message: whole sentences.
+        """
+        if not self.accepted:
+            reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self.refused.items()))
+            raise ValueError(
+                f"no report was accepted ({f'refused: {reasons}' if reasons else 'none arrived'}). {remedy}"
+            )
+
+
+def gathered(accepted, n_items):
+    """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
+
+    Parameters
+    ----------
+    accepted : iterable of (str, drawn)
+        Protocol names, and values that devices drew.
+    n_items : int
+        Number of items. It sets the size of a batch.
+    """
+    waiting: dict[str, list[Drawn]] = defaultdict(list)
+    held, most = 0, max(_HELD, 4 * n_items**2)
+    for name, drawn in accepted:
+        waiting[name].append(drawn)
+        held += sum(part.nbytes for part in (drawn if isinstance(drawn, tuple) else [drawn]))
+        if held > most:
+            yield from _put_together(waiting)
+            waiting.clear()
+            held = 0
+    yield from _put_together(waiting)
+
+
+def _put_together(waiting):
+    for name, draws in waiting.items():
+        drawn = joined(draws)
+        yield name, drawn, len(drawn[0] if isinstance(drawn, tuple) else drawn)
+
+
+# Counts that add up, and the reader that counts reports in this process or in parts on dask.
 
 _VERSION = 1  # of the text
 _LARGEST = 2**53 - 1  # of a count in the text; beyond it, languages read a JSON number differently
@@ -586,15 +572,13 @@ class ReportCounts:
         ValueError
             If the counts keep submissions of the shuffle model, or reports of registered voters.
         """
-        if self.submissions and self.second != RECEIVED_BEFORE:
-            raise ValueError(
-                "these counts keep the reports of registered voters, of which each counts once; add them up by +, and "
-                "send them between machines by pickle."
-            )
         if self.submissions:
             raise ValueError(
                 "these counts keep submissions of voters, which must not leave the shuffler; pass the submissions to a "
                 "Shuffler, and count the messages that it releases."
+                if self.second == RECEIVED_BEFORE
+                else "these counts keep the reports of registered voters, of which each counts once; add them up by +, "
+                "and send them between machines by pickle."
             )
         tallies = {
             name: {"n_reports": n_reports, "shape": list(counts.shape), "counts": counts.ravel().tolist()}
@@ -623,30 +607,22 @@ class ReportCounts:
             If the text does not have the form of `to_json`. ``fit_reports`` also checks that the counts are possible
             for its protocol and their number of reports.
         """
+        problem, tallies = "text must be what ReportCounts.to_json returned; count the reports again.", {}
         try:
             state = json.loads(text)
-            if set(state) != {"report_counts", "protocols", "refused"} or not is_whole(state["report_counts"], 1):
-                raise ValueError
-            if state["report_counts"] != _VERSION:
-                raise _OtherVersion
-            refused = state["refused"]
-            if not all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in refused.items()):
-                raise ValueError
-            tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
-            if not tallies:
-                raise ValueError
-        except _OtherVersion:
-            raise ValueError(
-                f"text must have version {_VERSION} of report counts; both machines need releases of this package that "
-                "write the same version."
-            ) from None
+            if set(state) == {"report_counts", "protocols", "refused"} and is_whole(state["report_counts"], 1):
+                if state["report_counts"] != _VERSION:
+                    problem = (
+                        f"text must have version {_VERSION} of report counts; both machines need releases of this "
+                        "package that write the same version."
+                    )
+                elif all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in state["refused"].items()):
+                    tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
         except (TypeError, ValueError, AttributeError, RecursionError):
-            raise ValueError("text must be what ReportCounts.to_json returned; count the reports again.") from None
-        return cls(tallies, refused)
-
-
-class _OtherVersion(Exception):
-    """Text of another version."""
+            tallies = {}
+        if not tallies:
+            raise ValueError(problem)
+        return cls(tallies, state["refused"])
 
 
 def _tally(name: str, n_reports: Any, shape: Any, counts: Any) -> Tally:
@@ -701,7 +677,7 @@ class ReportReader:
             return self._checked(reports)
         if is_lazy(reports):
             parts = _parts(reports)
-            return reduce_partitions(parts, self, _total) if parts else self([])
+            return reduce_partitions(parts, self, partial(reduce, add)) if parts else self([])
         inbox, submissions = Inbox(), dict[int, bytes]()
         read = partial(self.read, submissions)
         accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number)
@@ -738,11 +714,6 @@ class ReportReader:
                 )
         tallies = {name: received.tallies[name] for name in self.protocols}  # in this order, as if read here
         return ReportCounts(tallies, received.reports_refused, received.submissions, received.second)
-
-
-def _total(parts: Collection[ReportCounts]) -> ReportCounts:
-    """Return the counts of all parts, in order."""
-    return reduce(add, parts)
 
 
 def _parts(reports):

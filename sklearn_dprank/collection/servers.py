@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -29,105 +29,14 @@ from ..sampling.bit_source import SecureBits
 from .base import is_random_number
 from .protocol import digest, is_digits, is_pair, is_whole, refuse_unless
 from .randomizers import checked
-from .reports import blocks, lines, parse, several
+from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
 from .shares import RoundsRandomizer, commitment, report_number, sum_about, summed, sums
 
-_NAMES = 1024  # characters of the names of all fields, the digests and some white space
-_EACH = 80  # characters of one commitment, its quotation marks and a separator
-
-
-def longest(protocol):
-    """Return the largest length of a valid message, in characters, from the protocol's public numbers."""
-    asks = protocol["randomizer"] == "skellam-rounds"
-    every = sums(protocol) if asks else [summed(protocol)]
-    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in every]
-    return _NAMES + _EACH * protocol["servers"] + max(shares)
-
-
-def read(message, head, of, n_servers, limit):
-    """Return (parsed message, None) if an untrusted message is valid, else (object, reason).
-
-    `head` holds the expected protocol, server and question. Text above `limit` characters is not parsed.
-    """
-    message, reason = parse(message, limit)
-    return message, reason or _fault(message, head, of, n_servers)
-
-
-def _fault(message, head, of, n_servers):
-    """Return why a message is refused, or None."""
-    if not isinstance(message, dict):
-        return "not a JSON object"
-    if message.get("protocol") != head["protocol"]:
-        return "another protocol"
-    if message.keys() != {"report", "commitments", "salt", "share", *head}:
-        return "wrong keys"
-    if message.get("question") != head.get("question"):
-        return "another question"
-    if not is_whole(message["server"], head["server"], head["server"]):
-        return "another server"
-    if not is_digits(message["report"], 64):
-        return "no report number"
-    if not is_digits(message["salt"], 32):
-        return "no salt"
-    entries = message["commitments"]
-    if type(entries) is not list or len(entries) != n_servers or not all(is_digits(each, 64) for each in entries):
-        return "not one commitment for each server"
-    share = message["share"]
-    if type(share) is not list or len(share) != of.summand.numbers:
-        return "not the right number of numbers"
-    whole = set(map(type, share)) == {int}  # faster than a loop over thousands of numbers
-    if not (whole and min(share) >= 0 and max(share) < of.modulus):
-        return "number out of range"
-    return _foreign(message)
-
-
-def _foreign(message):
-    """Return why a report's number, perhaps copied from another voter, does not belong to this share, or None."""
-    if report_number(message["commitments"]) != message["report"]:
-        return "commitments of another report"
-    if commitment(message) != message["commitments"][message["server"]]:
-        return "share of another report"
-    return None
-
-
-def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
-    """Return the reports that all servers have, sorted.
-
-    Parameters
-    ----------
-    reports : iterable of list of str
-        Results of `AggregationServer.reports`, one for each server.
-
-    Returns
-    -------
-    list of str
-        Numbers of the reports, for `AggregationServer.release`.
-
-    Examples
-    --------
-    >>> agreed([["0a", "0b", "0d"], ["0b", "0c", "0d"]])
-    ['0b', '0d']
-    """
-    first, *others = [set(each) for each in reports] or [set()]
-    return sorted(first.intersection(*others))
-
-
-def checked_voters(voters: Iterable[str]) -> list[str]:
-    """Return the report numbers sorted, without repetitions; raise ValueError if they are not report numbers."""
-    listed = list(voters) if isinstance(voters, Iterable) else []
-    if not isinstance(voters, Iterable) or isinstance(voters, str) or not all(is_digits(each, 64) for each in listed):
-        raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
-    return sorted(set(listed))
-
-
-# Durable SQLite files for servers, which detect damage.
-#
-# A file holds one state (JSON) and rows of bytes. Each row has a checksum. The state has a checksum, the number of
-# rows
-# and the sum of their checksums. So the file detects rows that are changed, lost, repeated or restored.
+# Durable SQLite files, which detect damage. A file holds one state (JSON) and rows of bytes. Each row has a checksum.
+# The state has a checksum, the number of rows and the sum of their checksums. So the file detects rows that are
+# changed, lost, repeated or restored, which SQLite's own checks do not notice.
 
 _FORMAT = 1
-_TOGETHER = 500  # keys in one query
 _WIDTH = 16  # bytes of a checksum
 _TABLES = (
     "CREATE TABLE server (body BLOB, checksum BLOB)",
@@ -162,21 +71,31 @@ class CheckedFile:
         self._head: dict[str, Any] = {}
         about = {"format": _FORMAT, "kind": kind, "owner": dict(owner)}
         first = _body({**about, "state": dict(state), "rows": 0, "digest": 0})
-        with self._explained(OSError, TypeError, ValueError):
+
+        def fill(connection):
+            for command in _TABLES:
+                connection.execute(command)
+            connection.execute("INSERT INTO server VALUES (?, ?)", (first, _checksum(first)))
+
+        try:
             place = os.fsdecode(path)
             if place != ":memory:":
                 place = os.path.abspath(place)
                 if not os.path.lexists(place):
-                    make_whole(place, partial(_fill, first=first))
+                    make_whole(place, fill)
                 if os.path.isfile(place) and not os.path.getsize(place):
-                    raise _Damaged("is empty")
+                    raise self._damaged("is empty")
             self._connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
             weakref.finalize(self, _close, self._connection, self._home)  # close the file of a discarded object
             self._connection.text_factory = bytes  # damaged text may not be UTF-8
-            for command in ("PRAGMA secure_delete = ON", "PRAGMA synchronous = EXTRA"):
-                self._connection.execute(command)
+            self._connection.execute("PRAGMA secure_delete = ON")
+            self._connection.execute("PRAGMA synchronous = EXTRA")
             if place == ":memory:":
-                _fill(self._connection, first)
+                fill(self._connection)
+        except ServerFileError:
+            raise
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+            raise self._unusable(error) from error
         with self.transaction():
             found = {name: self._head[name] for name in about}
             for _ in self.rows():  # detect damage now, and again before a release
@@ -198,36 +117,34 @@ class CheckedFile:
             raise ServerFileError(
                 f"{self._shown} was opened by another process, and this one is a fork of it. Open the file again here."
             )
-        with self._lock, self._explained():
-            try:
-                self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                before = self._stored()
+        try:
+            with self._lock, self._connection as connection:  # an error rolls back
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                stored = connection.execute("SELECT body, checksum FROM server").fetchall()
+                if len(stored) != 1 or any(type(part) is not bytes for part in stored[0]):
+                    raise self._damaged("has no state")
+                before, checksum = stored[0]
+                if checksum != _checksum(before):
+                    raise self._damaged("has a damaged state")
                 self._head = json.loads(before)
                 yield self._head["state"]
                 after = _body(self._head)
                 if write and after != before:
-                    self._connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
+                    connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
                 if write:
-                    self._connection.execute("COMMIT")
-            finally:
-                self._connection.rollback()  # no effect after COMMIT
-
-    def known(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Return those of `keys` that the file contains, within a transaction."""
-        asked, found = iter(keys), set[bytes]()
-        while block := list(islice(asked, _TOGETHER)):
-            command = f"SELECT key FROM rows WHERE key IN ({', '.join('?' * len(block))})"
-            found.update(key for (key,) in self._connection.execute(command, block))
-        return found
+                    connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
 
     def add(self, rows: Mapping[bytes, bytes]) -> int:
         """Add the rows whose keys are new, within a transaction, and return their number."""
-        known = self.known(rows)
-        new = [(key, value, _checksum(key, value)) for key, value in rows.items() if key not in known]
-        self._connection.executemany("INSERT INTO rows VALUES (?, ?, ?)", new)
-        self._head["rows"] += len(new)
-        self._head["digest"] = _added(self._head["digest"], *(checksum for _, _, checksum in new))
-        return len(new)
+        new, digest = 0, self._head["digest"]
+        for key, value in rows.items():
+            row = key, value, _checksum(key, value)
+            if self._connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", row).rowcount:
+                new, digest = new + 1, _added(digest, row[2])
+        self._head.update(rows=self._head["rows"] + new, digest=digest)
+        return new
 
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield (key, value) of all rows in the order of their keys, within a transaction.
@@ -238,13 +155,13 @@ class CheckedFile:
         for row in self._connection.execute("SELECT key, value, checksum FROM rows ORDER BY key"):
             key, value, checksum = row
             if any(type(part) is not bytes for part in row) or checksum != _checksum(key, value):
-                raise _Damaged("has a damaged row")
+                raise self._damaged("has a damaged row")
             if last is not None and key <= last:
-                raise _Damaged("has rows out of order")
+                raise self._damaged("has rows out of order")
             last, count, digest = key, count + 1, _added(digest, checksum)
             yield key, value
         if (count, digest) != (self._head["rows"], self._head["digest"]):
-            raise _Damaged("has lost rows")
+            raise self._damaged("has lost rows")
 
     def clear(self) -> None:
         """Delete all rows, within a transaction; their bytes in the file are overwritten."""
@@ -255,54 +172,27 @@ class CheckedFile:
         """Close the file."""
         _close(self._connection, self._home)
 
-    def _stored(self):
-        """Return the text of the state; raise an error if its checksum is wrong."""
-        found = self._connection.execute("SELECT body, checksum FROM server").fetchall()
-        if len(found) != 1 or any(type(part) is not bytes for part in found[0]):
-            raise _Damaged("has no state")
-        body, checksum = found[0]
-        if checksum != _checksum(body):
-            raise _Damaged("has a damaged state")
-        return body
+    def _damaged(self, damage):
+        return ServerFileError(f"{self._shown} {damage}. {_DAMAGED}")
 
-    @contextmanager
-    def _explained(self, *others):
-        """Convert errors of SQLite, and `others`, to a `ServerFileError` with a remedy."""
-        try:
-            yield
-        except ServerFileError:
-            raise
-        except _Damaged as error:
-            raise ServerFileError(f"{self._shown} {error}. {_DAMAGED}") from None
-        except (sqlite3.Error, *others) as error:
-            raise ServerFileError(f"{self._shown} {_remedy(error)}") from error
-
-
-class _Damaged(Exception):
-    """Error that states the damage of a file."""
-
-
-def _remedy(error):
-    """Return the problem of a file, given an error, and the remedy."""
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return "is locked by another process; nothing was changed. Try again, or end the other process."
-    if name.startswith("SQLITE_FULL"):
-        return "is on a full disk; this step changed nothing. Free space, then try again."
-    if isinstance(error, sqlite3.ProgrammingError):
-        return "is closed, or misused; nothing was changed. Open it again."
-    known = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_AUTH")
-    if name.startswith(known) or not isinstance(error, sqlite3.Error):
+    def _unusable(self, error):
+        """Return the error that states what is wrong with the file, given an error of SQLite or of the system."""
+        name = getattr(error, "sqlite_errorname", "")
         reason = name or type(error).__name__
-        return f"cannot be opened and written ({reason}). Check the path, its folder, the permissions and the disk."
-    return f"is damaged, or not a server's file ({name or type(error).__name__}). {_DAMAGED}"
-
-
-def _fill(connection, first):
-    """Write the tables and the first state of a new file."""
-    for command in _TABLES:
-        connection.execute(command)
-    connection.execute("INSERT INTO server VALUES (?, ?)", (first, _checksum(first)))
+        outside = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_AUTH")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            problem = "is locked by another process; nothing was changed. Try again, or end the other process."
+        elif name.startswith("SQLITE_FULL"):
+            problem = "is on a full disk; this step changed nothing. Free space, then try again."
+        elif isinstance(error, sqlite3.ProgrammingError):
+            problem = "is closed, or misused; nothing was changed. Open it again."
+        elif name.startswith(outside) or not isinstance(error, sqlite3.Error):
+            problem = (
+                f"cannot be opened and written ({reason}). Check the path, its folder, the permissions and the disk."
+            )
+        else:
+            return self._damaged(f"is damaged, or not a server's file ({reason})")
+        return ServerFileError(f"{self._shown} {problem}")
 
 
 def _close(connection, home):
@@ -319,105 +209,98 @@ def _checksum(*parts):
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
 
 
-def _added(digest, *checksums):
-    """Return the digest of rows after adding some: the sum of their checksums, in any order."""
-    return (digest + sum(int.from_bytes(checksum, "big") for checksum in checksums)) % (1 << 8 * _WIDTH)
+def _added(digest, checksum):
+    """Return the digest of rows, which does not depend on their order, after adding the one with this checksum."""
+    return (digest + int.from_bytes(checksum, "big")) % (1 << 8 * _WIDTH)
 
 
-# Validation of submissions to the shuffler, and of the design that assigns pairs to voters.
-
-LONGEST = 1 << 22  # characters of a submission under any protocol
-_HEAD, _EACH_SUBMISSION = (
-    256,
-    128,
-)  # characters of a submission without messages, and of one message, with some white space
+_ONE = "put a single one into a list."
+_MESSAGES_TOGETHER, _CHARACTERS = 1024, 1 << 20  # messages and characters in one transaction
 
 
-def longest_submission(protocol):
-    """Return the largest number of characters of a submission; a longer text is not parsed."""
-    return min(LONGEST, _HEAD + _EACH_SUBMISSION * protocol["n_queries"])
+class _Receiver:
+    """Base class of `AggregationServer` and `Shuffler`: the file, and counts of refused messages."""
+
+    def __init__(self, kind, path, owner, state):
+        self._refused: Counter[str] = Counter()
+        self._counting = threading.Lock()
+        self._file = CheckedFile(path, kind, owner, state)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        with self._counting:
+            return dict(self._refused)
+
+    def _count(self, refused):
+        with self._counting:
+            self._refused += refused
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
-def read_submission(text, protocol, name):
-    """Return (parsed submission, None) if it follows the protocol with digest `name`, else (object, reason)."""
-    submission, reason = parse(text, longest_submission(protocol))
-    return submission, reason or _submission_fault(submission, protocol, name)
+# Servers of secure aggregation: they collect shares and release one sum for each question.
 
-
-def _submission_fault(submission, protocol, name):
-    """Return why a submission is refused, or None."""
-    if not isinstance(submission, dict):
-        return "not a JSON object"
-    if submission.get("protocol") != name:
-        return "another protocol"
-    if set(submission) != {"protocol", "report", "messages"}:
-        return "wrong keys"
-    if not is_random_number(submission["report"]):
-        return "no report number"
-    messages, k = submission["messages"], protocol["n_queries"]
-    if type(messages) is not list or len(messages) != k:
-        return "wrong number of messages"
-    if not all(isinstance(message, dict) for message in messages):
-        return "not a JSON object"
-    if any(set(message) != {"shuffle", "pair", "answer"} for message in messages):
-        return "wrong keys"
-    shuffles, hidden = [message["shuffle"] for message in messages], protocol["pairs"] == "hidden"
-    if not all(is_whole(shuffle, 0) for shuffle in shuffles):
-        return "shuffle out of range"
-    if sorted(shuffles) != (list(range(k)) if hidden else [0] * k):
-        return "shuffle out of range"
-    if not all(is_pair(message["pair"], len(protocol["items"])) for message in messages):
-        return "pair out of range"
-    if not all(is_whole(message["answer"], 0, 1) for message in messages):
-        return "answer out of range"
-    return "pair asked twice" if not hidden and len(pairs_of(submission)) < k else None
-
-
-def pairs_of(submission):
-    """Return the pairs of a submission as a set of tuples."""
-    return {tuple(message["pair"]) for message in submission["messages"]}
-
-
-def checked_design(design, protocol):
-    """Return the design as int64, shape (n_voters, K, 2), or None if the protocol hides the pairs.
-
-    ValueError is raised if the design does not fit the protocol. It needs K distinct pairs (i, j), i < j, for each of
-    at least `min_reports` voters. All pairs must be equally frequent, or differ by 1.
-    """
-    if protocol["pairs"] == "hidden":
-        if design is not None:
-            raise ValueError("design must be None: each device draws its own pairs under this protocol.")
-        return None
-    m, k = len(protocol["items"]), protocol["n_queries"]
-    rule = f"design must be an integer array of shape (n_voters, {k}, 2), as balanced_design returns it"
-    if design is None:
-        raise ValueError(f"{rule}: this protocol assigns pairs to voters.")
-    rows = np.asarray(design)
-    if rows.ndim != 3 or rows.shape[1:] != (k, 2) or rows.dtype.kind not in "iu":
-        raise ValueError(f"{rule}; got {rows.dtype} of shape {rows.shape}.")
-    if len(rows) < protocol["min_reports"]:
-        raise ValueError(f"design must have at least min_reports={protocol['min_reports']} rows, got {len(rows)}.")
-    first, second = rows[..., 0], rows[..., 1]
-    if (first < 0).any() or (first >= second).any() or (second >= m).any():
-        raise ValueError(f"{rule}, of pairs (i, j) of items, i < j.")
-    pairs = np.sort(first.astype(np.int64) * m + second, axis=1)
-    if (pairs[:, 1:] == pairs[:, :-1]).any():
-        raise ValueError(f"{rule}, with distinct pairs for each voter.")
-    found, counts = np.unique(pairs, return_counts=True)
-    least = counts.min() if len(found) == math.comb(m, 2) else 0
-    if counts.max() > least + 1:
-        raise ValueError("design must be balanced: each pair equally often, or once more, as balanced_design makes it.")
-    return rows.astype(np.int64)
-
-
-# Server of secure aggregation: collects shares and releases one sum for each question.
-
-_MESSAGES_TOGETHER = 1024  # messages in a block
-_CHARACTERS = 1 << 20  # characters of the messages in a block
 _ADDED = 1 << 17  # numbers added at a time
+_NAMES = 1024  # characters of the names of all fields, the digests and some white space
+_EACH = 80  # characters of one commitment, its quotation marks and a separator
 
 
-class AggregationServer:
+def longest(protocol):
+    """Return the largest length of a valid message, in characters, from the protocol's public numbers."""
+    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums(protocol)]
+    return _NAMES + _EACH * protocol["servers"] + max(shares)
+
+
+def read(head, of, n_servers, message):
+    """Return (report, share), as bytes, of an untrusted message for the sum `of`; raise `RefusedReport` if invalid.
+
+    `head` holds the expected protocol, server and question.
+    """
+    reject_unless(isinstance(message, dict), "not a JSON object")
+    reject_unless(message.get("protocol") == head["protocol"], "another protocol")
+    reject_unless(message.keys() == {"report", "commitments", "salt", "share", *head}, "wrong keys")
+    reject_unless(message.get("question") == head.get("question"), "another question")
+    reject_unless(is_whole(message["server"], head["server"], head["server"]), "another server")
+    reject_unless(is_digits(message["report"], 64), "no report number")
+    reject_unless(is_digits(message["salt"], 32), "no salt")
+    commitments, share = message["commitments"], message["share"]
+    each = type(commitments) is list and len(commitments) == n_servers
+    each = each and all(is_digits(one, 64) for one in commitments)
+    reject_unless(each, "not one commitment for each server")
+    reject_unless(type(share) is list and len(share) == of.summand.numbers, "not the right number of numbers")
+    whole = set(map(type, share)) == {int}  # faster than a loop over thousands of numbers
+    reject_unless(whole and min(share) >= 0 and max(share) < of.modulus, "number out of range")
+    # The number of a report may be copied from another voter.
+    reject_unless(report_number(commitments) == message["report"], "commitments of another report")
+    reject_unless(commitment(message) == commitments[message["server"]], "share of another report")
+    return bytes.fromhex(message["report"]), np.array(share, dtype="<i8").tobytes()
+
+
+def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
+    """Return the reports that all servers have, sorted.
+
+    Parameters
+    ----------
+    reports : iterable of list of str
+        Results of `AggregationServer.reports`, one for each server.
+
+    Returns
+    -------
+    list of str
+        Numbers of the reports, for `AggregationServer.release`.
+
+    Examples
+    --------
+    >>> agreed([["0a", "0b", "0d"], ["0b", "0c", "0d"]])
+    ['0b', '0d']
+    """
+    first, *others = [set(each) for each in reports] or [set()]
+    return sorted(first.intersection(*others))
+
+
+class AggregationServer(_Receiver):
     """One of several servers that add up the shares of voters' noisy ballots.
 
     Run the servers at independent parties; one honest server is enough. A server sees uniform random numbers, and
@@ -491,10 +374,8 @@ class AggregationServer:
                 f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {safe_repr(number)}."
             )
         self._name, self._number, self._longest = digest(self._protocol), number, longest(self._protocol)
-        self._refused: Counter[str] = Counter()
-        self._counting = threading.Lock()
         owner = {"protocol": self._name, "server": number}
-        self._file = CheckedFile(path, "AggregationServer", owner, {"question": 0, "name": None, "said": None})
+        super().__init__("AggregationServer", path, owner, {"question": 0, "name": None, "said": None})
 
     def ask(self, question: Mapping[str, Any]) -> None:
         """Start a question of a protocol with several questions.
@@ -526,11 +407,6 @@ class AggregationServer:
             state.update(question=asked.number, name=asked.name, said=None)
             self._file.clear()
 
-    @property
-    def refused(self) -> dict[str, int]:
-        with self._counting:
-            return dict(self._refused)
-
     def receive(self, messages: Iterable[Mapping[str, Any] | str | bytes]) -> int:
         """Store the shares of valid messages, and count the others in `refused`.
 
@@ -553,10 +429,9 @@ class AggregationServer:
         ValueError
             If `messages` is a single message, or the protocol asks questions and `ask` was not called.
         """
-        stream = blocks(
-            lines(several(messages, "messages"), self._longest), _CHARACTERS, self._longest, _MESSAGES_TOGETHER
-        )
-        return sum(self._received(block) for block in stream if block)
+        stream = lines(as_reports(messages, "messages", _ONE, "messages"), self._longest)
+        together = blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)
+        return sum(self._received(block) for block in together if block)
 
     def reports(self) -> list[str]:
         """Return the numbers of the received reports, sorted.
@@ -592,7 +467,10 @@ class AggregationServer:
             If there are fewer voters than ``min_reports`` or more than ``max_reports``, if this server lacks some of
             them, or if `voters` are not numbers of reports.
         """
-        chosen = checked_voters(voters)
+        listed: list[Any] = list(voters) if isinstance(voters, Iterable) and not isinstance(voters, str) else [None]
+        if not all(is_digits(each, 64) for each in listed):
+            raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
+        chosen = sorted(set(listed))
         name = hashlib.sha256("".join(chosen).encode()).hexdigest()
         with self._file.transaction() as state:
             if state["said"] is None:
@@ -609,32 +487,21 @@ class AggregationServer:
 
     def _received(self, block):
         """Store the shares of a list of messages, and return how many were new."""
-        while True:  # messages are parsed outside the write lock, for the question at that time
-            with self._file.transaction(write=False) as asked:
-                _refuse_after_release(asked)
-            rows, refused = self._read(block, asked)
-            with self._file.transaction() as state:
-                _refuse_after_release(state)
-                if state["name"] == asked["name"]:
+        asked, rows = {}, None
+        while True:  # messages are read outside the write lock, for the question at that time
+            with self._file.transaction(write=rows is not None) as state:
+                if state["said"] is not None:
+                    raise BudgetExhausted("this server has released its sum and accepts no more reports.")
+                if rows is not None and state["name"] == asked["name"]:
                     new = self._file.add(rows)
                     break
-        with self._counting:
-            self._refused += refused
+            asked, inbox = state, Inbox()
+            question, of = self._about(asked)
+            head = {"protocol": self._name, "server": self._number, **question}
+            valid = partial(read, head, of, self._protocol["servers"])
+            rows = dict(inbox.read(block, valid, self._longest))
+        self._count(inbox.refused)
         return new
-
-    def _read(self, messages, state):
-        """Return {report: share}, as bytes, of the valid messages, and {reason: number} of the others."""
-        rows: dict[bytes, bytes] = {}
-        refused: Counter[str] = Counter()
-        question, of = self._about(state)
-        head = {"protocol": self._name, "server": self._number, **question}
-        for message in messages:
-            parsed, reason = read(message, head, of, self._protocol["servers"], self._longest)
-            if reason is None:
-                rows[bytes.fromhex(parsed["report"])] = np.array(parsed["share"], dtype="<i8").tobytes()
-            else:
-                refused[reason] += 1
-        return rows, refused
 
     def _summed(self, chosen, name, state):
         """Return the message with the sum; raise ValueError if voters are too few, too many or missing."""
@@ -645,7 +512,9 @@ class AggregationServer:
                 "sum is released."
             )
         question, of = self._about(state)
-        total, found, shares = np.zeros(of.summand.numbers, dtype=np.int64), 0, self._shares_of(chosen)
+        wanted, total, found = set(map(bytes.fromhex, chosen)), np.zeros(of.summand.numbers, dtype=np.int64), 0
+        # All rows are read, so that damage anywhere is detected.
+        shares = (share for report, share in self._file.rows() if report in wanted)
         while block := list(islice(shares, max(1, min(512, _ADDED // len(total))))):
             numbers = np.frombuffer(b"".join(block), dtype="<i8").reshape(len(block), len(total))
             total = (total + numbers.sum(axis=0)) % of.modulus
@@ -655,16 +524,6 @@ class AggregationServer:
         about = {"protocol": self._name, **question, "server": self._number, "voters": name, "n_reports": len(chosen)}
         return {**about, "sum": total.tolist()}
 
-    def _shares_of(self, chosen):
-        """Yield the shares of sorted reports; read all rows, so that damage anywhere is detected."""
-        wanted = iter(chosen)
-        following = next(wanted, None)
-        for report, share in self._file.rows():
-            while following is not None and following < report.hex():
-                following = next(wanted, None)
-            if following == report.hex():
-                yield share
-
     def _about(self, state):
         """Return the question fields of messages in this state, and the sum for this question."""
         if not self._asks:
@@ -673,25 +532,74 @@ class AggregationServer:
             raise ValueError("this server has not been asked anything yet: server.ask(question).")
         return {"question": state["name"]}, sum_about(self._protocol, state["question"])
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-def _refuse_after_release(state):
-    if state["said"] is not None:
-        raise BudgetExhausted("this server has released its sum and accepts no more reports.")
-
 
 # Shuffler: accepts submissions under one protocol, mixes their messages and releases them in batches.
 
-_MESSAGES_TOGETHER, _CHARACTERS = 1024, 1 << 20  # submissions and characters in one transaction
+_HEAD, _EACH_MESSAGE = 256, 128  # characters of a submission without messages, and of one message, with white space
 _MESSAGE = struct.Struct("<4q")  # shuffle, first item, second item, answer
 # First byte of a row's key, by the content of the row. Numbers, voters and messages are never in one row.
 _NUMBER, _VOTER, _WAITING, _RELEASED = b"n", b"v", b"w", b"x"
 
 
-class Shuffler:
+def longest_submission(protocol):
+    """Return the largest number of characters of a submission; a longer text is not parsed."""
+    return min(LONGEST, _HEAD + _EACH_MESSAGE * protocol["n_queries"])
+
+
+def read_submission(submission, protocol, name):
+    """Return a parsed submission; raise `RefusedReport` unless it follows the protocol, which has the digest `name`."""
+    k, hidden = protocol["n_queries"], protocol["pairs"] == "hidden"
+    reject_unless(isinstance(submission, dict), "not a JSON object")
+    reject_unless(submission.get("protocol") == name, "another protocol")
+    reject_unless(submission.keys() == {"protocol", "report", "messages"}, "wrong keys")
+    reject_unless(is_random_number(submission["report"]), "no report number")
+    messages = submission["messages"]
+    reject_unless(type(messages) is list and len(messages) == k, "wrong number of messages")
+    reject_unless(all(isinstance(message, dict) for message in messages), "not a JSON object")
+    reject_unless(all(message.keys() == {"shuffle", "pair", "answer"} for message in messages), "wrong keys")
+    shuffles, pairs = ([message[field] for message in messages] for field in ("shuffle", "pair"))
+    numbered = all(is_whole(shuffle, 0) for shuffle in shuffles)
+    numbered = numbered and sorted(shuffles) == (list(range(k)) if hidden else [0] * k)
+    reject_unless(numbered, "shuffle out of range")
+    reject_unless(all(is_pair(pair, len(protocol["items"])) for pair in pairs), "pair out of range")
+    reject_unless(all(is_whole(message["answer"], 0, 1) for message in messages), "answer out of range")
+    reject_unless(hidden or len(set(map(tuple, pairs))) == k, "pair asked twice")
+    return submission
+
+
+def checked_design(design, protocol):
+    """Return the design as int64, shape (n_voters, K, 2), or None if the protocol hides the pairs.
+
+    ValueError is raised if the design does not fit the protocol. It needs K distinct pairs (i, j), i < j, for each of
+    at least `min_reports` voters. All pairs must be equally frequent, or differ by 1.
+    """
+    if protocol["pairs"] == "hidden":
+        if design is not None:
+            raise ValueError("design must be None: each device draws its own pairs under this protocol.")
+        return None
+    m, k = len(protocol["items"]), protocol["n_queries"]
+    rule = f"design must be an integer array of shape (n_voters, {k}, 2), as balanced_design returns it"
+    if design is None:
+        raise ValueError(f"{rule}: this protocol assigns pairs to voters.")
+    rows = np.asarray(design)
+    if rows.ndim != 3 or rows.shape[1:] != (k, 2) or rows.dtype.kind not in "iu":
+        raise ValueError(f"{rule}; got {rows.dtype} of shape {rows.shape}.")
+    if len(rows) < protocol["min_reports"]:
+        raise ValueError(f"design must have at least min_reports={protocol['min_reports']} rows, got {len(rows)}.")
+    first, second = rows[..., 0], rows[..., 1]
+    if (first < 0).any() or (first >= second).any() or (second >= m).any():
+        raise ValueError(f"{rule}, of pairs (i, j) of items, i < j.")
+    pairs = np.sort(first.astype(np.int64) * m + second, axis=1)
+    if (pairs[:, 1:] == pairs[:, :-1]).any():
+        raise ValueError(f"{rule}, with distinct pairs for each voter.")
+    found, counts = np.unique(pairs, return_counts=True)
+    least = counts.min() if len(found) == math.comb(m, 2) else 0
+    if counts.max() > least + 1:
+        raise ValueError("design must be balanced: each pair equally often, or once more, as balanced_design makes it.")
+    return rows.astype(np.int64)
+
+
+class Shuffler(_Receiver):
     """Trusted shuffler of the shuffle model: mixes the messages of voters and removes their origin.
 
     It accepts submissions under one public protocol. Each submission carries a random number of its device. The
@@ -765,16 +673,8 @@ class Shuffler:
         refuse_unless(self._protocol["randomizer"] == "rr-shuffled", "randomizer", "rr-shuffled")
         self._design = checked_design(design, self._protocol)
         self._name = digest(self._protocol)
-        self._refused: Counter[str] = Counter()
-        self._counting = threading.Lock()
         drawn = None if self._design is None else hashlib.sha256(self._design.astype("<i8").tobytes()).hexdigest()
-        owner = {"protocol": self._name, "design": drawn}
-        self._file = CheckedFile(path, "Shuffler", owner, {"waiting": 0, "batches": 0})
-
-    @property
-    def refused(self) -> dict[str, int]:
-        with self._counting:
-            return dict(self._refused)
+        super().__init__("Shuffler", path, {"protocol": self._name, "design": drawn}, {"waiting": 0, "batches": 0})
 
     @property
     def waiting(self) -> int:
@@ -808,30 +708,19 @@ class Shuffler:
         ServerFileError
             If the file cannot be written, or is damaged. Blocks of submissions before the error are kept.
         """
-        new, stream = 0, lines(several(submissions, "submissions"), longest_submission(self._protocol))
+        new, limit = 0, longest_submission(self._protocol)
+        stream = lines(as_reports(submissions, "submissions", _ONE, "submissions"), limit)
         for block in blocks(stream, _CHARACTERS, _CHARACTERS // _MESSAGES_TOGETHER):
-            parsed, refused = [], Counter[str]()
-            for submission in block:  # outside the transaction, so that other processes can write meanwhile
-                keys, messages, reason = self._read(submission)
-                if reason is None:
-                    parsed.append((keys, messages))
-                else:
-                    refused[reason] += 1
-            accepted, rows = 0, dict[bytes, bytes]()
+            inbox, accepted = Inbox(), 0
+            valid = list(inbox.read(block, self._read, limit))  # outside the transaction: others can write meanwhile
             with self._file.transaction() as state:
-                taken = self._file.known(key for keys, _ in parsed for key in keys)
-                for keys, messages in parsed:
-                    new_keys = _before(taken, keys)
-                    taken.update(new_keys)
-                    rows |= dict.fromkeys(new_keys, b"")
-                    if len(new_keys) == len(keys):
-                        rows |= {_WAITING + secrets.token_bytes(16): message for message in messages}
+                for keys, messages in valid:
+                    if all(self._file.add({key: b""}) for key in keys):  # stops at the first key that is known
+                        self._file.add({_WAITING + secrets.token_bytes(16): message for message in messages})
                         accepted += 1
-                self._file.add(rows)
                 state["waiting"] += accepted
-            refused["received before"] += len(parsed) - accepted
-            with self._counting:
-                self._refused += refused
+            inbox.refused["received before"] += len(valid) - accepted
+            self._count(inbox.refused)
             new += accepted
         return new
 
@@ -865,10 +754,20 @@ class Shuffler:
                     waiting.append(value)
                 else:
                     kept[key] = value
-            self._check_mixed(waiting)
+            if self._design is not None:  # a voter hides among the messages about each assigned pair
+                n_pairs = math.comb(len(self._protocol["items"]), 2)
+                counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
+                required = least * self._protocol["n_queries"] // n_pairs
+                fewest = min(counts.values()) if len(counts) == n_pairs else 0
+                if fewest < required:
+                    raise ValueError(
+                        f"release needs at least {required} waiting messages about each pair, got {fewest}. No message "
+                        "is released; wait for more submissions."
+                    )
             # This permutation removes the order of arrival, and so does clearing the rows.
             mixed = [waiting[place] for place in SecureBits().permutation(len(waiting)).tolist()]
-            kept |= {_place(number, place): message for place, message in enumerate(mixed)}
+            head = _RELEASED + number.to_bytes(8, "big")
+            kept |= {head + place.to_bytes(8, "big"): message for place, message in enumerate(mixed)}
             self._file.clear()
             self._file.add(kept)
             state.update(waiting=0, batches=number + 1)
@@ -905,55 +804,24 @@ class Shuffler:
             mixed = [value for key, value in self._file.rows() if key.startswith(head)]
         return [self._message(message) for message in mixed]
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
     def _read(self, submission):
-        """Return (keys, messages, None) of a submission that follows the protocol, or (None, None, reason)."""
-        voter = None
+        """Return (keys, messages), as bytes, of a submission; raise `RefusedReport` if it is invalid."""
+        keys = []
         if self._design is not None:
-            if type(submission) is not tuple or len(submission) != 2:
-                return None, None, "no voter"
+            reject_unless(type(submission) is tuple and len(submission) == 2, "no voter")
             voter, submission = submission
-            if isinstance(voter, bool) or not isinstance(voter, Integral) or not 0 <= int(voter) < len(self._design):
-                return None, None, "no voter"
-            voter = int(voter)
-        parsed, reason = read_submission(submission, self._protocol, self._name)
-        if reason is None and voter is not None:
-            if pairs_of(parsed) != set(map(tuple, self._design[voter].tolist())):
-                reason = "not the voter's pairs"
-        if reason is not None:
-            return None, None, reason
-        # The voter comes first: a voter who sends another voter's submission uses up only their own row.
-        keys = [] if voter is None else [_VOTER + voter.to_bytes(8, "big")]
-        keys.append(_NUMBER + bytes.fromhex(parsed["report"]))
-        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in parsed["messages"]], None
-
-    def _check_mixed(self, waiting):
-        """Raise ValueError unless each assigned pair has enough messages, among which a voter hides."""
-        if self._design is None:
-            return
-        n_pairs = math.comb(len(self._protocol["items"]), 2)
-        counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
-        required = self._protocol["min_reports"] * self._protocol["n_queries"] // n_pairs
-        least = min(counts.values()) if len(counts) == n_pairs else 0
-        if least < required:
-            raise ValueError(
-                f"release needs at least {required} waiting messages about each pair, got {least}. No message "
-                "is released; wait for more submissions."
-            )
+            known = isinstance(voter, Integral) and not isinstance(voter, bool) and 0 <= int(voter) < len(self._design)
+            reject_unless(known, "no voter")
+            # The voter comes first: a voter who sends another voter's submission uses up only their own row.
+            keys.append(_VOTER + int(voter).to_bytes(8, "big"))
+            submission = parsed(submission, longest_submission(self._protocol))
+        found = read_submission(submission, self._protocol, self._name)
+        if self._design is not None:
+            pairs = sorted(message["pair"] for message in found["messages"])
+            reject_unless(pairs == sorted(self._design[int(voter)].tolist()), "not the voter's pairs")
+        keys.append(_NUMBER + bytes.fromhex(found["report"]))
+        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in found["messages"]]
 
     def _message(self, packed):
         shuffle, first, second, answer = _MESSAGE.unpack(packed)
         return {"protocol": self._name, "shuffle": shuffle, "pair": [first, second], "answer": answer}
-
-
-def _before(taken, keys):
-    """Return the keys before the first one that is taken."""
-    return list(takewhile(lambda key: key not in taken, keys))
-
-
-def _place(batch, place):
-    """Return the key of a released message."""
-    return _RELEASED + batch.to_bytes(8, "big") + place.to_bytes(8, "big")

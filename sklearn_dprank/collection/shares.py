@@ -87,7 +87,7 @@ class _PairMargin(Summand):
         return 1, 2, 4
 
     def accepts(self, about):
-        return type(about) is list and (is_pair(about, self.n_items) or is_pair(about[::-1], self.n_items))
+        return _is_either_way(about, self.n_items)
 
     def of(self, ballots, about, coins):
         return _margins(ballots, *np.array(about)[:, None])
@@ -130,9 +130,7 @@ class _GroupNetWins(Summand):
         return self.n_items, 2 * sum(k * k // 2 for k in sizes), l2_squared
 
     def accepts(self, about):
-        if type(about) is not list or not all(type(group) is list for group in about):
-            return False
-        return [len(group) for group in about] == self._groups and _hold_each_once(about, self.n_items)
+        return _are_groups(about, self.n_items) and [len(group) for group in about] == self._groups
 
     def of(self, ballots, about, coins):
         return _group_wins(ballots, about)
@@ -158,11 +156,10 @@ class _ScaledMargins(Summand):
         if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
             return False
         (name, lists), m = next(iter(about.items())), self.n_items
-        if type(lists) is not list or not all(type(each) is list for each in lists):
-            return False
         if name == "groups":
-            return all(lists) and _hold_each_once(lists, m)
-        return 1 <= len(lists) <= self.numbers and all(is_pair(pair, m) or is_pair(pair[::-1], m) for pair in lists)
+            return _are_groups(lists, m) and all(lists)
+        few = type(lists) is list and 1 <= len(lists) <= self.numbers
+        return few and all(_is_either_way(pair, m) for pair in lists)
 
     def of(self, ballots, about, coins):
         if "groups" in about:
@@ -259,11 +256,17 @@ def summand(statistic: Any, n_items: int) -> Summand:
     return SUMMANDS[str(name)](n_items, stated)
 
 
-def _hold_each_once(groups, n_items):
-    """Return whether lists of untrusted content together hold each item once."""
+def _is_either_way(pair, n_items):
+    """Return whether untrusted content is a list of two distinct items, in either order."""
+    return type(pair) is list and (is_pair(pair, n_items) or is_pair(pair[::-1], n_items))
+
+
+def _are_groups(groups, n_items):
+    """Return whether untrusted content is a list of lists that together hold each item once."""
+    if type(groups) is not list or not all(type(group) is list for group in groups):
+        return False
     items = [item for group in groups for item in group]
-    whole = len(items) == n_items and all(is_whole(item, 0, n_items - 1) for item in items)
-    return whole and len(set(items)) == n_items
+    return set(map(type, items)) == {int} and sorted(items) == list(range(n_items))
 
 
 def _group_wins(ballots, groups):
@@ -281,17 +284,14 @@ def _margins(ballots, rows, columns):
     return np.where(silent, 0, (first < second).astype(np.int64) - (first > second)).T
 
 
-# Client implementation of "skellam-shares": a noisy statistic, split among servers.
+# "skellam-shares": a noisy statistic, split among servers.
 #
-# A device adds Skellam noise to its statistic, modulo a power of two, and splits the result into shares. All shares
-# but
-# the last are uniform, and the last is the difference. If any share is missing, the others are uniform noise. The
-# noise
+# A device adds Skellam noise to its statistic, modulo a power of two, and splits the result into shares. All shares but
+# the last are uniform, and the last is the difference. If any share is missing, the others are uniform noise. The noise
 # of `min_reports` voters together hides each of them.
 #
 # The number of a report is a hash of commitments to all of its shares. So a person who sees the number at one server
-# cannot register it with another share at another server. Each commitment has a salt of 128 bits, which only the
-# server
+# cannot register it with another share at another server. Each commitment has a salt of 128 bits, which only the server
 # of this share receives. Without the salt, the commitment does not reveal the share.
 
 PARTIES = ("servers", "delta", "local_epsilon", "min_reports", "max_reports")
@@ -321,15 +321,26 @@ class Sum(NamedTuple):
         return SkellamRelease(2 * self.rate * n_voters, *moved, self.times)
 
 
+def sum_of(stated: Any, protocol: Any) -> Sum:
+    """Return the sum that the fields `stated` of a validated protocol describe."""
+    what = summand(stated["statistic"], len(protocol["items"]))
+    return Sum(what, Fraction(*stated["rate"]), 1 << stated["modulus_bits"], stated.get("times", 1))
+
+
 def summed(protocol: Any) -> Sum:
     """Return the only sum of a validated "skellam-shares" protocol."""
     return sum_of(protocol, protocol)
 
 
-def sum_of(stated: Any, protocol: Any, times: int = 1) -> Sum:
-    """Return the sum that the fields `stated` describe."""
-    what = summand(stated["statistic"], len(protocol["items"]))
-    return Sum(what, Fraction(*stated["rate"]), 1 << stated["modulus_bits"], times)
+def sums(protocol: Any) -> list[Sum]:
+    """Return the sums of all kinds of questions, in order, or the only sum of a protocol that asks none."""
+    return [sum_of(kind, protocol) for kind in protocol.get("rounds", [protocol])]
+
+
+def sum_about(protocol: Any, number: int) -> Sum:
+    """Return the sum for the question of this number; questions are numbered from 1 through all kinds in order."""
+    last = list(accumulate(kind["times"] for kind in protocol["rounds"]))
+    return sum_of(protocol["rounds"][bisect_left(last, number)], protocol)
 
 
 def modulus_bits(what: Summand, max_reports: int, rate: float) -> int:
@@ -348,6 +359,25 @@ class SummedRandomizer(ClientRandomizer):
 
     epsilon_field = "local_epsilon"  # holds without trust; "epsilon" needs an honest server and other voters
 
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
+        least = protocol["min_reports"]
+        refuse_unless(is_whole(protocol["servers"], 2, MOST_SERVERS), "servers", f"an integer from 2 to {MOST_SERVERS}")
+        refuse_unless(is_whole(least, 1, 2**40), "min_reports", "an integer from 1 to 2^40")
+        most = is_whole(protocol["max_reports"], least, 2**40)
+        refuse_unless(most, "max_reports", "an integer from min_reports to 2^40")
+        for name in ("delta", "local_epsilon"):
+            refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
+        refuse_unless(0 < float(protocol["delta"]) < 1, "delta", "below 1")
+        for stated in protocol.get("rounds", [protocol]):
+            check_sum(stated, protocol)
+        kept = epsilon_among(protocol, sums(protocol), least) <= Decimal(protocol["epsilon"])
+        refuse_unless(kept, "epsilon", "what min_reports give")
+
+    def spent(self, protocol):
+        """Return the epsilon at `delta` of everything a voter sends, as a Decimal. It holds if all servers collude."""
+        return epsilon_among(protocol, sums(protocol), 1)
+
     def delta(self, protocol):
         """Return the delta at which `spent` holds, as a Decimal."""
         return Decimal(protocol["delta"])
@@ -360,15 +390,9 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
-        check_parties(protocol)
-        only = checked_sum(protocol, protocol)
-        asks = only.summand.asked_about is not None
+        super().check(protocol)
+        asks = summed(protocol).summand.asked_about is not None
         refuse_unless(not asks, "statistic", "one that needs no question, where voters report once")
-        check_among(protocol, [only])
-
-    def spent(self, protocol):
-        """Return the epsilon at `delta` of all shares of one voter, as a Decimal. It holds if all servers collude."""
-        return epsilon_among(protocol, [summed(protocol)], 1)
 
     def draw(self, protocol, ballots, bits):
         """Draw the messages of every voter: (salts, shares).
@@ -384,19 +408,8 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
         return messages(protocol, self.draw(protocol, ballots, bits))
 
 
-def check_parties(protocol):
-    """Raise `RefusedProtocol` unless the fields about servers and voters are valid."""
-    least = protocol["min_reports"]
-    refuse_unless(is_whole(protocol["servers"], 2, MOST_SERVERS), "servers", f"an integer from 2 to {MOST_SERVERS}")
-    refuse_unless(is_whole(least, 1, 2**40), "min_reports", "an integer from 1 to 2^40")
-    refuse_unless(is_whole(protocol["max_reports"], least, 2**40), "max_reports", "an integer from min_reports to 2^40")
-    for name in ("delta", "local_epsilon"):
-        refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
-    refuse_unless(0 < float(protocol["delta"]) < 1, "delta", "below 1")
-
-
-def checked_sum(stated, protocol, times=1):
-    """Return `sum_of`; raise `RefusedProtocol` unless the statistic, its noise and its modulus are valid."""
+def check_sum(stated, protocol):
+    """Raise `RefusedProtocol` unless the statistic that `stated` describes, its noise and its modulus are valid."""
     what, rate = summand(stated["statistic"], len(protocol["items"])), stated["rate"]
     refuse_unless(what.numbers <= MOST_NUMBERS, "items", f"so few that {MOST_NUMBERS:,} numbers are sent")
     form = type(rate) is list and len(rate) == 2 and is_whole(rate[0], 1) and is_whole(rate[1], 1, RATE_GRID)
@@ -404,13 +417,6 @@ def checked_sum(stated, protocol, times=1):
     enough = modulus_bits(what, protocol["max_reports"], rate[0] / rate[1])
     form = is_whole(stated["modulus_bits"], enough, MOST_BITS)
     refuse_unless(form, "modulus_bits", "large enough for max_reports, and at most 53")
-    return Sum(what, Fraction(*rate), 1 << stated["modulus_bits"], times)
-
-
-def check_among(protocol, sums):
-    """Raise `RefusedProtocol` unless the noise of `min_reports` voters gives the stated epsilon."""
-    kept = epsilon_among(protocol, sums, protocol["min_reports"]) <= Decimal(protocol["epsilon"])
-    refuse_unless(kept, "epsilon", "what min_reports give")
 
 
 def epsilon_among(protocol, sums, n_voters):
@@ -453,15 +459,12 @@ def report_number(commitments):
     return hashlib.sha256(canonical(commitments)).hexdigest()
 
 
-# Client implementation of "skellam-rounds": answers to several questions, split among servers.
+# "skellam-rounds": answers to several questions, split among servers.
 #
 # The protocol lists all questions by kind, in order. The cost of a kind does not depend on the subject of a question.
-# So
-# a device knows the cost of all its answers in advance. A device answers each question once, and only if it follows
-# the
-# protocol. It does not return to a question before one that it has answered. It may skip questions, because the
-# voters
-# who answer hide each other.
+# So a device knows the cost of all its answers in advance. A device answers each question once, and only if it follows
+# the protocol. It does not return to a question before one that it has answered. It may skip questions, because the
+# voters who answer hide each other.
 
 _MOST_KINDS = 1000  # of questions
 
@@ -481,7 +484,6 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
-        check_parties(protocol)
         rounds = protocol["rounds"]
         form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
         refuse_unless(
@@ -492,11 +494,7 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
         times = all(is_whole(kind["times"], 1, MOST_ANSWERS) for kind in rounds)
         few = times and sum(kind["times"] for kind in rounds) <= MOST_ANSWERS
         refuse_unless(few, "times", f"{MOST_ANSWERS:,} questions together, at most")
-        check_among(protocol, [checked_sum(kind, protocol, kind["times"]) for kind in rounds])
-
-    def spent(self, protocol):
-        """Return the epsilon at `delta` of all answers of a device, as a Decimal. It holds if all servers collude."""
-        return epsilon_among(protocol, sums(protocol), 1)
+        super().check(protocol)
 
     def asked(self, question, protocol):
         """Return a question of an untrusted curator as `Asked`; raise ValueError if it does not follow the protocol."""
@@ -527,15 +525,3 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
         """Draw the first voter's answer as JSON-able data: one message per server."""
         drawn = split(protocol, sum_about(protocol, asked.number), ballots, asked.about, bits)
         return messages(protocol, drawn, question=asked.name)
-
-
-def sums(protocol):
-    """Return the sums of all kinds of questions, in order."""
-    return [sum_of(kind, protocol, kind["times"]) for kind in protocol["rounds"]]
-
-
-def sum_about(protocol, number):
-    """Return the sum for the question of this number; questions are numbered from 1 through all kinds in order."""
-    last = list(accumulate(kind["times"] for kind in protocol["rounds"]))
-    kind = protocol["rounds"][bisect_left(last, number)]
-    return sum_of(kind, protocol, kind["times"])

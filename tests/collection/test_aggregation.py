@@ -372,6 +372,6 @@ def test_memory_is_bounded(tmp_path):
 @pytest.mark.parametrize("one", ['{"server": 0}', b"{}", {"server": 0}, 5])
 def test_one_message_in_place_of_several_is_refused(one):
     server = AggregationServer(PROTOCOL, 0)
-    with pytest.raises(ValueError, match=r"messages must be an iterable of messages, got .*\. Put a single one"):
+    with pytest.raises(ValueError, match=r"messages must be an iterable of messages, got .*; put a single one"):
         server.receive(one)
     assert server.refused == {}

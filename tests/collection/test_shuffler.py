@@ -121,6 +121,7 @@ BAD = [
     (json.dumps(submission(1)) + " " * 600, "too long"),
     (b"0" * (longest(PROTOCOL["hidden"]) + 1), "too long"),
     (None, "not a JSON object"),
+    (json.dumps(json.dumps(submission(1))), "not a JSON object"),
     ([submission(1)], "not a JSON object"),
     ((0, submission(1)), "not a JSON object"),
     (spoiled(protocol=NAME["assigned"]), "another protocol"),
@@ -398,6 +399,7 @@ def test_a_voter_answers_the_pairs_of_its_row_once():
         ((True, submission(1, "assigned")), "no voter"),
         (("10", submission(10, "assigned")), "no voter"),
         ((10, submission(10, "assigned"), 0), "no voter"),
+        ((10, json.dumps(json.dumps(submission(10, "assigned")))), "not a JSON object"),
         ((10, {**submission(10, "assigned"), "messages": twice}), "pair asked twice"),
         ((10, {**submission(10), "protocol": NAME["assigned"]}), "shuffle out of range"),
         ((3, {**submission(3, "assigned"), "report": "f" * 32}), "received before"),  # a voter twice
