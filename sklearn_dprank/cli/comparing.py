@@ -37,7 +37,7 @@ _WITHOUT = (
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
-    files.add_arguments(added, optional=True)
+    files.add_arguments(added)
     added.add_argument(
         "--public", action="store_true", help="the ballots in the file are public; without this, a file is refused"
     )

@@ -342,7 +342,7 @@ _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
-    files.add_arguments(added, optional=True)
+    files.add_arguments(added)
     added.add_argument(
         "--example",
         action="store_true",
