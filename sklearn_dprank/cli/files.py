@@ -270,7 +270,7 @@ _ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a
 
 @dataclass(frozen=True)
 class Header:
-    """Names of the columns of a table, and for columns of a question about several items, the question and the item."""
+    """Names of the columns of a table, and the question and the item of each; one item has an empty question."""
 
     file: str
     names: list[str]
@@ -297,7 +297,7 @@ class Header:
                         f"{joined(found)}."
                     )
                 if not found:
-                    names = [self.parts.get(name, ("", name))[1] for name in names if name not in self.no_items]
+                    names = [self.parts[name][1] for name in names if name not in self.no_items]
                 if not found or count[found[0]] > 1:
                     _place_of("--items", item, names)
                 columns += found
@@ -310,13 +310,12 @@ class Header:
         """Return the columns of each item by its short name, one for each question."""
         found = defaultdict(list)
         for name in names:
-            if name in self.parts:
-                found[self.parts[name][1]].append(name)
+            found[self.parts[name][1]].append(name)
         return found
 
     def _shortened(self, names):
         """Return the items of these columns if one question asks about them, else the names of the columns."""
-        parts = [self.parts.get(name, ("", "")) for name in names]
+        parts = [self.parts[name] for name in names]
         items = [item for _, item in parts]
         one_question = len({question for question, _ in parts}) == 1 < len(parts)
         return items if one_question and all(items) and len(set(items)) == len(items) else names
@@ -345,8 +344,8 @@ class Header:
                     f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
                     "--person, and if it holds weights, with --weight. Otherwise list the items with --items."
                 )
-        asked = [self.parts.get(name, (None,))[0] for name in names]
-        sizes = Counter(question for question in asked if question is not None)
+        asked = [self.parts[name][0] for name in names]
+        sizes = Counter(filter(None, asked))
         if len(set(asked)) > 1 and max(sizes.values(), default=1) > 1:
             question = sizes.most_common(1)[0][0]
             columns = [name for name, found in zip(names, asked, strict=True) if found == question]
@@ -366,8 +365,7 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
     """
     own_names = [name for name in names if name in _QUALTRICS]
     if len(set(own_names)) < 2 or not lines:
-        parts = {name: found for name in names if (found := _grid(name))}
-        return Header(file, names, parts, frozenset(names[:1]) & _TIMESTAMPS)
+        return Header(file, names, {name: _grid(name) for name in names}, frozenset(names[:1]) & _TIMESTAMPS)
     # Qualtrics exports three rows: names, texts of questions, and ImportIds.
     reader = csv.reader((line.decode("utf-8") + "\n" for line in lines), delimiter=delimiter, strict=True)
     try:
@@ -384,7 +382,7 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
     for name, text, own in zip(names, texts, ids, strict=True):
         if matched := _QUESTION.fullmatch(own):
             questions[matched[1]][name] = " ".join(normal(text).split()).split(" - ")
-    parts = {}
+    parts = {name: ("", name) for name in names}
     for question, columns in questions.items():
         same = 0  # texts are "question - item", and both may hold " - "
         while same + 1 < min(map(len, columns.values())) and len({text[same] for text in columns.values()}) == 1:
@@ -395,13 +393,15 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
 
 
 def _grid(name):
-    """Return the question and the item in a name like "question [item]"; None if it is not like that."""
+    """Return the question and the item in a name like "question [item]"; no question if it is not like that."""
     depth = 0
     for place in range(len(name) - 1, 0, -1):
         depth += {"]": 1, "[": -1}.get(name[place], 0)
+        if depth == 0 and place < len(name) - 1:
+            return name[:place].strip(), name[place + 1 : -1].strip()
         if depth == 0:
-            return (name[:place].strip(), name[place + 1 : -1].strip()) if place < len(name) - 1 else None
-    return None
+            break
+    return "", name
 
 
 # Rows and cells of CSV and Parquet files.
@@ -543,7 +543,7 @@ def _code(cell):
     return float(text) if _NUMBER.fullmatch(text) else _answer(text)
 
 
-def _number(cell: Any, scale: dict[str, float] | None, codes: Collection[str | float]) -> float | None:
+def _number(cell: Any, scale: dict[str, float] | None = None, codes: Collection[str | float] = ()) -> float | None:
     """Return a cell as a float: NaN if it is empty or one of `codes`, None if it cannot be read.
 
     With a `scale`, the cell is one of its answers, which may look like a gap. Other text must be a number in the usual
@@ -565,17 +565,6 @@ def _number(cell: Any, scale: dict[str, float] | None, codes: Collection[str | f
     except (TypeError, ValueError, OverflowError):
         return None
     return None if abs(number) > _LARGEST else number
-
-
-def _column(cells, problem, unreadable, scale=None, codes=()):
-    """Return the cells of one column as floats; cells that are empty or cannot be read are NaN."""
-    listed = np.where(missing(cells), "", cells).tolist()
-    known = {cell: _number(cell, scale, codes) for cell in {cell for cell in listed if type(cell) is str}}
-    found = [known[cell] if type(cell) is str else _number(cell, scale, codes) for cell in listed]
-    for row in [row for row, value in enumerate(found) if value is None]:
-        unreadable.add(row, problem)
-        found[row] = np.nan
-    return np.array(found, dtype=float)
 
 
 # Layouts of files.
@@ -659,8 +648,8 @@ def _from_table(path, options, unreadable, column, is_parquet):
     else:
         head, cells = _from_csv(path, options.separator, unreadable)
         # The first row may be a ballot, whose cells would be published as names and not counted.
-        known = {*(scale or {}), *codes}
-        if any(_answer(name) in known for name in head.names):
+        listed_answers = {*(scale or {}), *codes}
+        if any(_answer(name) in listed_answers for name in head.names):
             raise ValueError(
                 f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer. "
                 "If it is a ballot, put a row of names before it. If these are names, rename the columns."
@@ -687,7 +676,12 @@ def _from_table(path, options, unreadable, column, is_parquet):
             "an item, list the items with --items. If it is the voter's, use --person. If each line is one rating, "
             "pivot the table."
         )
-        values[:, item] = _column(cells[:, places[name]], problem, unreadable, scale, codes)
+        column = np.where(missing(cells[:, places[name]]), "", cells[:, places[name]]).tolist()
+        known = {cell: _number(cell, scale, codes) for cell in {cell for cell in column if type(cell) is str}}
+        found = [known[cell] if type(cell) is str else _number(cell, scale, codes) for cell in column]
+        for row in [row for row, value in enumerate(found) if value is None]:
+            unreadable.add(row, problem)
+        values[:, item] = np.array(found, dtype=float)  # None becomes NaN
     values[list(unreadable.rows)] = np.nan
     unreadable.report(len(values))
     return _profile(values, items, options, persons, weights), segments
@@ -721,8 +715,9 @@ def _persons_and_weights(names, cells, options, unreadable):
             f"column {safe_repr(options.weight)} must hold weights of at least 0, and no empty cells. Decimals need a "
             "point, not a comma."
         )
-        weights = _column(cells[:, _place_of("--weight", options.weight, names)], problem, unreadable)
-        weights[list(unreadable.rows)] = np.nan
+        column = cells[:, _place_of("--weight", options.weight, names)]
+        read = (np.nan if gap else _number(cell) for gap, cell in zip(missing(column), column, strict=True))
+        weights = np.array([*read], dtype=float)  # None becomes NaN
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
             unreadable.add(row, problem)

@@ -149,7 +149,10 @@ def as_json(made: dict[str, Any]) -> str:
 def as_table(rows: list[list[str]]) -> str:
     """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left."""
     widths = [max(columns_of(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = [all(_number(row[column]) for row in rows[1:]) for column in range(len(widths))]
+    right = [
+        all(row[column].removeprefix("-").replace(".", "", 1).replace(",", "").isdigit() for row in rows[1:])
+        for column in range(len(widths))
+    ]
     return "\n".join(
         "  ".join(
             " " * (width - columns_of(cell)) + cell if side else cell + " " * (width - columns_of(cell))
@@ -175,7 +178,3 @@ def width() -> int:
 def wrapped(text: str) -> str:
     """Return a paragraph in lines that fit the terminal."""
     return textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False)
-
-
-def _number(cell):
-    return cell.removeprefix("-").replace(".", "", 1).replace(",", "").isdigit()

@@ -19,21 +19,7 @@ from ..channels.central import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda
 from ..channels.segmented import SegmentedAggregator
 from ..privacy.budget import PrivacyBudget, guarantee_as_text, guarantee_from_text
 from ..privacy.estimator_guarantees import guarantee_before
-from . import accounts, files
-from .printing import (
-    as_json,
-    as_table,
-    check_distinct,
-    check_path,
-    check_picture,
-    message,
-    own_words,
-    save,
-    simulated,
-    tell,
-    width,
-    wrapped,
-)
+from . import accounts, files, printing
 
 _TABLE = "the table of epsilon in the user guide (Epsilon and privacy guarantees)"
 _EXAMPLE = "1,000 simulated votes"
@@ -124,7 +110,7 @@ def run(options: argparse.Namespace) -> str:
     _check_outputs(options, estimator)
     given: dict[str, Any] = {}
     if options.example:
-        ballots = simulated(5, phi=0.9)
+        ballots = printing.simulated(5, phi=0.9)
     else:
         ballots, cells = files.read_with_segments(options, options.segments)
         if options.segments is not None:
@@ -228,12 +214,12 @@ def _check_outputs(options, estimator):
                 "--plot draws rank intervals, and this mechanism does not publish any. DPBorda and DPPairwise do, with "
                 "Laplace or Gaussian noise. Use one of these, or leave out --plot."
             )
-        check_picture(options.plot, "--plot")
+        printing.check_picture(options.plot, "--plot")
     if options.report is not None:
-        check_path(options.report, "--report", ["html", "htm"])
+        printing.check_path(options.report, "--report", ["html", "htm"])
     last = None if options.budget is None else accounts.last_result(options.budget)
     outputs = {"--budget": last, "--plot": options.plot, "--report": options.report}
-    check_distinct(outputs, [options.file, options.budget])
+    printing.check_distinct(outputs, [options.file, options.budget])
 
 
 def _opened_budget(options, estimator, ballots, given):
@@ -255,15 +241,15 @@ def _opened_budget(options, estimator, ballots, given):
         neighboring = options.neighboring
         with _own_words():
             forecast = guarantee_before(estimator, ballots, **given)
-        with own_words("neighboring", **words):
+        with printing.own_words("neighboring", **words):
             trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=neighboring)
         trial.charge(forecast, type(estimator).__name__)
-    with own_words("neighboring", **words):
+    with printing.own_words("neighboring", **words):
         return PrivacyBudget.open(options.budget, *terms, neighboring=neighboring)
 
 
 def _own_words():
-    return own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight")
+    return printing.own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight")
 
 
 # Segments.
@@ -308,7 +294,7 @@ def labels(cells: Sequence[str], names: list[str]) -> list[str | None]:
     near = {_loosely(cell) for cell, name in zip(cells, found, strict=True) if name is None}
     for name in names:
         if name not in found and _loosely(name) in near:
-            tell(
+            printing.tell(
                 f"dprank rank: no row has the segment {safe_repr(name)}, but some have a name that differs only in "
                 "case, blanks or invisible characters. This line depends on the ballots; do not publish it."
             )
@@ -356,7 +342,7 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     """Return a result as it is printed, with a line for each file that was written."""
     made = result["made"]
     if form == "json":
-        return as_json(made)
+        return printing.as_json(made)
     guarantee = guarantee_from_text(result["guarantee"])
     if "segments" in made:
         tables = [f"{title(each)}\n{table(each)}\n" for each in made["segments"]]
@@ -380,7 +366,7 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if "max_weight" in made:
         about.append(f"A person has at most the weight {made['max_weight']:g}.")
     example = [f"{_EXAMPLE} on five drinks, epsilon = {guarantee.epsilon:g}\n"] if made["simulated"] else []
-    lines = [*example, *tables, *map(wrapped, about), "", guarantee.statement(width()), *written]
+    lines = [*example, *tables, *map(printing.wrapped, about), "", guarantee.statement(printing.width()), *written]
     if "budget" in made:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")
@@ -393,7 +379,7 @@ def table(made: dict[str, Any]) -> str:
     rows = [["rank", "item", *(["without noise"] if ends else [])]]
     for rank, item in enumerate(made["consensus"], start=1):
         rows.append([str(rank), item, *(["{} to {}".format(*ends[item])] if ends else [])])
-    return as_table(rows)
+    return printing.as_table(rows)
 
 
 def title(made: dict[str, Any]) -> str:
@@ -418,7 +404,7 @@ def _write(options, fitted, made):
 
         display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
         name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
-        save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
+        printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
 
     def publish():
         document = page(made, best=options.top is not None)
@@ -435,8 +421,8 @@ def _attempt(options: argparse.Namespace, line: str, write: Callable[[], None]) 
     try:
         write()
     except (Exception, KeyboardInterrupt) as error:
-        why = message(error) or "interrupted"
-        tell(f"dprank rank: {line} could not be written ({why}). The ranking is complete.")
+        why = printing.message(error) or "interrupted"
+        printing.tell(f"dprank rank: {line} could not be written ({why}). The ranking is complete.")
         options.is_incomplete = True
         return []
     return [line]
