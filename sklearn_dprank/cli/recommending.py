@@ -67,13 +67,9 @@ def run(options: argparse.Namespace) -> str:
     if options.format == "json":
         made = []
         for advice in advised.values():
-            more = {
-                "rank_options": options_of(advice.estimator),
-                "intervals": advice.intervals,
-                "reason": advice.reason,
-            }
+            own = {"rank_options": options_of(advice.estimator), "intervals": advice.intervals, "reason": advice.reason}
             others = [_as_data(each) for each in advice.alternatives]
-            made.append({**_as_data(advice), **more, "alternatives": others})
+            made.append({**_as_data(advice), **own, "alternatives": others})
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)
     missed = "% of the best missed" if options.top else "points of excess error"
     about = [] if options.top else [A_POINT]
