@@ -543,7 +543,7 @@ def _code(cell):
     return float(text) if _NUMBER.fullmatch(text) else _answer(text)
 
 
-def _number(cell: Any, scale: dict[str, float] | None = None, codes: Collection[str | float] = ()) -> float | None:
+def _number(cell: Any, scale: dict[str, float] | None, codes: Collection[str | float]) -> float | None:
     """Return a cell as a float: NaN if it is empty or one of `codes`, None if it cannot be read.
 
     With a `scale`, the cell is one of its answers, which may look like a gap. Other text must be a number in the usual
@@ -565,6 +565,13 @@ def _number(cell: Any, scale: dict[str, float] | None = None, codes: Collection[
     except (TypeError, ValueError, OverflowError):
         return None
     return None if abs(number) > _LARGEST else number
+
+
+def _numbers(cells, scale=None, codes=()):
+    """Return each cell of a column as `_number`, and a missing cell as NaN."""
+    listed = np.where(missing(cells), "", cells).tolist()
+    known = {cell: _number(cell, scale, codes) for cell in {cell for cell in listed if type(cell) is str}}
+    return [known[cell] if type(cell) is str else _number(cell, scale, codes) for cell in listed]
 
 
 # Layouts of files.
@@ -676,9 +683,7 @@ def _from_table(path, options, unreadable, column, is_parquet):
             "an item, list the items with --items. If it is the voter's, use --person. If each line is one rating, "
             "pivot the table."
         )
-        column = np.where(missing(cells[:, places[name]]), "", cells[:, places[name]]).tolist()
-        known = {cell: _number(cell, scale, codes) for cell in {cell for cell in column if type(cell) is str}}
-        found = [known[cell] if type(cell) is str else _number(cell, scale, codes) for cell in column]
+        found = _numbers(cells[:, places[name]], scale, codes)
         for row in [row for row, value in enumerate(found) if value is None]:
             unreadable.add(row, problem)
         values[:, item] = np.array(found, dtype=float)  # None becomes NaN
@@ -716,8 +721,7 @@ def _persons_and_weights(names, cells, options, unreadable):
             "point, not a comma."
         )
         column = cells[:, _place_of("--weight", options.weight, names)]
-        read = (np.nan if gap else _number(cell) for gap, cell in zip(missing(column), column, strict=True))
-        weights = np.array([*read], dtype=float)  # None becomes NaN
+        weights = np.array(_numbers(column), dtype=float)  # None becomes NaN
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
             unreadable.add(row, problem)
