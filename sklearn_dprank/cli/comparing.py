@@ -30,18 +30,14 @@ _MOST_LINES = 5
 _ESTIMATORS = sorted({type(each).__name__ for each in MECHANISMS.values()})
 _MOST_PRUDENT = 16  # items
 _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
-_WITHOUT = (
-    f"{' and '.join(_ONE_REPORT)} are left out: they count one report per voter, and neither persons nor weights."
-)
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
-    files.add_arguments(added, optional=True)
-    added.add_argument(
-        "--public", action="store_true", help="the ballots in the file are public; without this, a file is refused"
-    )
-    added.add_argument(
+    files.add_arguments(added)
+    add = added.add_argument
+    add("--public", action="store_true", help="the ballots in the file are public; without this, a file is refused")
+    add(
         "--epsilons",
         action=Several,
         one=number,
@@ -49,7 +45,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
         help="privacy losses to try, with blanks or commas between; default: 0.01 0.03 0.1 0.3 1 3",
     )
-    added.add_argument(
+    add(
         "--estimators",
         action=Several,
         one=_estimator,
@@ -57,9 +53,9 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help=f"which to compare, with blanks or commas between, out of {', '.join(_ESTIMATORS)}; default: the "
         f"first {_MOST_LINES} that the ballots allow, of {'; '.join(MECHANISMS)}",
     )
-    added.add_argument("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
-    added.add_argument("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
-    added.add_argument(
+    add("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
+    add("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
+    add(
         "--picture",
         type=Path,
         default=Path("compare.png"),
@@ -91,56 +87,51 @@ def run(options: argparse.Namespace) -> str:
     ballots = files.read(options) if options.file else simulated(10, phi=0.75)
     if ballots.n_voters == 0:
         raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
-    wanted = options.estimators
-    if ballots.bound is not None and wanted and set(wanted) & set(_ONE_REPORT):
-        raise ValueError(
-            f"{' and '.join(_ONE_REPORT)} count one report per voter; leave them out, or leave out --person and "
-            "--weight."
-        )
-    tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots, wanted)}
-    if wanted is None:
-        tried = dict(list(tried.items())[:_MOST_LINES])
-    if not tried:
+    wanted = set(options.estimators or _ESTIMATORS)
+    one_report = " and ".join(_ONE_REPORT)
+    refused = {"DPPrudentOrder"} if ballots.n_items > _MOST_PRUDENT else set()
+    if ballots.bound is not None:
+        refused |= {*_ONE_REPORT}
+        if options.estimators and wanted & {*_ONE_REPORT}:
+            raise ValueError(
+                f"{one_report} count one report per voter; leave them out, or leave out --person and --weight."
+            )
+    allowed = {name: each for name, each in MECHANISMS.items() if type(each).__name__ in wanted - refused}
+    if not allowed:
         raise ValueError(
             f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
         )
+    tried = allowed if options.estimators else dict(list(allowed.items())[:_MOST_LINES])
     with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
         shown = PrivacyUtilityDisplay.from_estimators(
             tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
         )
     save(shown.plot().figure_, options.picture)
-    excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
-    blind = shown.ceiling - shown.floor
+    excess = {name: 100 * (np.mean(errors, axis=1) - shown.floor) for name, errors in shown.errors.items()}
+    blind = 100 * (shown.ceiling - shown.floor)
     if options.format == "json":
-        points = {name: ((100 * errors).round(4) + 0.0).tolist() for name, errors in excess.items()}
         made = {
+            "not_private": True,
+            "simulated": options.file is None,
             "unranked": files.unranked(options) if options.file else None,
             "epsilons": options.epsilons,
-            "excess_points": points,
-            "random_order_points": round(100 * blind, 4),
+            "excess_points": {name: (errors.round(4) + 0.0).tolist() for name, errors in excess.items()},
+            "random_order_points": round(blind, 4),
         }
-        return json.dumps({"not_private": True, "simulated": options.file is None, **made})
-    return _as_text(ballots, options, {**excess, "a random order": [blind] * len(options.epsilons)})
-
-
-def _takes(estimator, ballots, wanted):
-    name = type(estimator).__name__
-    if ballots.bound is not None and name in _ONE_REPORT:
-        return False
-    return (wanted is None or name in wanted) and (name != "DPPrudentOrder" or ballots.n_items <= _MOST_PRUDENT)
-
-
-def _as_text(ballots, options, excess):
+        return json.dumps(made)
     rows = [["excess error (points) at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
-    rows += [[name, *(f"{100 * error:z.2f}" for error in errors)] for name, errors in excess.items()]
+    for name, errors in {**excess, "a random order": [blind] * len(options.epsilons)}.items():
+        rows.append([name, *(f"{error:z.2f}" for error in errors)])
+    about = [files.about_unranked(files.unranked(options))] if options.file else []
+    if ballots.bound is not None:
+        about.append(f"{one_report} are left out: they count one report per voter, and neither persons nor weights.")
     source = "" if options.file else ", simulated: no file was given"
     return "\n".join(
         [
             f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits",
             as_table(rows),
             A_POINT,
-            *([files.about_unranked(files.unranked(options))] if options.file else []),
-            *([_WITHOUT] if ballots.bound is not None else []),
+            *about,
             "NOT PRIVATE: these errors are computed exactly from the ballots. Use them to choose; do not publish them.",
             f"Picture: {options.picture}",
         ]

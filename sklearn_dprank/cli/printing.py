@@ -61,27 +61,24 @@ def printable(text: str) -> str:
 def own_words(*same: str, **renamed: str) -> Iterator[None]:
     """Name options, not parameters, in the messages of ValueErrors: those of the same name, and `renamed` ones.
 
-    Only calls of the library are translated, because other messages quote names from files.
+    ``delta=0`` becomes ``--delta 0``. Only calls of the library are translated, because other messages quote names from
+    files. Names that are no words of English, so the `renamed` ones, are replaced anywhere.
     """
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if value is None and found.start() > 0 and name not in renamed:
+            return found[0]
+        text = f"--{renamed.get(name, name)}"
+        return f"no {text}" if value == "None" else f"{text} {value.strip(quotes)}" if value else text
+
+    quotes = "'\""
+    pattern = rf"(?<![\w='\"-])({'|'.join([*same, *renamed])})(?:=('\w*'|\"\w*\"|[\w.+-]*\w)|(?![\w='\"]))"
     try:
         yield
     except ValueError as error:
-        raise ValueError(_translated(str(error), {name: name for name in same} | renamed, renamed)) from None
-
-
-def _translated(message, options, renamed):
-    """Return a message with ``--delta 0`` for ``delta=0``; names of no option that are no words are replaced too."""
-    names = "|".join(options)
-    value = r"'\w*'|\"\w*\"|[\w.+-]*\w"
-    message = re.sub(rf"\b({names})=None", lambda it: f"no --{options[it[1]]}", message)
-    message = re.sub(rf"\b({names})=({value})", lambda it: f"--{options[it[1]]} {it[2].strip(_QUOTES)}", message)
-    message = re.sub(rf"^({names})(?= )", lambda it: f"--{options[it[1]]}", message)
-    if renamed:
-        message = re.sub(rf"(?<![\w='\"-])({'|'.join(renamed)})(?![\w='\"])", lambda it: f"--{renamed[it[1]]}", message)
-    return message.replace("must be None or ", "must be ").replace("'replace' or None", "replace or left out")
-
-
-_QUOTES = "'\""
+        text = re.sub(pattern, option, str(error)).replace("must be None or ", "must be ")
+        raise ValueError(text.replace("'replace' or None", "replace or left out")) from None
 
 
 # Files that commands write: checks before the work, and pictures.
@@ -152,7 +149,10 @@ def as_json(made: dict[str, Any]) -> str:
 def as_table(rows: list[list[str]]) -> str:
     """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left."""
     widths = [max(columns_of(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = [all(_number(row[column]) for row in rows[1:]) for column in range(len(widths))]
+    right = [
+        all(row[column].removeprefix("-").replace(".", "", 1).replace(",", "").isdigit() for row in rows[1:])
+        for column in range(len(widths))
+    ]
     return "\n".join(
         "  ".join(
             " " * (width - columns_of(cell)) + cell if side else cell + " " * (width - columns_of(cell))
@@ -178,7 +178,3 @@ def width() -> int:
 def wrapped(text: str) -> str:
     """Return a paragraph in lines that fit the terminal."""
     return textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False)
-
-
-def _number(cell):
-    return cell.removeprefix("-").replace(".", "", 1).replace(",", "").isdigit()

@@ -15,36 +15,37 @@ TRUST = ["central", "secure_aggregation", "shuffle", "local"]
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``recommend``."""
-    added.add_argument("--items", type=int, required=True, help="number of items")
-    added.add_argument("--voters", type=float, required=True, help="public estimate of the number of voters")
-    added.add_argument(
+    add = added.add_argument
+    add("--items", type=int, required=True, help="number of items")
+    add("--voters", type=float, required=True, help="public estimate of the number of voters")
+    add(
         "--epsilon",
         action=Several,
         one=number,
         required=True,
         help="privacy loss; separate several values with blanks or commas to compare them",
     )
-    added.add_argument(
+    add(
         "--delta",
         type=float,
         default=0.0,
         help="delta of the guarantee; shuffle and secure_aggregation need a positive value, such as 1e-6",
     )
-    added.add_argument(
+    add(
         "--trust",
         choices=TRUST,
         default="central",
         help="trust model: a curator sees the ballots (central, the default), servers add up shares "
         "(secure_aggregation), a shuffler mixes reports (shuffle), or only the voter's device is trusted (local)",
     )
-    added.add_argument(
+    add(
         "--neighboring",
         choices=["add_remove", "replace"],
         help="what is hidden: whether somebody voted (the default where a curator sees ballots), or only how",
     )
-    added.add_argument("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
-    added.add_argument("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
-    added.add_argument(
+    add("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
+    add("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
+    add(
         "--opinion-share",
         action=Several,
         one=number,
@@ -52,25 +53,32 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="public estimate of the share of the ballots that prefer one item of a pair; two values are the smallest "
         "and the largest share of a pair. default: 1",
     )
-    added.add_argument("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
+    add("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the recommendation for one epsilon, or a table for several."""
-    given = {"delta": options.delta, "trust": options.trust, "neighboring": options.neighboring}
     shares = options.opinion_share
-    given |= {"k": options.top, "disagreement": options.disagreement}
-    given |= {"opinion_share": shares[0] if len(shares) == 1 else tuple(shares), "intervals": options.intervals}
+    given = {name: getattr(options, name) for name in ("delta", "trust", "neighboring", "disagreement", "intervals")}
+    given |= {"k": options.top, "opinion_share": shares[0] if len(shares) == 1 else tuple(shares)}
     renamed = {"n_items": "items", "n_voters": "voters", "k": "top", "opinion_share": "opinion-share"}
     with own_words(*given, "epsilon", **renamed):
         advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
-        made = [_as_made(advice) for advice in advised.values()]
+        made = []
+        for advice in advised.values():
+            own = {"rank_options": options_of(advice.estimator), "intervals": advice.intervals, "reason": advice.reason}
+            others = [_as_data(each) for each in advice.alternatives]
+            made.append({**_as_data(advice), **own, "alternatives": others})
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)
     missed = "% of the best missed" if options.top else "points of excess error"
     about = [] if options.top else [A_POINT]
     if len(advised) > 1:
-        return "\n".join([_as_rows(advised, missed), *about])
+        rows = [["epsilon", "recommended", "intervals", missed, "from", "to"]]
+        for epsilon, advice in advised.items():
+            errors = [f"{100 * error:.2g}" for error in (advice.error, *advice.error_range)]
+            rows.append([f"{epsilon:g}", repr(advice.estimator), "yes" if advice.intervals else "no", *errors])
+        return "\n".join([as_table(rows), *about])
     (advice,) = advised.values()
     error, (least, largest) = 100 * advice.error, (100 * each for each in advice.error_range)
     expected = f"{error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
@@ -79,20 +87,5 @@ def run(options: argparse.Namespace) -> str:
     return "\n".join([repr(advice.estimator), expected, *about, advice.reason, *run_it])
 
 
-def _as_rows(advised, missed):
-    rows = [["epsilon", "recommended", "intervals", missed, "from", "to"]]
-    for epsilon, advice in advised.items():
-        errors = (advice.error, *advice.error_range)
-        published = "yes" if advice.intervals else "no"
-        rows.append([f"{epsilon:g}", repr(advice.estimator), published, *(f"{100 * error:.2g}" for error in errors)])
-    return as_table(rows)
-
-
-def _as_made(advice):
-    others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
-    made = {"estimator": repr(advice.estimator), "rank_options": options_of(advice.estimator), **_errors(advice)}
-    return {**made, "intervals": advice.intervals, "reason": advice.reason, "alternatives": others}
-
-
-def _errors(advice):
-    return {"error": advice.error, "error_range": list(advice.error_range)}
+def _as_data(advice):
+    return {"estimator": repr(advice.estimator), "error": advice.error, "error_range": list(advice.error_range)}

@@ -447,7 +447,7 @@ def test_a_failure_after_the_charge_offers_the_way_back(error, status, monkeypat
     assert "dprank budget 'my budget' --last" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("owner", "name"), [(ranking, "_guarantee"), (ranking.accounts, "keep")])
+@pytest.mark.parametrize(("owner", "name"), [(ranking, "guarantee_as_text"), (ranking.accounts, "keep")])
 def test_ctrl_c_after_the_charge_waits_until_the_result_is_kept(owner, name, monkeypatch, capsys):
     original = getattr(owner, name)
 
@@ -469,7 +469,7 @@ def test_a_second_ctrl_c_does_not_wait(monkeypatch, capsys):
         for _ in range(2):
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(ranking, "_guarantee", pressed)
+    monkeypatch.setattr(ranking, "guarantee_as_text", pressed)
     assert main(["rank", *FILE, "--epsilon", "1", *NEW]) == 130
     assert "--last" not in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

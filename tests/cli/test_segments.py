@@ -180,8 +180,8 @@ def test_results_are_those_of_the_estimator():
 def test_sizes_and_weights_in_words(size, share, worst, title):
     made = {"segment": "a", "consensus": ["tea", "milk"], "size": size, "own_weight": share}
     made["intervals"] = {"tea": [1, worst], "milk": [3 - worst, 2]}
-    said = segments.as_text({"segments": [made], "level": 0.95}).splitlines()
-    assert said[:3] == [title, "rank  item  without noise", f"   1  tea   1 to {worst}"]
+    assert segments.title(made) == title
+    assert segments.table(made).splitlines()[:2] == ["rank  item  without noise", f"   1  tea   1 to {worst}"]
 
 
 def test_small_noise_is_not_printed_as_minus_zero():

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.cli import files, main, parser
-from sklearn_dprank.cli import files as headers
-from sklearn_dprank.cli.files import Header, Unreadable, as_numbers
 
 GUIDE = Path(__file__).parents[2] / "docs" / "user_guide" / "ballots.rst"
 ITEMS = ["tea", "coffee, black", "juice - fresh", "water [still]"]
@@ -465,20 +463,3 @@ def test_the_commands_of_the_guide_run(command, tmp_path, monkeypatch, capsys):
 
 def test_the_guide_has_a_command_for_each_file():
     assert sorted(shlex.split(command)[1] for command in COMMANDS) == sorted(PAGE)
-
-
-@pytest.mark.parametrize("name", ["q [{}]", "{}"])
-def test_columns_are_not_searched_for_each_item(name):
-    class Unsearched(list):
-        """Names that refuse searches in linear time."""
-
-        index = __contains__ = None
-
-    items = ["a", *map(str, range(50))]
-    names = Unsearched(map(name.format, items))
-    header = Header(names, headers.header(list(names)).parts)
-    options = parser().parse_args(["rank", "x.csv", "--ratings", "--items", ",".join(items)])
-    cells = np.full((2, len(names)), "1", dtype=object)
-    found, columns, cells = files._items(names, cells, options, header)
-    assert list(found) == items and columns == names
-    assert as_numbers(columns, cells, header, Unreadable("error", "x.csv")).tolist() == np.ones(cells.shape).tolist()
