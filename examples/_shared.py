@@ -19,7 +19,7 @@ from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.plotting._style import look, looks
+from sklearn_dprank.plotting._style import look
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 # Votes. Real votes are used if the environment variable SKLEARN_DPRANK_DATA names a folder with the files (PrefLib's,
@@ -178,7 +178,13 @@ def sure(gains):
     return np.where(mean > error, 1.0, np.where(mean <= -error, 0.0, np.nan))
 
 
-# Drawing: lines look as in the displays of the package, so a mechanism looks the same in all pictures.
+# Drawing: lines look as in the displays of the package, and a name looks the same in all pictures of a script.
+_LOOKS = {}
+
+
+def looks(names):
+    """Return {name: number of its look}; pass each number to `look`."""
+    return {name: _LOOKS.setdefault(name, len(_LOOKS)) for name in names}
 
 
 def panels(n_rows, n_columns, height=2.6):
@@ -204,13 +210,12 @@ def line(ax, x, scores, style, label):
     ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **look(style, ax))
 
 
-def curves(ax, x, result, title="", xlabel="", *, ticks=False, texts=()):
+def curves(ax, x, result, title="", xlabel="", *, ticks=False):
     """Draw a line for each of {name: scores of shape (len(x), n_trials)}.
 
-    With `ticks`, x is labelled at the measured values. `texts` are the names of the estimators, by name of the line, if
-    the names of the lines do not contain them.
+    With `ticks`, x is labelled at the measured values.
     """
-    styles = looks(result, texts)
+    styles = looks(result)
     for name, scores in result.items():
         line(ax, x, scores, styles[name], name)
     if ticks:

@@ -39,7 +39,7 @@ import sklearn_dprank
 from sklearn_dprank import DPPrudentOrder, DPTopK, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.collection import Device, ReportCounts
-from sklearn_dprank.plotting._style import look, looks
+from sklearn_dprank.plotting._style import look
 
 DOCS = Path(__file__).parents[1] / "docs"
 ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)
@@ -277,7 +277,7 @@ def draw(measured):
     """Return the figure of {name: Curves}."""
     figure, axes = plt.subplots(len(GROUPS), 4, figsize=(13, 2.6 * len(GROUPS)), layout="constrained", sharex="col")
     for ax_row, (group, names) in zip(axes, GROUPS.items(), strict=True):
-        for name, style in looks(names).items():
+        for style, name in enumerate(names):
             found = measured[name]
             for ax, each in zip(ax_row, (found.items, found.voters, found.epsilons), strict=False):
                 _line(ax, {size: fit.seconds for size, fit in each.items()}, style, name)

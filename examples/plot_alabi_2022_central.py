@@ -66,7 +66,6 @@ ROWS = {
     "Corollary 6": DPKwikSort(EPSILON, **REPLACE),
     "Corollary 7": DPKwikSort(EPSILON, DELTA, "gaussian", **REPLACE),
 }
-CLASSES = {row: type(estimator).__name__ for row, estimator in ROWS.items()}
 WHOLE, SORTING = list(ROWS)[:3], list(ROWS)[3:]
 GUARANTEE = {row.source: row for row in GUARANTEES if row.trust == "central"}
 
@@ -134,7 +133,7 @@ def voters_needed(items):
 
 def over_items(ax, lines, title):
     """Draw {row: (items, y)} in the styles of the rows."""
-    styles = looks(lines, CLASSES)
+    styles = looks(lines)
     for row, (sizes, y) in lines.items():
         line(ax, sizes, y, styles[row], row)
     every = sorted({m for sizes, _ in lines.values() for m in sizes})
@@ -149,9 +148,9 @@ def draw(by_voters, by_items, votes, counts, on_votes, folder=None):
     """Draw the excess against voters, items and on real votes, and the number of voters for an error of 0.01 m^2."""
     figure, axes = panels(2, 2, height=3.0)
     ((camps, growth), (rankings, needed)) = axes
-    curves(camps, VOTERS, by_voters, f"two camps, m = {SIZE}", "voters", ticks=True, texts=CLASSES)
+    curves(camps, VOTERS, by_voters, f"two camps, m = {SIZE}", "voters", ticks=True)
     over_items(growth, by_items, f"two camps, n = {CROWD:,}")
-    curves(rankings, counts, on_votes, votes.title, "voters", ticks=True, texts=CLASSES)
+    curves(rankings, counts, on_votes, votes.title, "voters", ticks=True)
     sizes = over_items(needed, voters_needed(by_items), "voters for an error of .01 m²")
     floor = [packing_voters(m, EPSILON) for m in sizes]
     needed.plot(sizes, floor, color="0.55", lw=2, label="Theorem 13 (pure)")

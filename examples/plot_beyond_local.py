@@ -71,11 +71,10 @@ def excesses(mechanisms, votes, epsilons, repeats=TRIALS):
 def draw(mechanisms, results, votes, epsilons, title, name, folder=None):
     """Draw the excess against epsilon, with one panel per data set."""
     figure, axes = panels(1, len(votes), height=3.4)
-    classes = {which: type(each).__name__ for which, each in mechanisms(1.0, 4).items()}
     for ax, each, result in zip(axes[0], votes, results, strict=True):
         ax.set_yscale("symlog", linthresh=0.1)
         percent = {which: 100 * errors for which, errors in result.items()}
-        curves(ax, epsilons, percent, f"{each.title}, n = {len(each.ballots):,}", "epsilon", ticks=True, texts=classes)
+        curves(ax, epsilons, percent, f"{each.title}, n = {len(each.ballots):,}", "epsilon", ticks=True)
         ax.set_ylim(bottom=0)
     axes[0, 0].set_ylabel("excess distance, % of pairs")
     finish(figure, title, name, folder)

@@ -8,7 +8,7 @@ from functools import partial
 from inspect import isfunction, signature
 from itertools import zip_longest
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,28 +37,16 @@ from ._style import (
     LABEL,
     WIDTH,
     axes,
+    draw_legend,
     dress,
     finished,
     ink,
     look,
-    looks,
     number_ticks,
-    place_legend,
     scale_errors,
     shortened,
     tone,
 )
-
-
-def texts_of(params, name=None):
-    """Return the parameters of a candidate as texts, sorted, without the parameter `name`."""
-    # A value that a nested parameter overrides is left out of the text of the whole.
-    return {key: _text(params[key], _inside(key, params)) for key in sorted(params) if key != name}
-
-
-def _text(value, without):
-    """Return the text of a parameter of the grid; a function is shown by its name."""
-    return _Object(value.__name__) if isfunction(value) else text_of(value, without)
 
 
 def distinct(groups, wholes):
@@ -68,16 +56,13 @@ def distinct(groups, wholes):
     last = [name.rpartition("__")[2] for name in names]
     short = {name: end if last.count(end) == 1 else name for name, end in zip(names, last, strict=True)}
     told = [{name: text for name, text in group.items() if name not in same} for group in groups]
-    labels = [", ".join(_part(short[name], text) for name, text in group.items()) for group in told]
+    # An estimator, rule, channel or function needs no parameter name.
+    parts = [[text if isinstance(text, _Object) else f"{short[name]}={text}" for name, text in g.items()] for g in told]
+    labels = [", ".join(part) for part in parts]
     full = [", ".join(f"{name}={text}" for name, text in group.items()) for group in told]
     labels = full if len(set(full)) > len(set(labels)) else labels
     labels = [label or whole for label, whole in zip(labels, wholes, strict=True)]
     return [f"{label} ({k})" if label in labels[:k] else label for k, label in enumerate(labels)]
-
-
-def _part(name, text):
-    """Return one part of a label; an estimator, rule, channel or function needs no parameter name."""
-    return text if isinstance(text, _Object) else f"{name}={text}"
 
 
 class _Object(str):
@@ -119,22 +104,8 @@ def _inside(name, paths):
     return {path.removeprefix(f"{name}__") for path in paths if path.startswith(f"{name}__")}
 
 
-# One line per mechanism, with bands of quantiles; markers at the same point are drawn side by side.
-
 _FEW = 3  # largest number of lines with bands
 _QUANTILES = (0.1, 0.9)
-_SAME = 1.5  # markers up to this distance, in points, look like one
-_STEP = 5.5  # points between markers side by side
-_ROOM = 36  # largest width of a group of markers, in points
-
-
-class Drawn(NamedTuple):
-    """A line and the edges of its band."""
-
-    values: np.ndarray
-    means: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 def quantiles_of(band, n_lines):
@@ -154,86 +125,9 @@ def quantiles_of(band, n_lines):
     return float(low), float(high)
 
 
-def words_of(quantiles):
-    """Return the legend text about lines and bands."""
-    if quantiles is None:
-        return "lines: means of the fits"
-    low, high = (f"{100 * quantile:g} %" for quantile in quantiles)
-    ends = "from the best fit to the worst" if quantiles == (0, 1) else f"{low} to {high} of the fits"
-    return f"lines: means; bands: {ends}"
-
-
-def draw_lines(ax, lines, labels, shaded, texts=()):
-    """Draw lines and, if `shaded`, bands whose edges have the dashes of their line; return the lines.
-
-    `texts` are the texts of the estimators, by name of the line.
-    """
-    from matplotlib.colors import to_rgba
-
-    drawn, found = [], looks(lines, texts)
-    for k, (name, line) in enumerate(lines.items()):
-        style = look(found[name], ax)
-        colour = style["color"]
-        if shaded:
-            edge = {"edgecolor": to_rgba(colour, 0.75), "lw": 0.7, "linestyle": style["linestyle"]}
-            inside = to_rgba(colour, 0.07 if colour == ink(ax) else 0.14)
-            ax.fill_between(line.values, line.low, line.high, facecolor=inside, **edge)
-        width = max(2.3 - 0.15 * k, 1.4)  # earlier lines are wider, and show on both sides of later ones
-        drawn += ax.plot(line.values, line.means, label=labels[name], ms=5.5, mew=1.3, lw=width, **style)
-    return drawn
-
-
-def part_markers(ax, drawn):
-    """Draw overlapping markers side by side, in the order of the lines; return whether there are any.
-
-    Only markers move, by points; lines and their data do not change.
-    """
-    from matplotlib.transforms import ScaledTranslation
-
-    moves = _moves(ax, drawn)
-    for line, offsets in zip(drawn, moves, strict=True):
-        line.set_markevery((offsets == 0).tolist())
-        for offset in np.unique(offsets[offsets != 0]):
-            there = offsets == offset
-            (beside,) = ax.plot(line.get_xdata()[there], line.get_ydata()[there])
-            beside.update_from(line)
-            beside.set(linestyle="none", label="_beside", markevery=None, clip_on=False)
-            beside.set_transform(ax.transData + ScaledTranslation(offset / 72, 0, ax.figure.dpi_scale_trans))
-    return any(offsets.any() for offsets in moves)
-
-
-def _moves(ax, drawn):
-    """Return the horizontal offset of each marker of each line, in points."""
-    columns: dict = {}
-    for rank, line in enumerate(drawn):
-        for k, (x, y) in enumerate(72 / ax.figure.dpi * ax.transData.transform(line.get_xydata())):
-            columns.setdefault(round(x), []).append((y, rank, k))
-    room = min([_ROOM, *np.diff(sorted(columns))])
-    moves = [np.zeros(len(line.get_xdata())) for line in drawn]
-    for column in columns.values():
-        for group in _groups(column):
-            step = min(_STEP, room / len(group))
-            for place, (rank, k) in enumerate(group):
-                moves[rank][k] = (place - (len(group) - 1) / 2) * step
-    return moves
-
-
-def _groups(column):
-    """Yield the points (rank of the line, index) of one abscissa that look like one, by rank."""
-    column = sorted(column)
-    gaps = np.diff([height for height, *_ in column])
-    for group in np.split(np.arange(len(column)), 1 + np.flatnonzero(gaps > _SAME)):
-        if len(group) > 1:
-            yield sorted(column[place][1:] for place in group)
-
-
-# Shared parts of the displays that draw an error against a parameter.
-
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
 _ROUNDING = 1e-12  # rounding error of a difference of two errors
-_BESIDE = "markers side by side: almost the same point"
-
 
 #: Floor below all errors: computed, given, or not drawn.
 Floor: TypeAlias = Literal["kemeny"] | float | None
@@ -255,7 +149,6 @@ class ErrorDisplay:
         self.floor_name = floor_name
         self.ceiling = ceiling
         self.measure = measure
-        self._texts = {}  # of the estimators, by name, for their colours
 
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, floor, **settings):
@@ -268,7 +161,13 @@ class ErrorDisplay:
                 "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
                 f"{safe_repr(estimators)}."
             )
-        values = _swept(values, cls._argument, cls._whole)
+        values = [values] if isinstance(values, Real) else list(values)
+        wrong = [value for value in values if not _has_a_place(value, cls._whole)]
+        if not values or wrong:
+            kind = "whole numbers" if cls._whole else "numbers"
+            got = f"{safe_repr(wrong[0])} among them" if wrong else "none"
+            raise ValueError(f"{cls._argument} must be a list of positive {kind}, each a place on the axis, got {got}.")
+        values = [int(value) for value in values] if cls._whole else values
         profile = as_profile(X)
         _check_floor(floor)
         candidates = {name: _candidates(name, each, cls._parameter, values) for name, each in estimators.items()}
@@ -278,23 +177,27 @@ class ErrorDisplay:
         seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
         for (name, (_, several)), seeds_of_line in zip(candidates.items(), seeds.tolist(), strict=True):
-            trials = [
-                _trials(candidate, X, profile, random_state=seed, **settings)
-                for candidate, seed in zip(several, seeds_of_line, strict=False)
-            ]
-            errors[name] = np.array([-trial["test_score"] for trial in trials])
+            errors[name] = np.array(
+                [
+                    -_trials(candidate, X, profile, random_state=seed, **settings)["test_score"]
+                    for candidate, seed in zip(several, seeds_of_line, strict=False)
+                ]
+            )
         floor, name = _floor(profile, floor)
         level = [math.nan] in own.values()
-        display = cls(own if level else values, errors, floor, _ceiling(profile), floor_name=name)
-        display._texts = {name: text_of(estimator) for name, estimator in estimators.items()}
-        return display
+        return cls(own if level else values, errors, floor, _ceiling(profile), floor_name=name)
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
         """Make the display from a fitted search."""
         _check_floor(floor)
-        metric = chosen_metric(search, metric)
-        known = is_kendall_tau(search, metric)
+        names = metric_names(search)
+        if metric is None:
+            metric = "score" if "score" in names else names[0] if len(names) == 1 else None
+        if metric not in names:
+            raise ValueError(f"metric must be one of {names}, got {metric!r}.")
+        scorer = search.scorer_[metric]
+        known = scorer is None or scorer is kendall_tau_scorer  # None is an aggregator's own score
         if X is not None and not known:
             raise ValueError(
                 f"X gives the floor and the ceiling of the {_DISTANCE}, but the metric {metric!r} is not known to be "
@@ -329,21 +232,55 @@ class ErrorDisplay:
         """Draw lines, bands, floor and ceiling; return the axes and the number subtracted from the errors."""
         excess = self._is_excess(excess)
         base = self.floor if excess else 0.0
+        percent = excess and self.measure == _DISTANCE
         found = list(self._lines())
         quantiles = quantiles_of(band, len(found))
         own, ax = ax is None, axes(ax, (WIDTH, 4.2))
+        from matplotlib.colors import to_rgba  # after `axes`, which has the remedy if matplotlib is missing
+
         dress(ax)
-        lines = {name: _drawn(values, _above(errors, base), quantiles) for name, values, errors in found}
-        drawn = draw_lines(ax, lines, self._labels(), quantiles is not None, self._texts)
-        edges = np.concatenate([np.ravel((line.means, line.low, line.high)) for line in lines.values()])
-        bounds = self._draw_bounds(ax, base, excess and edges.min() > 0)
-        self._scale_x(ax, np.concatenate([line.values for line in lines.values()]))
-        shown = np.append(edges, [bound.get_ydata()[0] for bound in bounds])
-        linear = scale_errors(ax, shown, excess, excess and self.measure == _DISTANCE)
-        self._name_axes(ax, excess, own)
-        notes = [words_of(quantiles), *([_BESIDE] if part_markers(ax, drawn) else [])]
+        labels, drawn, bounds, edges = self._labels(), [], [], []
+        for k, (name, values, errors) in enumerate(found):
+            above = errors - base
+            above[np.abs(above) < _ROUNDING] = 0.0
+            means = np.nanmean(above, axis=1)
+            edges.append(means)
+            style = look(k, ax)
+            if quantiles is not None:
+                low, high = np.nanquantile(above, quantiles, axis=1)
+                edges += [low, high]
+                edge = {"edgecolor": to_rgba(style["color"], 0.75), "lw": 0.7, "linestyle": style["linestyle"]}
+                ax.fill_between(values, low, high, facecolor=to_rgba(style["color"], 0.14), **edge)
+            # Earlier lines are wider and have larger markers, so that they show around later ones.
+            size = {"lw": max(2.3 - 0.15 * k, 1.4), "ms": max(8 - 0.9 * k, 3.5), "mew": 1.2}
+            drawn += ax.plot(values, means, label=labels[name], **size, **style)
+        shown = np.concatenate(edges)
+        if self.floor is not None and not (excess and shown.min() > 0):  # a logarithmic axis has no place for 0
+            name = f"{self.floor_name} (not private)"
+            bounds.append(ax.axhline(self.floor - base, color=tone(ax, 0.8), lw=1, zorder=1.5, label=name))
+        if self.ceiling is not None:
+            dots = {"color": tone(ax, 0.6), "lw": 1, "ls": (0, (1, 2))}
+            bounds.append(ax.axhline(self.ceiling - base, zorder=1.5, label="random ranking", **dots))
+        self._scale_x(ax, np.concatenate([values for _, values, _ in found]))
+        shown = np.append(shown, [bound.get_ydata()[0] for bound in bounds])
+        linear = scale_errors(ax, shown, excess, percent)
+
+        gap = " " if own else "\n"  # axes of the caller may be small
+        what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
+        what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
+        ax.set_ylabel(what, fontsize=LABEL, parse_math=False)
+        ax.set_xlabel(self._xlabel, fontsize=LABEL)
+        notes = "lines: means of the fits"
+        if quantiles is not None:
+            low, high = (f"{100 * quantile:g} %" for quantile in quantiles)
+            ends = "from the best fit to the worst" if quantiles == (0, 1) else f"{low} to {high} of the fits"
+            notes = f"lines: means; bands: {ends}"
         named = [bound for bound in bounds if not excess or bound.get_ydata()[0]]  # the axis names it
-        _explain(ax, [*drawn, *named, *([linear] if linear else [])], notes, own)
+        handles = [*drawn, *named, *([linear] if linear else [])]
+        ncols = 2 if own and max(len(handle.get_label()) for handle in handles) <= 40 else 1
+        draw_legend(ax, handles, notes, ncols=ncols)
+        if own:
+            ax.figure.set_size_inches(WIDTH, 4.2 + 0.18 * math.ceil(len(handles) / ncols))
         self.ax_, self.figure_ = finished(ax)
         return ax, base
 
@@ -355,26 +292,6 @@ class ErrorDisplay:
         if excess and self.floor is None:
             raise ValueError("excess=True needs the floor; give the ballots as X where the display is made.")
         return bool(excess)
-
-    def _draw_bounds(self, ax, base, unreached):
-        """Draw ceiling and floor, if they are known and 0 has a place on the axis; return their lines."""
-        bounds = []
-        if self.floor is not None and not unreached:
-            name = f"{self.floor_name} (not private)"
-            bounds.append(ax.axhline(self.floor - base, color=tone(ax, 0.8), lw=1, zorder=1.5, label=name))
-        if self.ceiling is not None:
-            look = {"color": tone(ax, 0.6), "lw": 1, "ls": (0, (1, 2))}
-            bounds.append(ax.axhline(self.ceiling - base, zorder=1.5, label="random ranking", **look))
-        return bounds
-
-    def _name_axes(self, ax, excess, own):
-        """Label the axes, and state that errors are not private."""
-        percent = excess and self.measure == _DISTANCE
-        gap = " " if own else "\n"  # axes of the caller may be small
-        what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
-        what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
-        ax.set_ylabel(what, fontsize=LABEL, parse_math=False)
-        ax.set_xlabel(self._xlabel, fontsize=LABEL)
 
     def _scale_x(self, ax, values):
         ax.set_xscale("log")
@@ -404,26 +321,6 @@ def _trials(candidate, X, profile, **settings):
         return cross_validate(candidate, profile, **settings)
     ballots = profile if is_function(candidate) else X
     return cross_validate(candidate, ballots, scoring=kendall_tau_scorer, **settings)
-
-
-def _explain(ax, handles, notes, own):
-    """Place the legend; if the figure is our `own` and the legend goes below the axes, make the figure higher."""
-    longest = max(len(handle.get_label()) for handle in handles)
-    ncols = 2 if own and longest <= 40 else 1
-    if not place_legend(ax, handles, "\n".join(notes), ncols=ncols) and own:
-        rows = math.ceil(len(handles) / ncols) + len(notes)
-        ax.figure.set_size_inches(WIDTH, 4.0 + 0.18 * rows)
-
-
-def _swept(values, argument, whole):
-    """Return the values to sweep; raise ValueError, before any fit, if one has no place on the axis."""
-    values = [values] if isinstance(values, Real) else list(values)
-    wrong = [value for value in values if not _has_a_place(value, whole)]
-    if not values or wrong:
-        kind = "whole numbers" if whole else "numbers"
-        got = f"{safe_repr(wrong[0])} among them" if wrong else "none"
-        raise ValueError(f"{argument} must be a list of positive {kind}, each a place on the axis, got {got}.")
-    return [int(value) for value in values] if whole else values
 
 
 def _has_a_place(value, whole):
@@ -476,8 +373,8 @@ def _floor(profile, floor):
     """Return the floor and its name: a given error, or that of the best known order of the ballots."""
     if floor != "kemeny" or profile is None:
         return None if floor == "kemeny" else floor, _GIVEN
-    best = best_known(profile)
-    return average_kendall_tau(best.positions, profile), best.name
+    positions, name = best_known(profile)
+    return average_kendall_tau(positions, profile), name
 
 
 def _ceiling(profile):
@@ -486,31 +383,14 @@ def _ceiling(profile):
     return float(pairs / (profile.total_weight * profile.n_items * (profile.n_items - 1) / 2))
 
 
-def _above(errors, base):
-    """Return errors minus the base; differences within rounding error are 0."""
-    above = errors - base
-    return np.where(np.abs(above) < _ROUNDING, 0.0, above)
-
-
-def _drawn(values, errors, quantiles):
-    """Return a line and its band, without NaN (trials that did not finish)."""
-    means = np.nanmean(errors, axis=1)
-    low, high = (means, means) if quantiles is None else np.nanquantile(errors, quantiles, axis=1)
-    return Drawn(values, means, low, high)
-
-
-class Best(NamedTuple):
-    """Positions of the best order found, and its name."""
-
-    positions: np.ndarray
-    name: str
-
-
 def best_known(profile):
-    """Return the Kemeny optimum, or else the best order found in about ten seconds, with a `ConvergenceWarning`."""
+    """Return the positions and the name of the Kemeny optimum, or else of the best order found in about ten seconds.
+
+    The latter comes with a `ConvergenceWarning`.
+    """
     found = minimum_order(profile.pairwise_counts.T)
     warn_of_gap(found)
-    return Best(order_to_positions(found.order), "Kemeny optimum" if found.optimal else "best order found")
+    return order_to_positions(found.order), "Kemeny optimum" if found.optimal else "best order found"
 
 
 # `QueryCountDisplay`: error against the number of queries per voter.
@@ -733,22 +613,17 @@ class QueryCountDisplay(ErrorDisplay):
         if wide:
             ax.set_xscale("log")
         number_ticks(ax.xaxis, counts[0], counts[-1])
-        ax.xaxis.set_major_locator(FixedLocator(_apart(counts, np.log(counts) if wide else counts).tolist()))
+        places, named = np.log(counts) if wide else counts, [0]
+        for k in range(1, len(counts)):
+            if places[k] - places[named[-1]] >= _GAP * (places[-1] - places[0]):
+                named.append(k)
+        ax.xaxis.set_major_locator(FixedLocator(counts[named].tolist()))
         ax.xaxis.set_minor_locator(FixedLocator(counts.tolist()))
 
 
 def _least(errors):
     """Return the row with the least mean; the first if there are several."""
     return int(np.nanmean(errors, axis=1).argmin())
-
-
-def _apart(ticks, places):
-    """Return the ticks without those that are too close to the previous one."""
-    kept = [0]
-    for k in range(1, len(ticks)):
-        if places[k] - places[kept[-1]] >= _GAP * (places[-1] - places[0]):
-            kept.append(k)
-    return ticks[kept]
 
 
 # `PrivacyUtilityDisplay`: error against epsilon.
@@ -907,7 +782,9 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             Also if X is given and the metric is not the average Kendall tau distance.
         """
         display = cls._searched(search, X, epsilon, metric, floor)
-        if may_mix(search):
+        if isinstance(search.estimator, BaseEstimator) and any(
+            mixing_step(configured(search.estimator, params)) is not None for params in search.cv_results_["params"]
+        ):
             display._xlabel = "epsilon of the last step (a transformer before it may mix ballots: not private)"
         return display
 
@@ -943,30 +820,14 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         -----
         Both axes are logarithmic. If the axis of errors must reach 0, it is linear near 0, in the shaded part.
 
-        Lines are means. A mean may be outside its band if a few fits have very large errors. Markers that would hide
-        one another are drawn side by side.
+        Lines are means. A mean may be outside its band if a few fits have very large errors. Later lines are thinner
+        and have smaller markers, so that lines at the same place can all be seen.
         """
         self._draw(ax, excess, band)
         return self
 
 
 # Lines of error against a parameter, from the results of a search.
-
-
-def chosen_metric(search, metric):
-    """Return `metric`, or "score" or the only one if it is None; raise ValueError if it is missing or ambiguous."""
-    names = metric_names(search)
-    if metric is None:
-        metric = "score" if "score" in names else names[0] if len(names) == 1 else None
-    if metric not in names:
-        raise ValueError(f"metric must be one of {names}, got {metric!r}.")
-    return metric
-
-
-def is_kendall_tau(search, metric):
-    """Return whether a metric is known to be minus the average Kendall tau distance, an aggregator's own score."""
-    scorer = search.scorer_[metric]
-    return scorer is None or scorer is kendall_tau_scorer
 
 
 def find_parameter(names, parameter, chosen=None):
@@ -1023,46 +884,27 @@ def lines_of(search, parameter, chosen, metric):
                 f"{name} must be a positive number to be drawn, got {value!r}, which has no place on the axis; leave "
                 "it out of the grid."
             )
-        others = texts_of(params, name)
+        others = {  # a value that a nested parameter overrides is left out of the text of the whole
+            key: _Object(other.__name__) if isfunction(other) else text_of(other, _inside(key, params))
+            for key, other in sorted(params.items())
+            if key != name
+        }
+        whole = "search"
+        if isinstance(search.estimator, BaseEstimator):
+            whole = text_of(configured(search.estimator, params), {name} - {None})
         functions = tuple(id(value) for value in params.values() if isfunction(value))  # several may have one name
-        line = lines.setdefault(
-            (*others.items(), functions, name is None), Line(others, _whole(search, params, name), {})
-        )
+        *_, points = lines.setdefault((*others.items(), functions, name is None), (others, whole, {}))
         finished = -scores[np.isfinite(scores)]
         if finished.size:
-            line.points.setdefault(math.nan if name is None else float(value), []).append(finished)
-    labels = distinct([line.others for line in lines.values()], [line.whole for line in lines.values()])
-    named = zip(labels, lines.values(), strict=True)
-    drawn = {label: sorted(line.points.items()) for label, line in named if line.points}
+            points.setdefault(math.nan if name is None else float(value), []).append(finished)
+    texts, wholes, points = zip(*lines.values(), strict=True)
+    named = zip(distinct(texts, wholes), points, strict=True)
+    drawn = {label: sorted(each.items()) for label, each in named if each}
     if not drawn:
         raise ValueError("search has no finished trial to draw.")
     values = {label: np.array([value for value, _ in points]) for label, points in drawn.items()}
-    return values, {label: _stacked([trials for _, trials in points]) for label, points in drawn.items()}
-
-
-def may_mix(search):
-    """Return whether a candidate has a transformer that may combine ballots, so that its epsilon may not hold."""
-    if not isinstance(search.estimator, BaseEstimator):
-        return False
-    candidates = (configured(search.estimator, params) for params in search.cv_results_["params"])
-    return any(mixing_step(candidate) is not None for candidate in candidates)
-
-
-class Line(NamedTuple):
-    """Candidates that differ in one parameter only."""
-
-    others: dict[str, str]
-    whole: str
-    points: dict[float, list]
-
-
-def _whole(search, params, name):
-    """Return the text of a candidate without the parameter `name`, if any."""
-    if not isinstance(search.estimator, BaseEstimator):
-        return "search"
-    return text_of(configured(search.estimator, params), {name} - {None})
-
-
-def _stacked(rows):
-    """Return trials of shape (n_values, n_fits), with shorter rows filled with NaN."""
-    return np.array(list(zip_longest(*map(np.concatenate, rows), fillvalue=np.nan))).T
+    errors = {
+        label: np.array(list(zip_longest(*(np.concatenate(trials) for _, trials in points), fillvalue=np.nan))).T
+        for label, points in drawn.items()
+    }
+    return values, errors

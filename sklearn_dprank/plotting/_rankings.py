@@ -28,18 +28,17 @@ from ._style import (
     VERMILION,
     WIDTH,
     axes,
+    draw_legend,
     dress,
     finished,
     fitting,
     head,
     ink,
     item_axes,
-    legend_below,
     make_readable,
     name_rows,
     names_of_items,
     paper,
-    place_legend,
     read_positions,
     shortened,
     tone,
@@ -165,12 +164,8 @@ class RankIntervalDisplay:
         mark: str = "",
     ) -> None:
         self.ranks = read_positions(ranks, "ranks")
-        self.intervals = np.asarray(intervals)
-        n_items = len(self.ranks)
-        bounds = self.intervals.shape == (n_items, 2) and self.intervals.dtype.kind in "iu"
-        if not bounds or (self.intervals[:, 0] > self.intervals[:, 1]).any():
-            raise ValueError(f"intervals must hold the best and the worst rank of each of the {n_items} items.")
-        self.item_names = names_of_items(items, n_items)
+        self.intervals = _read_intervals(intervals, self.ranks.shape)
+        self.item_names = names_of_items(items, len(self.ranks))
         check_number(level, "level", above=0, below=1)
         self.level, self.says, self.name, self.mark = float(level), says, name, mark
 
@@ -246,26 +241,29 @@ class RankIntervalDisplay:
         (dots,) = ax.plot(
             1 + self.ranks[items], places, "o", color=ink(ax), ms=thick / 2 + 1, label="consensus", zorder=3
         )
-        self._label(ax, items)
-        place_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
-        self.ax_, self.figure_ = finished(ax)
-        return self
-
-    def _label(self, ax, items):
-        """Label the axes, and state that the picture describes these voters only."""
-        n_items = len(items)
         names = fitting(self.item_names, 28)
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel(f"{self.says}, {OF_WHOM}", fontsize=LABEL, parse_math=False)
         head(ax, self.name, self.mark)
+        draw_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
+        self.ax_, self.figure_ = finished(ax)
+        return self
+
+
+def _read_intervals(intervals, shape):
+    """Return intervals as an array of int; raise ValueError unless there is one for each of the ranks of this shape."""
+    array = np.asarray(intervals)
+    if array.shape != (*shape, 2) or array.dtype.kind not in "iu" or (array[..., 0] > array[..., 1]).any():
+        where = f" in each of the {shape[0]} segments" if len(shape) == 2 else ""
+        raise ValueError(f"intervals must hold the best and the worst rank of each of the {shape[-1]} items{where}.")
+    return array
 
 
 # `ConsensusDisplay`: two consensus rankings side by side.
 
-# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction. A
-# number
+# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction. A number
 # is a tone between the background (0) and the text (1) of the axes.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
     "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
@@ -456,28 +454,23 @@ class ConsensusDisplay:
         """
         n_items = len(self.left)
         ax = item_axes(ax, n_items)
+        from matplotlib.lines import Line2D  # after `item_axes`, which has the remedy if matplotlib is missing
+
         places = self.places
         kinds = [_kind(*line) for line in zip(*places, _opposite(self.left, self.right).any(axis=1), strict=True)]
         thin = 1.0 if n_items <= 20 else 0.7
+        styles = {
+            kind: style | {"color": tone(ax, style["color"])} if isinstance(style["color"], float) else style
+            for kind, (style, _) in _STYLES.items()
+        }
         for kind, start, end in zip(kinds, *places, strict=True):
-            style = _style(kind, ax)
+            style = styles[kind]
             ax.plot([0, 1], [start, end], ms=4, clip_on=False, **style | {"lw": style["lw"] * thin})
-        self._label_sides(ax, places)
-        _explain(ax, kinds)
-        title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
-        if half := self.n_half_tied:
-            title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
-        ax.set_title(title, fontsize=TITLE)
-        self.ax_, self.figure_ = finished(ax)
-        return self
 
-    def _label_sides(self, ax, places):
-        """Write names and places at both ends, and the names of the two rankings above."""
         names = fitting(self.item_names, 28)
         right = ax.secondary_yaxis("right")
         for axis, place, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
-            items = np.argsort(place)
-            labels = [_label(names[item], positions, item, axis is ax) for item in items]
+            labels = [_label(names[item], positions, item, axis is ax) for item in np.argsort(place)]
             name_rows(axis, labels)
             axis.tick_params(length=0, pad=8)
             axis.spines[:].set_visible(False)
@@ -487,6 +480,16 @@ class ConsensusDisplay:
             heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
         ax.set_xticks([0, 1], heads, parse_math=False)
         ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+
+        drawn = [(styles[kind], text) for kind, (_, text) in _STYLES.items() if kind in kinds]
+        handles = [Line2D([], [], ms=4, label=text, **style) for style, text in drawn]
+        draw_legend(ax, handles, pad=0.5, below=True)
+        title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
+        if half := self.n_half_tied:
+            title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
+        ax.set_title(title, fontsize=TITLE)
+        self.ax_, self.figure_ = finished(ax)
+        return self
 
 
 def _two(texts, name):
@@ -514,20 +517,6 @@ def _kind(start, end, crosses):
     return "up" if end < start else "down" if end > start else "level"
 
 
-def _style(kind, ax):
-    """Return the style of a kind of lines on these axes."""
-    style = _STYLES[kind][0]
-    return style if isinstance(style["color"], str) else style | {"color": tone(ax, style["color"])}
-
-
-def _explain(ax, kinds):
-    """Put a legend of the drawn kinds of lines below the axes."""
-    from matplotlib.lines import Line2D
-
-    drawn = [(_style(kind, ax), text) for kind, (_, text) in _STYLES.items() if kind in kinds]
-    legend_below(ax, [Line2D([], [], ms=4, label=text, **style) for style, text in drawn], pad=0.5)
-
-
 def _label(name, positions, item, left):
     """Return the name with its place; 1 is best, and shared places have an equals sign."""
     tied = "=" if (positions == positions[item]).sum() > 1 else ""
@@ -538,7 +527,6 @@ def _label(name, positions, item, left):
 # `PairwiseMarginDisplay`: pairwise margins as a heat map.
 
 _NUMBERS = 12  # largest number of items with a number in each cell
-_LONGEST = 24  # characters of a name
 _LARGE = 20  # largest number of items with names of the usual size
 
 
@@ -601,8 +589,15 @@ class PairwiseMarginDisplay:
         ordered_by: str | None = None,
         private: bool = False,
     ) -> None:
-        self.margins = _read_margins(margins)
-        n_items = len(self.margins)
+        self.margins = margins = np.array(margins, dtype=float)
+        n_items = len(margins) if margins.ndim else 0
+        if margins.shape != (n_items, n_items) or n_items < 2:
+            raise ValueError(f"margins must have shape (n_items, n_items) with at least 2 items, got {margins.shape}.")
+        off = ~np.eye(n_items, dtype=bool)
+        if np.isinf(margins).any() or not np.allclose(margins[off], -margins.T[off], equal_nan=True):
+            raise ValueError(
+                "margins[j, i] must be -margins[i, j]; give Profile.margins / n_voters, not pairwise_counts."
+            )
         self.positions = np.arange(n_items) if positions is None else read_positions(positions, "positions", n_items)
         self.item_names = names_of_items(items, n_items)
         self.ordered_by = ordered_by
@@ -648,8 +643,8 @@ class PairwiseMarginDisplay:
         profile = as_profile(X)
         ordered_by = None
         if positions is None:
-            best = best_known(profile)
-            positions, ordered_by = best.positions, f"the {best.name}"
+            positions, best = best_known(profile)
+            ordered_by = f"the {best}"
         names = profile.item_names if items is None else items
         return cls(profile.margins / profile.total_weight, positions, names, ordered_by=ordered_by)
 
@@ -714,10 +709,13 @@ class PairwiseMarginDisplay:
         have numbers. Long names are shortened in the middle. If two of them would be equal, the column number is added.
         """
         n_items = len(self.margins)
-        names = fitting(self.item_names, _LONGEST)
+        names = fitting(self.item_names, 24)
         side = max(min(0.45 * n_items, 2.8 + 0.16 * n_items, 9.5), 2.4)  # inches
         room = (0.08 if n_items <= _LARGE else 0.06) * max(map(len, names))  # for the names
         ax = axes(ax, (side + room + 1.2, side + room + 0.8))
+        from matplotlib.patches import Rectangle  # after `axes`, which has the remedy if matplotlib is missing
+        from matplotlib.patheffects import withStroke
+
         drawn = self.margins[np.ix_(self.order, self.order)]
         drawn[np.diag_indices(n_items)] = np.nan
         known = np.abs(drawn[np.isfinite(drawn)])
@@ -728,67 +726,36 @@ class PairwiseMarginDisplay:
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=SMALL)
         bar.set_label("share preferring the row\n− share preferring the column", fontsize=LABEL)
-        self._name_items(ax, names)
-        if n_items <= _NUMBERS:
-            _write_numbers(image, drawn)
-        self._frame_opposed(ax)
-        ax.spines[:].set_color(tone(ax, 0.2))
-        ax.tick_params(length=0)
-        ax.set_title(self._title(), fontsize=TITLE, parse_math=False)
-        self.ax_, self.figure_ = finished(ax)
-        return self
 
-    def _title(self):
-        title = "Pairwise margins" + ("" if self.private else " (not private)")
-        if self.ordered_by is not None:
-            title += f"\nordered by {shortened(self.ordered_by, 48)}"
-        return title + ("\nframed: a majority would swap the two" if len(self.opposed) else "")
-
-    def _name_items(self, ax, names):
-        """Label rows and columns, in a smaller font for many items."""
-        n_items = len(self.margins)
         places = np.arange(0, n_items, -(-n_items // NAMES))
         labels = [names[item] for item in self.order[places]]
         size = LABEL if n_items <= _LARGE else 7
         ax.set_yticks(places, labels, fontsize=size, parse_math=False)
         upright = max(map(len, labels)) > 3
         ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0, parse_math=False)
-
-    def _frame_opposed(self, ax):
-        """Frame the cells above the diagonal with a majority against the order."""
-        from matplotlib.patches import Rectangle
-        from matplotlib.patheffects import withStroke
-
-        around, place = [withStroke(linewidth=3.2, foreground="white")], np.argsort(self.order)
-        for i, j in place[self.opposed]:
-            # Black around white is visible on white and on dark cells.
+        if n_items <= _NUMBERS:
+            for i, j in np.argwhere(np.isfinite(drawn)):
+                red, green, blue, _ = image.cmap(image.norm(drawn[i, j]))
+                colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
+                text = f"{drawn[i, j]:+.2f}".replace("-", "−")
+                ax.text(j, i, text, ha="center", va="center", fontsize=7.5, color=colour)
+        # Frames are black around white, which is visible on white and on dark cells.
+        around = [withStroke(linewidth=3.2, foreground="white")]
+        for i, j in np.argsort(self.order)[self.opposed]:
             ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="black", lw=1.2, path_effects=around))
-
-
-def _read_margins(margins):
-    """Return margins as a new square array of floats; raise ValueError if they are invalid."""
-    margins = np.array(margins, dtype=float)
-    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) < 2:
-        raise ValueError(f"margins must have shape (n_items, n_items) with at least 2 items, got {margins.shape}.")
-    off = ~np.eye(len(margins), dtype=bool)
-    if np.isinf(margins).any() or not np.allclose(margins[off], -margins.T[off], equal_nan=True):
-        raise ValueError("margins[j, i] must be -margins[i, j]; give Profile.margins / n_voters, not pairwise_counts.")
-    return margins
-
-
-def _write_numbers(image, drawn):
-    """Write each known margin into its cell, dark on light or light on dark."""
-    for (i, j), margin in np.ndenumerate(drawn):
-        if np.isfinite(margin):
-            text = f"{margin:+.2f}".replace("-", "−")
-            red, green, blue, _ = image.cmap(image.norm(margin))
-            colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
-            image.axes.text(j, i, text, ha="center", va="center", fontsize=7.5, color=colour)
+        ax.spines[:].set_color(tone(ax, 0.2))
+        ax.tick_params(length=0)
+        title = "Pairwise margins" + ("" if self.private else " (not private)")
+        if self.ordered_by is not None:
+            title += f"\nordered by {shortened(self.ordered_by, 48)}"
+        title += "\nframed: a majority would swap the two" if len(self.opposed) else ""
+        ax.set_title(title, fontsize=TITLE, parse_math=False)
+        self.ax_, self.figure_ = finished(ax)
+        return self
 
 
 # `SegmentsDisplay`: the ranks of all items in every segment of the voters.
 
-_DIAGONAL = "order of the rows: mean rank over the segments"
 _CORNERS = [-0.36, -0.36, 0.36, 0.36]  # of a bar, from the middle of its row
 _WIDEST = 14  # of a figure, in inches
 
@@ -874,7 +841,10 @@ class SegmentsDisplay:
         if len(self.segments) != n_segments:
             raise ValueError(f"segments has {len(self.segments)} labels for {n_segments} segments; give one a segment.")
         self.item_names = names_of_items(items, n_items)
-        self.own_weights = None if own_weights is None else _read_weights(own_weights, n_segments)
+        self.own_weights = None if own_weights is None else np.asarray(own_weights, dtype=float)
+        weights = np.ones(n_segments) if self.own_weights is None else self.own_weights
+        if weights.shape != (n_segments,) or not ((weights >= 0) & (weights <= 1)).all():
+            raise ValueError(f"own_weights must hold a weight between 0 and 1 for each of the {n_segments} segments.")
         check_number(level, "level", above=0, below=1)
         check_flag(simultaneous, "simultaneous")
         self.level, self.simultaneous, self.name, self.mark = float(level), bool(simultaneous), name, mark
@@ -960,58 +930,47 @@ class SegmentsDisplay:
         n_segments, n_items = self.ranks.shape
         ax = item_axes(ax, n_items, min(max(WIDTH, 1.6 + 0.48 * n_segments), _WIDEST))
         starts = np.arange(n_segments) * (n_items + 1 + n_items // 10)  # a gap between columns
-        diagonal = self._draw_columns(ax, starts)
-        dots, bars = zip(*(self._draw_segments(ax, starts, faint) for faint in np.unique(self.faint)), strict=True)
-        name_rows(ax, [fitting(self.item_names, 28)[item] for item in self.order])
-        head(ax, self.name, self.mark)
-        self._name_columns(ax, starts)
-        legend_below(ax, [*dots, *bars[0], diagonal], ncols=2 if n_segments > 15 else 1, pad=5.0)
-        self.ax_, self.figure_ = finished(ax)
-        return self
-
-    def _draw_columns(self, ax, starts):
-        """Draw the background of each column, with a diagonal for the order of the rows; return a diagonal."""
-        n_items = self.ranks.shape[1]
         dress(ax, "x")
         ax.grid(False)
         ax.spines[:].set_visible(False)
         places = np.arange(n_items)
         for start in starts:
             ax.axvspan(start + 0.5, start + n_items + 0.5, color=tone(ax, 0.045), lw=0, zorder=0)
-            (line,) = ax.plot(start + 1 + places, places, color=tone(ax, 0.55), lw=0.8, zorder=2.5, label=_DIAGONAL)
+            label = "order of the rows: mean rank over the segments"
+            (diagonal,) = ax.plot(start + 1 + places, places, color=tone(ax, 0.55), lw=0.8, zorder=2.5, label=label)
         ax.hlines(places[1:] - 0.5, 0, starts[-1] + n_items + 1, color=paper(ax), lw=0.8, zorder=1)
         ax.set_xlim(0.4, starts[-1] + n_items + 0.6)
-        return line
+        dots, bars = zip(*(self._draw_segments(ax, starts, faint) for faint in np.unique(self.faint)), strict=True)
+        name_rows(ax, [fitting(self.item_names, 28)[item] for item in self.order])
+        head(ax, self.name, self.mark)
+        self._name_columns(ax, starts)
+        draw_legend(ax, [*dots, *bars[0], diagonal], ncols=2 if n_segments > 15 else 1, pad=5.0, below=True)
+        self.ax_, self.figure_ = finished(ax)
+        return self
 
     def _draw_segments(self, ax, starts, faint):
         """Draw all faint segments, or all others; return the dots, and a list of the bars if there are any."""
         from matplotlib.collections import PolyCollection
 
+        pooled = self.own_weights is not None
+        says = "rank, pooled with the other segments" if pooled else "rank"
+        says = "faint: rank mostly from the other segments' answers" if faint else says
         drawn = np.flatnonzero(self.faint == faint)
         cells = np.ix_(drawn, self.order)
         bar, edge, fill = (tone(ax, 0.18), tone(ax, 0.5), paper(ax)) if faint else (SKY, ink(ax), ink(ax))
         across, down = np.broadcast_arrays(starts[drawn, np.newaxis] + 1, np.arange(len(self.order)))
         size = 4.0 if self.ranks.size <= 300 else 3.0
-        dots = {"ms": size, "mew": 1.0, "mfc": fill, "mec": edge, "zorder": 3, "label": self._says(faint)}
+        dots = {"ms": size, "mew": 1.0, "mfc": fill, "mec": edge, "zorder": 3, "label": says}
         (points,) = ax.plot((across + self.ranks[cells]).ravel(), down.ravel(), "o", **dots)
         if self.intervals is None:
             return points, []
         left, right = across + self.intervals[cells][..., 0] - 0.5, across + self.intervals[cells][..., 1] + 0.5
         x, y = np.stack([left, right, right, left], axis=-1), down[..., np.newaxis] + _CORNERS
         boxes = np.stack([x, y], axis=-1).reshape(-1, 4, 2)
-        bars = PolyCollection(list(boxes), facecolors=bar, linewidths=0, zorder=2, label=self._covers())
-        return points, [ax.add_collection(bars)]
-
-    def _says(self, faint):
-        """Return what a dot means."""
-        if faint:
-            return "faint: rank mostly from the other segments' answers"
-        return "rank" if self.own_weights is None else "rank, pooled with the other segments"
-
-    def _covers(self):
-        """Return what a bar means."""
         scope = "all segments at once" if self.simultaneous else "each segment by itself"
-        return f"{100 * self.level:.6g} %: {scope}" + ("" if self.own_weights is None else ", from own answers only")
+        covers = f"{100 * self.level:.6g} %: {scope}" + (", from own answers only" if pooled else "")
+        bars = PolyCollection(list(boxes), facecolors=bar, linewidths=0, zorder=2, label=covers)
+        return points, [ax.add_collection(bars)]
 
     def _name_columns(self, ax, starts):
         """Write the labels of the segments above the columns, and the first and the last rank below them."""
@@ -1045,23 +1004,3 @@ def _read_ranks(ranks, name):
             "SegmentedAggregator with classes."
         )
     return np.array([read_positions(row, name) for row in ranks])
-
-
-def _read_intervals(intervals, shape):
-    """Return intervals as an array of int; raise ValueError unless there is one for each of the ranks."""
-    array = np.asarray(intervals)
-    bounds = array.shape == (*shape, 2) and array.dtype.kind in "iu"
-    if not bounds or (array[..., 0] > array[..., 1]).any():
-        raise ValueError(
-            f"intervals must hold the best and the worst rank of each of the {shape[1]} items in each of the "
-            f"{shape[0]} segments."
-        )
-    return array
-
-
-def _read_weights(weights, n_segments):
-    """Return weights as floats; raise ValueError unless there is one between 0 and 1 for each segment."""
-    array = np.asarray(weights, dtype=float)
-    if array.shape != (n_segments,) or not ((array >= 0) & (array <= 1)).all():
-        raise ValueError(f"own_weights must hold a weight between 0 and 1 for each of the {n_segments} segments.")
-    return array

@@ -1,8 +1,6 @@
-"""Shared parts of the displays: lazy import of matplotlib, markers and colours, legends, logarithmic axes."""
+"""Shared parts of the displays: markers and colours, fonts, legends, logarithmic axes."""
 
-import itertools
 import math
-import re
 import warnings
 from functools import cache
 
@@ -22,85 +20,24 @@ _DASHES = [
     (0, (3, 1.3, 1, 1.3, 1, 1.3)),
     (0, (2.5, 1.3)),
 ]
-# Okabe and Ito's palette, which is safe for colour-blind readers. In this order, neighbours also differ in grey.
-# Black
-# stands for the colour of the text of the axes, which is white in a dark style.
-COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9", "#009E73"]
-BLUE, ORANGE, PURPLE, BLACK, VERMILION, SKY, GREEN = COLOURS
+BLUE, VERMILION, SKY = "#0072B2", "#D55E00", "#56B4E9"  # safe for colour-blind readers
 TITLE, LABEL, SMALL = 10, 9, 8  # font sizes of all displays, in points
 WIDTH = 6.4  # of a figure, in inches
 
 
-# Colour, and number of marker and dashes, of each mechanism; the first pattern that is found decides. Mechanisms with
-# one colour have different markers, and are rarely in one picture.
-_MECHANISMS = [
-    (re.compile(pattern), (colour, style))
-    for pattern, colour, style in (
-        (r"\bDPBorda\b.*(knorm|K-norm)", SKY, 8),
-        (r"\bDPBorda\b.*[Gg]aussian|\bGaussian Borda\b", SKY, 3),
-        (r"\bDPBorda\b|\bP-BORDA\b(?!-)", BLUE, 0),
-        (r"\bDPPrudentOrder\b", ORANGE, 1),
-        (r"\bDPPairwise\b", PURPLE, 2),
-        (r"\bDPSwissBorda\b|\bSwiss Borda\b", BLACK, 7),
-        (r"\bDPKwikSort\b|\bDP-KwikSort\b|\bP-SORT\b", VERMILION, 4),
-        (r"\bDPTopK\b", VERMILION, 11),
-        (r"\bDPKemenySampler\b|\bP-SAMPLE\b", GREEN, 10),
-        (r"\bDPHistogram\b|\bP-BORDA-HIST\b", SKY, 7),
-        (r"\bDPStreamingBorda\b", PURPLE, 11),
-        (r"\bSecAggBorda\b", VERMILION, 3),
-        (r"\bSecAggSwissBorda\b", VERMILION, 10),
-        (r"\bShufflePairwise\b", PURPLE, 5),
-        (r"\bShuffleHierarchical\b|\bDDP-Helnaksort\b", ORANGE, 10),
-        (r"\bLDPPairwise\b", GREEN, 6),
-        (r"\bLDPBorda\b", ORANGE, 9),
-        (r"\b(LDPKwikSort|LDP-KwikSort)\b.*[Ll]ap", SKY, 9),
-        (r"\bLDPKwikSort\b|\bLDP-KwikSort\b", PURPLE, 8),
-        (r"\bLDPAdaptivePairs\b", SKY, 11),
-        (r"\bLDPGroupKwikSort\b", VERMILION, 7),
-        (r"\bLDPQuickSort\b|\bLDP-Quicksort\b", BLACK, 10),
-        (r"^Kemeny\b", BLACK, 3),
-        (r"^KwikSort\b(?! on)", BLACK, 10),
-        (r"^Borda\b", SKY, 5),
-        (r"^BradleyTerry\b", GREEN, 6),
-        (r"^HierarchicalAggregation\b", ORANGE, 1),
-        (r"^PositionalRule\b", PURPLE, 2),
-    )
-]
+def look(k, ax):
+    """Return colour, marker and dashes of line `k`; the colour is that of the current matplotlib style.
 
-
-def looks(names, texts=()):
-    """Return {name: (colour, style)}, the same for one mechanism in all pictures; pass each to `look`.
-
-    `texts` are the texts of the estimators, by name. They decide first, then the names. Other lines get the remaining
-    colours, in order.
+    Markers and dashes distinguish lines without colours. Every other marker is hollow.
     """
-    texts = dict(texts)
-    known = {name: _mechanism(texts.get(name, "")) or _mechanism(str(name)) for name in names}
-    used = {mechanism[0] for mechanism in known.values() if mechanism}
-    others = (k for k in itertools.count() if k >= len(COLOURS) or COLOURS[k] not in used)
-    found: dict = {}
-    for name in sorted(names, key=lambda name: known[name] is None):  # the mechanisms that are known first
-        k = 0 if known[name] else next(others)
-        colour, style = known[name] or (COLOURS[k % len(COLOURS)], k)
-        taken = {style % len(_MARKERS) for _, style in found.values()}
-        free = (k for k in range(style, style + len(_MARKERS)) if k % len(_MARKERS) not in taken)
-        found[name] = colour, next(free, style)  # each marker is used once, before one is repeated
-    return {name: found[name] for name in names}
+    from matplotlib.colors import to_hex
 
-
-def _mechanism(text):
-    return next((mechanism for pattern, mechanism in _MECHANISMS if pattern.search(text)), None)
-
-
-def look(pair, ax):
-    """Return colour, marker and dashes of a line for one pair of `looks`; every other marker is hollow."""
-    colour, style = pair
-    colour = ink(ax) if colour == BLACK else colour
+    colour = to_hex(f"C{k}")
     return {
         "color": colour,
-        "marker": _MARKERS[style % len(_MARKERS)],
-        "markerfacecolor": paper(ax) if style % 2 else colour,
-        "linestyle": _DASHES[style % len(_DASHES)],
+        "marker": _MARKERS[k % len(_MARKERS)],
+        "markerfacecolor": paper(ax) if k % 2 else colour,
+        "linestyle": _DASHES[k % len(_DASHES)],
     }
 
 
@@ -161,16 +98,24 @@ def finished(ax):
 def make_readable(ax):
     """Draw letters that the font lacks in an installed font that has them; draw others as boxes, with one warning."""
     from matplotlib.axis import Axis
+    from matplotlib.font_manager import FontProperties, findfont, fontManager
     from matplotlib.text import Text
 
+    # The fonts of last resort have boxes only.
+    fonts = [font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name]
+    fonts.sort(key=lambda font: (font.weight != 400, "Sans" not in font.name, font.name))
     boxes: dict[int, str] = {}
     for text in ax.findobj(Text):
-        unusual = {letter for letter in text.get_text() if not letter.isascii()}
-        if lacking := unusual.difference(*map(_letters, map(_file, text.get_fontfamily()))):
-            found = {letter: _family(letter) for letter in sorted(lacking)}
-            text.set_fontfamily([*text.get_fontfamily(), *dict.fromkeys(filter(None, found.values()))])
-            boxes |= {ord(letter): "\u25a1" for letter, family in found.items() if family is None}
-            text.set_text(text.get_text().translate(boxes))
+        lacking = {letter for letter in text.get_text() if not letter.isascii()}
+        if lacking:
+            lacking -= set().union(*(_letters(findfont(FontProperties(family=[f]))) for f in text.get_fontfamily()))
+        for letter in sorted(lacking):
+            family = next((font.name for font in fonts if letter in _letters(font.fname)), None)
+            if family is None:
+                boxes[ord(letter)] = "\u25a1"
+            elif family not in text.get_fontfamily():
+                text.set_fontfamily([*text.get_fontfamily(), family])
+        text.set_text(text.get_text().translate(boxes))
     if not boxes:
         return
     for axis in ax.findobj(Axis):  # an axis writes its own labels into the texts whenever it is drawn
@@ -186,12 +131,6 @@ def make_readable(ax):
     )
 
 
-def _file(family):
-    from matplotlib.font_manager import FontProperties, findfont
-
-    return findfont(FontProperties(family=[family]))
-
-
 @cache
 def _letters(file):
     """Return the letters of a font file; none if it cannot be read, which holds for some fonts of emoji."""
@@ -201,16 +140,6 @@ def _letters(file):
         return frozenset(map(chr, get_font(file).get_charmap()))
     except (OSError, RuntimeError):
         return frozenset()
-
-
-@cache
-def _family(letter):
-    """Return an installed family that has this letter, or None; the fonts of last resort have boxes only."""
-    from matplotlib.font_manager import fontManager
-
-    upright = [font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name]
-    upright.sort(key=lambda font: (font.weight != 400, "Sans" not in font.name, font.name))
-    return next((font.name for font in upright if letter in _letters(font.fname)), None)
 
 
 def head(ax, name, mark):
@@ -272,88 +201,21 @@ def read_positions(positions, name, n_items=None):
     return array
 
 
-_STEPS = 24  # number of heights at which the search for free space tries to place the legend
-_MARGIN = 5  # free pixels around the legend
-_LOOK = {"fontsize": SMALL, "title_fontsize": SMALL, "alignment": "left", "handlelength": 3.2}
+def draw_legend(ax, handles, notes="", *, ncols=2, pad=4.0, below=False):
+    """Draw a legend below the axes, `pad` font sizes lower, so that it is below their labels.
 
-
-def legend_below(ax, handles, notes="", *, ncols=2, pad=4.0):
-    """Draw a legend below the axes, `pad` font sizes lower, so that it is below their labels."""
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
-    _legend(ax, handles, notes, ncols=ncols, frameon=False, **below)
-
-
-def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
-    """Draw a legend in free space on the axes, or else below them; return whether it is on the axes.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Axes with everything already drawn on them.
-    handles : list of matplotlib Artist
-        Entries, each with its label.
-    notes : str, default=""
-        Text above the entries.
-    ncols : int, default=2
-        Columns of a legend below the axes; a legend on the axes has one.
-    pad : float, default=4.0
-        Distance below the axes in font sizes, so that the legend is below their labels.
+    `notes` are a text above the entries. In a figure without a layout, which could cut the legend off, it is on the
+    axes, unless `below`.
     """
-    inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": tone(ax, 0.2), "fancybox": False}
-    legend = _legend(ax, handles, notes, loc="lower left", bbox_to_anchor=(0, 0), **inside)
-    legend.set_in_layout(False)  # it is only measured here
-    make_readable(ax)
-    ax.figure.canvas.figure.draw_without_rendering()  # draws the whole figure, even if the axes are in a subfigure
-    spot = _free(ax, legend.get_window_extent())
-    if spot is not None:
-        legend.set_bbox_to_anchor(spot, ax.transAxes)
-    elif ax.figure.get_layout_engine() is None:  # a legend below the axes would be cut off
-        _legend(ax, handles, notes, loc="best", framealpha=0.7)
+    if below or ax.figure.get_layout_engine() is not None:
+        where = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad, "frameon": False}
+        where["ncols"] = ncols
     else:
-        legend_below(ax, handles, notes, ncols=ncols, pad=pad)
-    return spot is not None
-
-
-def _legend(ax, handles, notes, **where):
-    """Draw a legend whose texts may hold dollar signs."""
-    legend = ax.legend(handles=handles, title=notes or None, **where, **_LOOK)
+        where = {"loc": "best", "framealpha": 0.7}
+    look = {"fontsize": SMALL, "title_fontsize": SMALL, "alignment": "left", "handlelength": 3.2}
+    legend = ax.legend(handles=handles, title=notes or None, **where, **look)
     for text in (legend.get_title(), *legend.get_texts()):
         text.set_parse_math(False)
-    return legend
-
-
-def _free(ax, size):
-    """Return the lower left corner, in axes units, of a free box of this size; None if there is none."""
-    from matplotlib.transforms import Bbox
-
-    frame = ax.get_window_extent()
-    width, height = size.width + 2 * _MARGIN, size.height + 2 * _MARGIN
-    if width > frame.width or height > frame.height:
-        return None
-    taken = [*_outlines(ax)]
-    for left in (frame.x1 - width, frame.x0):
-        for bottom in np.linspace(frame.y1 - height, frame.y0, _STEPS):
-            box = Bbox.from_bounds(left, bottom, width, height)
-            if not any(_meets(path, box, filled) for path, filled in taken):
-                corner = (left + _MARGIN, bottom + _MARGIN)
-                return tuple(ax.transAxes.inverted().transform(corner))
-    return None
-
-
-def _outlines(ax):
-    """Yield all lines and bands as (path in pixels, whether it is filled)."""
-    for line in ax.get_lines():
-        yield line.get_transform().transform_path(line.get_path()), False
-    for band in ax.collections:
-        for path in band.get_paths():
-            yield band.get_transform().transform_path(path), True
-
-
-def _meets(path, box, filled):
-    return path.intersects_bbox(box, filled=filled) or box.count_contains(path.vertices) > 0
-
-
-_DECADES = 3  # decades of the logarithmic part of an axis that reaches 0
 
 
 def number_ticks(axis, low, high, unit=1.0, sign=""):
@@ -371,42 +233,25 @@ def number_ticks(axis, low, high, unit=1.0, sign=""):
 def scale_errors(ax, shown, excess, percent):
     """Make the axis of errors logarithmic; if a value is 0 or below, make it linear near 0 and shade that part.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Axes.
-    shown : ndarray of shape (n_shown,)
-        All values that the axis must include.
-    excess : bool
-        Whether values are excess errors, which may be negative.
-    percent : bool
-        Whether ticks are in percent.
-
-    Returns
-    -------
-    matplotlib Artist or None
-        Shade of the linear part.
+    `shown` are all values that the axis must include. With `excess`, they may be negative. Return the shade, or None.
     """
+    from matplotlib.ticker import NullLocator
+
     unit = (100, " %") if percent else (1, "")
     if (shown > 0).all():
         ax.set_yscale("log")
         number_ticks(ax.yaxis, shown.min(), shown.max(), *unit)
-    elif shown.max() > 0 and (excess or shown.min() == 0):
-        return _reach_0(ax, shown, unit)
-    return None
-
-
-def _reach_0(ax, shown, unit):
-    from matplotlib.ticker import NullLocator
-
-    least = max(shown[shown > 0].min(), shown.max() / 10**_DECADES)
+        return None
+    if shown.max() <= 0 or (shown.min() < 0 and not excess):
+        return None
+    least = max(shown[shown > 0].min(), shown.max() / 1000)  # at most three decades are logarithmic
     linear = 10 ** math.floor(math.log10(least))
+    low = -linear if shown.min() < 0 else -linear / 3
     ax.set_yscale("symlog", linthresh=linear, linscale=0.5)
     if shown.min() >= 0:
-        ax.set_ylim(bottom=-linear / 3, top=max(1.3 * shown.max(), 2 * linear))
+        ax.set_ylim(bottom=low, top=max(1.3 * shown.max(), 2 * linear))
     ax.yaxis.set_major_formatter(_plain(*unit))
     ax.yaxis.set_minor_locator(NullLocator())
-    low = -linear if shown.min() < 0 else -linear / 3
     return ax.axhspan(low, linear, color=tone(ax, 0.06), lw=0, zorder=0, label="linear down to 0")
 
 

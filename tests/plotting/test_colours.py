@@ -1,13 +1,10 @@
 """Lines are told apart by the colour-blind and in grey: computed, as such eyes and printers see them."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 
-import sklearn_dprank
-from sklearn_dprank import DPBorda, DPKwikSort
 from sklearn_dprank.plotting import (
     ConsensusDisplay,
     PairwiseMarginDisplay,
@@ -16,7 +13,7 @@ from sklearn_dprank.plotting import (
     RankIntervalDisplay,
     SegmentsDisplay,
 )
-from sklearn_dprank.plotting._style import _MECHANISMS, BLUE, COLOURS, look, looks
+from sklearn_dprank.plotting._style import look
 
 colors = pytest.importorskip("matplotlib.colors")
 
@@ -48,24 +45,9 @@ def test_the_measure_itself():
     assert np.linalg.norm(red["deuteranopia"] - green["deuteranopia"]) < 20
 
 
-@pytest.mark.parametrize("eyes", EYES)
-def test_neighbours_have_other_colours(eyes):
-    """About 2 is what the eye just tells; neighbours are twenty times as far, any two at least six times."""
-    found = [seen(colour, EYES[eyes]) for colour in COLOURS]
-    apart = [np.linalg.norm(one - other) for one, other in zip(found, np.roll(found, -1, axis=0), strict=True)]
-    assert min(apart) > 40
-    assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(found, 2)) > 12
-
-
-def test_neighbours_have_other_greys():
-    grey = [seen(colour, EYES["all cones"])[0] for colour in COLOURS]
-    assert min(abs(one - other) for one, other in zip(grey, [*grey[1:], grey[0]], strict=True)) > 9
-    assert max(grey) < 75  # and stand out from white
-
-
 def test_any_two_lines_differ_in_marker_and_the_first_seven_in_dashes(plt):
     _, ax = plt.subplots()
-    styles = [look(each, ax) for each in looks([f"line {k}" for k in range(12)]).values()]
+    styles = [look(k, ax) for k in range(12)]
     for one, other in itertools.combinations(styles, 2):
         assert one["marker"] != other["marker"]
     for one, other in itertools.combinations(styles[:7], 2):
@@ -82,48 +64,10 @@ def test_signs_of_margins_have_other_colours(plt, eyes):
         assert less[2] > more[2] + 15  # the yellow or blue side, which both kinds of eyes see
 
 
-def test_a_mechanism_looks_the_same_in_all_pictures():
-    alone = {name: looks([name])[name] for name in sklearn_dprank.__all__}
-    for name, expected in alone.items():
-        if _first(name):
-            assert looks(["a", "b", name, "c"])[name] == expected
-        if re.match("DP|LDP|SecAgg|Shuffle", name):
-            assert looks([f"my {name}, twice", "a"])[f"my {name}, twice"][0] == expected[0]
-    assert looks(["Laplace", "K-norm"], {"Laplace": "DPBorda", "K-norm": "DPBorda(noise=knorm)"}) == {
-        "Laplace": alone["DPBorda"],
-        "K-norm": looks(["DPBorda, K-norm noise"])["DPBorda, K-norm noise"],
-    }
-    assert looks(["P-BORDA", "P-SORT"]) == {"P-BORDA": alone["DPBorda"], "P-SORT": alone["DPKwikSort"]}
-    assert looks(["MyDPBorda"])["MyDPBorda"] == looks(["a"])["a"]
-    assert looks(["DPBorda", "MyDPBorda"])["MyDPBorda"][0] != BLUE  # the remaining looks
-
-
-def test_every_mechanism_has_a_look_of_its_own():
-    """Except non-private baselines; `Aggregator` and `SegmentedAggregator` are not one mechanism."""
-    private = [name for name in sklearn_dprank.__all__ if re.match("DP|LDP|SecAgg|Shuffle", name)]
-    private += ["DPBorda, K-norm noise", "DPBorda, Gaussian noise"]
-    found = [_first(name) for name in private]
-    assert None not in found
-    assert len(set(map(tuple, found))) == len(private)
-
-
-def _first(name):
-    return next((mechanism for pattern, mechanism in _MECHANISMS if pattern.search(name)), None)
-
-
-def test_two_lines_of_one_mechanism_differ_in_marker_and_dashes(plt):
-    _, ax = plt.subplots()
-    one, other = (look(each, ax) for each in looks(["LDPPairwise, hidden", "LDPPairwise, assigned"]).values())
-    assert one["color"] == other["color"]
-    assert one["marker"] != other["marker"] and one["linestyle"] != other["linestyle"]
-
-
-def test_lines_of_estimators_have_the_colours_of_their_classes(plt):
-    named = {"second": DPKwikSort(), "first": DPBorda()}
-    for order in (named, dict(reversed(named.items()))):
-        display = PrivacyUtilityDisplay.from_estimators(order, [[0, 1, 2]] * 9, epsilons=[1.0], n_trials=1).plot()
-        colours = {line.get_label(): line.get_color() for line in display.ax_.get_lines()}
-        assert colours["first"] == BLUE and colours["second"] == looks(["DPKwikSort"])["DPKwikSort"][0]
+def test_lines_have_the_colours_of_the_style(plt):
+    with plt.rc_context({"axes.prop_cycle": plt.cycler(color=["#112233", "#445566"])}):
+        lines = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2], [0.1]], "b": [[0.3], [0.1]]}).plot().ax_.get_lines()
+    assert [line.get_color() for line in lines[:2]] == ["#112233", "#445566"]
 
 
 DOLLARS = ["$5 off", "a_$b", "\\frac", "$\\frac$", "$x_$y$"]
