@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from textwrap import TextWrapper
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, check_whole, safe_repr
 from ..ballots.weights import PERSON
@@ -106,7 +106,7 @@ class PrivacyGuarantee:
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
         try:
-            whom = tuple((model, party) for model, party in self.whom)  # JSON stores them as lists
+            whom: tuple[Any, ...] = tuple((model, party) for model, party in self.whom)  # JSON stores them as lists
         except (TypeError, ValueError):
             whom = ((None, None),)
         if not all(isinstance(word, str) for pair in whom for word in pair):
