@@ -291,11 +291,6 @@ def or_none(check: Check) -> Check:
     return checked
 
 
-def taken_by(part: Any, *names: str) -> dict[str, Check]:
-    """Return the checks of the named parameters of `part`."""
-    return {name: part.parameter_checks[name] for name in names}
-
-
 COUNT: Check = check_whole
 COUNT_OR_NONE: Check = partial(check_whole, optional=True)
 #: Number of voters, up to the largest number that a protocol can state.

@@ -40,6 +40,22 @@ from .ledger import BudgetExhausted
 from .new_file import make_whole
 from .rounding import rounded_down, rounded_up, smallest, sum_up
 
+_Estimator = TypeVar("_Estimator")
+#: Parameters of `fit` that `guarantee_before` accepts: it reads their public properties only.
+_PUBLIC = ("voter_epsilon", "segments")
+_STAYS = "This failed fit is still charged, because the failure may depend on the ballots."
+_ONLY_IF_FIXED = (
+    "if later releases, or their prices, were chosen after a look at earlier ones, the guarantee is that of the "
+    "whole budget"
+)
+_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+_SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and far above rounding errors
+_ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
+_LARGEST = 1e150  # limit on pure epsilons and on mu; above it, mu^2 overflows
+_ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal distribution
+_TENTH, _HALF = 0.1, 0.5
+
 
 class Terms(NamedTuple):
     """Terms of a budget; see `PrivacyBudget`."""
@@ -58,13 +74,8 @@ class Terms(NamedTuple):
         check_number(self.basic_delta, "basic_delta", least=0, most=self.delta, optional=True)
         check_flag(self.simulation, "simulation")
         basic_delta = None if self.basic_delta is None else rounded_down(self.basic_delta)
-        return Terms(
-            rounded_down(self.epsilon),
-            rounded_down(self.delta),
-            self.neighboring,
-            basic_delta,
-            bool(self.simulation),
-        )
+        epsilon, delta = rounded_down(self.epsilon), rounded_down(self.delta)
+        return Terms(epsilon, delta, self.neighboring, basic_delta, bool(self.simulation))
 
 
 class Release(NamedTuple):
@@ -91,583 +102,6 @@ class Release(NamedTuple):
     def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> Release:
         """Return an entry with the current time."""
         return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee, release_id)
-
-
-def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
-    """Return a guarantee as JSON, with lossless hexadecimal floats.
-
-    Examples
-    --------
-    >>> one = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "discrete Laplace noise")
-    >>> guarantee_from_text(guarantee_as_text(one)) == one
-    True
-    """
-    return json.dumps({field.name: _plain(getattr(guarantee, field.name)) for field in fields(guarantee)})
-
-
-@lru_cache(maxsize=4096)
-def guarantee_from_text(text: str) -> PrivacyGuarantee:
-    """Return the guarantee in a text of `guarantee_as_text`; raise ValueError if it is not one."""
-    try:
-        stored = json.loads(text)
-        mu_squared, pure, approximate = stored.pop("losses")
-        losses = Losses(
-            float.fromhex(mu_squared),
-            tuple(float.fromhex(epsilon) for epsilon in pure),
-            tuple((float.fromhex(epsilon), float.fromhex(delta)) for epsilon, delta in approximate),
-        )
-        numbers: dict[str, Any] = {name: float.fromhex(stored.pop(name)) for name in ("epsilon", "delta")}
-        return PrivacyGuarantee(**stored | {"caveats": tuple(stored["caveats"])}, **numbers, losses=losses)
-    except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"no guarantee: {error}") from error
-
-
-def _plain(value):
-    """Return a value that JSON stores without rounding."""
-    if isinstance(value, float):
-        return value.hex()
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
-
-
-# Budget in an SQLite file, so that charges survive restarts and processes can share it.
-#
-# A charge is one transaction. It takes the only write lock before it reads the account, and holds it until the charge
-# is
-# on the disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes therefore charge one after the other, and
-# a
-# killed process has charged completely or not at all. A new file is created under another name and then linked, so a
-# file
-# is never incomplete.
-#
-# Every write, a charge or an amendment, adds a row with a random token to the table ``writes``. An open budget
-# remembers
-# the last write that it read. If the file no longer has it, it is an old copy. Otherwise, only the writes after it
-# are
-# read, so a charge takes the same time however many were made before.
-
-_OURS = 0x44505242  # "DPRB", SQLite's application id for the kind of file
-_VERSION = 3
-_WAIT = 60.0  # seconds to wait for other processes' charges, which take milliseconds
-_TABLES = (
-    "CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighboring TEXT NOT NULL, basic_delta TEXT, "
-    "simulation INTEGER NOT NULL, identity TEXT NOT NULL)",
-    "CREATE TABLE releases (number INTEGER PRIMARY KEY, charged TEXT NOT NULL, what TEXT NOT NULL, "
-    "guarantee TEXT NOT NULL, release_id TEXT)",
-    "CREATE INDEX identifiers ON releases (release_id)",
-    "CREATE TABLE writes (number INTEGER PRIMARY KEY, release INTEGER NOT NULL, token TEXT NOT NULL)",
-    f"PRAGMA application_id = {_OURS}",
-    f"PRAGMA user_version = {_VERSION}",
-)
-_COLUMNS = "SELECT charged, what, guarantee, release_id FROM releases"
-
-
-class _Seen(NamedTuple):
-    """Number and token of the last write that was read, and the releases and the account after it."""
-
-    number: int
-    token: str
-    n_releases: int
-    account: Account
-
-
-class KeptInFile:
-    """Terms and releases of one budget in a file.
-
-    `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, the terms and what
-    a pickled object had read; None accepts any budget.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist and `terms` is None.
-    ValueError
-        If the file is not a budget, is damaged, has a later version, or is not the budget that was `seen`.
-    TimeoutError
-        If other processes hold the lock too long.
-    """
-
-    def __init__(
-        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
-    ) -> None:
-        self.path = Path(path).absolute()
-        self._seen: _Seen | None = None
-        if seen is not None:
-            self._identity, self.terms, self._seen = seen
-        if not self.path.exists():
-            if terms is None:
-                raise FileNotFoundError(
-                    f"the budget file {self.path} does not exist; check the path, or state the epsilon of a new one."
-                    f"{self._last_seen}"
-                )
-            _make(self.path, terms)
-        with self._transaction() as connection:
-            found = _opened(connection)
-            if seen is None:
-                self.terms, self._identity = found
-            self._read(connection)
-
-    def __reduce__(self):
-        return type(self), (self.path, None, (self._identity, self.terms, self._seen))
-
-    def releases(self) -> list[Release]:
-        """Return all charged releases."""
-        with self._transaction() as connection:
-            self._read(connection)
-            return _releases(connection)
-
-    def account(self) -> Account:
-        """Return the account of all charged releases."""
-        with self._transaction() as connection:
-            return self._read(connection)
-
-    def add(self, decide: Callable[[Before], Release]) -> int:
-        """Charge ``decide(what was charged before)``; return its number, for `amend`.
-
-        If `decide` raises, no release is charged.
-        """
-        with self._transaction() as connection:
-
-            def find(release_id):
-                return next(iter(_releases(connection, "WHERE release_id = ?", release_id)), None)
-
-            account = self._read(connection)
-            release = decide(Before(account, find, lambda: _releases(connection)))
-            values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
-            command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
-            number: int = connection.execute(command, values).lastrowid  # type: ignore[assignment]
-            seen = _written(connection, number, number, account.with_one_more(release.guarantee))
-        self._seen = seen
-        return number
-
-    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
-        """Replace the charged guarantee of a release."""
-        with self._transaction() as connection:
-            self._read(connection)
-            command = "UPDATE releases SET guarantee = ? WHERE number = ?"
-            connection.execute(command, (guarantee_as_text(guarantee), number))
-            releases = _releases(connection)
-            seen = _written(connection, number, len(releases), account_of(self.terms, releases))
-        self._seen = seen
-
-    def _read(self, connection) -> Account:
-        """Return the account in the file; raise if it is another file, or an old copy of this one."""
-        terms, identity = _stored(connection)
-        if identity != self._identity or terms != self.terms:
-            raise _Damaged(
-                "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
-                "one for other voters only."
-            )
-        seen = self._seen or _Seen(0, "", 0, account_of(terms, []))
-        command = "SELECT number, release, token FROM writes WHERE number >= ? ORDER BY number"
-        writes = [(0, 0, "")] * (seen.number == 0) + connection.execute(command, (max(seen.number, 1),)).fetchall()
-        if not writes or (writes[0][0], writes[0][2]) != (seen.number, seen.token):
-            raise _Damaged("is an old copy of the budget that was opened: charges are missing. Put the latest back.")
-        written, account = [release for _, release, _ in writes[1:]], seen.account
-        new = range(seen.n_releases + 1, seen.n_releases + len(written) + 1)
-        if written == list(new):
-            for release in _releases(connection, "WHERE number > ?", seen.n_releases) if written else ():
-                account = account.with_one_more(release.guarantee)
-        else:  # an earlier charge was amended
-            account = account_of(terms, _releases(connection))
-        number, _, token = writes[-1]
-        self._seen = _Seen(number, token, max([seen.n_releases, *written]), account)
-        return account
-
-    @property
-    def _last_seen(self):
-        """Return a sentence with the budget spent at the last read, or ""."""
-        if self._seen is None or not self._seen.number:
-            return ""
-        epsilon, delta = self._seen.account.spent()
-        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open the file and hold its write lock; commit unless an exception is raised."""
-        try:
-            address = f"{self.path.as_uri()}?mode=rw"
-            with closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)) as connection:
-                connection.execute("PRAGMA synchronous = EXTRA")
-                connection.execute("BEGIN IMMEDIATE")
-                _check_kind(connection)
-                yield connection
-                connection.execute("COMMIT")  # if an exception skips this line, closing rolls back
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
-            raise _explained(error, self.path, self._last_seen) from error
-        except _Damaged as error:
-            raise ValueError(f"{self.path} {error}{self._last_seen}") from error
-
-
-class _Damaged(Exception):
-    """Defect of a file."""
-
-
-def _make(path, terms):
-    """Create a new file with these terms, unless another process has created it."""
-
-    def fill(connection):
-        for command in _TABLES:
-            connection.execute(command)
-        numbers = (None if x is None else x.hex() for x in (terms.epsilon, terms.delta, terms.basic_delta))
-        epsilon, delta, basic_delta = numbers
-        row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
-        connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    try:
-        make_whole(path, fill)
-    except sqlite3.Error as error:
-        raise _explained(error, path, "") from error
-    except OSError as error:
-        raise OSError(f"{path} cannot be made ({error}); no result is released.") from error
-
-
-def _check_kind(connection):
-    """Raise unless the file is a budget of the known version."""
-    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise _Damaged(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
-    kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-    if kind != _OURS:
-        raise _Damaged("is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made.")
-    if version != _VERSION:
-        raise _Damaged(f"has version {version} of the format, and this package knows {_VERSION}; install its version.")
-
-
-def _opened(connection):
-    """Return the terms and the identity in a file, after a check for damage."""
-    if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
-        raise _Damaged(f"is damaged ({found}); {_RESTORE}")
-    counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
-    n_releases, last, written = connection.execute(counts).fetchone()
-    if (n_releases, last or 0) != (written, written):
-        raise _Damaged(f"is damaged (releases are missing); {_RESTORE}")
-    return _stored(connection)
-
-
-def _stored(connection):
-    """Return the terms and the identity in a file."""
-    rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
-    try:
-        ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
-        kept = None if basic_delta is None else float.fromhex(basic_delta)
-        terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
-        if not identity:
-            raise ValueError("no identity")
-        return terms, identity
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _Damaged(f"is damaged (its terms: {_cut(error)}); {_RESTORE}") from error
-
-
-def _releases(connection, where="", *values):
-    """Return the releases in a file that meet a condition, oldest first."""
-    try:
-        return [
-            Release(_when(charged), what, guarantee_from_text(text), name)
-            for charged, what, text, name in connection.execute(f"{_COLUMNS} {where} ORDER BY number", values)
-        ]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _Damaged(f"is damaged (a release: {_cut(error)}); {_RESTORE}") from error
-
-
-def _written(connection, release, n_releases, account):
-    """Record that a release was charged or amended, with the account after it."""
-    token = secrets.token_hex(16)
-    number = connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid
-    return _Seen(number, token, n_releases, account)
-
-
-def _cut(error):
-    """Return the first 200 characters of an error, which may quote the file at length."""
-    return str(error)[:200]
-
-
-def _when(charged):
-    return datetime.fromisoformat(charged).astimezone(UTC)
-
-
-_RESTORE = "restore the newest copy and charge again what was released since. A new budget would forget what was spent."
-
-
-def _explained(error, path, last_seen):
-    """Return an exception that explains an error of SQLite and the remedy."""
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return TimeoutError(f"other processes held {path} for {_WAIT:g} s; nothing was charged, try again.")
-    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
-        return OSError(f"{path} cannot be opened and written ({error}); no result is released.{last_seen}")
-    return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}{last_seen}")
-
-
-# Decisions of a privacy budget: whether one more release fits, what is spent, and what remains.
-
-_ONLY_IF_FIXED = (
-    "if later releases, or their prices, were chosen after a look at earlier ones, the guarantee is that of the "
-    "whole budget"
-)
-_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
-_SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
-
-
-class Before(NamedTuple):
-    """What a budget reads of the charged releases to decide on one more."""
-
-    account: Account
-    #: Return the release with this identifier, or None.
-    find: Callable[[str], Release | None]
-    #: Return all releases, for a message.
-    releases: Callable[[], Sequence[Release]]
-
-
-class InMemory:
-    """Terms and releases of one budget in this process; threads may share it."""
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-        self._releases: list[Release] = []
-        self._by_id: dict[str, Release] = {}
-        self._account = account_of(terms, [])
-        self._lock, self._process = Lock(), os.getpid()
-
-    def releases(self) -> list[Release]:
-        """Return all charged releases."""
-        self._refuse_fork()
-        return list(self._releases)
-
-    def account(self) -> Account:
-        """Return the account of all charged releases."""
-        self._refuse_fork()
-        return self._account
-
-    def add(self, decide: Callable[[Before], Release]) -> int:
-        """Charge ``decide(what was charged before)``; return its number, for `amend`.
-
-        If `decide` raises, no release is charged.
-        """
-        self._refuse_fork()
-        with self._lock:
-            release = decide(Before(self._account, self._by_id.get, self.releases))
-            self._account = self._account.with_one_more(release.guarantee)
-            self._releases.append(release)
-            if release.release_id is not None:
-                self._by_id[release.release_id] = release
-            return len(self._releases) - 1
-
-    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
-        """Replace the charged guarantee of a release."""
-        self._refuse_fork()
-        with self._lock:
-            # Both guarantees count until the account is computed again: an interrupt leaves no charge too small.
-            self._account = self._account.with_one_more(guarantee)
-            self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
-            self._account = account_of(self.terms, self._releases)
-
-    def _refuse_fork(self):
-        if os.getpid() != self._process:
-            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
-
-    def __reduce__(self):
-        raise TypeError(
-            f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
-        )
-
-
-def charged(
-    terms: Terms, before: Before, guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
-) -> Release:
-    """Return the new entry of the account for one more release.
-
-    Raises
-    ------
-    BudgetExhausted
-        If the release does not fit, or `release_id` is already charged.
-    ValueError
-        If no budget with these terms can cover the guarantee.
-    """
-    _refuse_repeated(before.find, release_id)
-    _refuse_not_private(terms, guarantee, what)
-    guarantee = in_terms(terms, guarantee)
-    if guarantee.neighboring != terms.neighboring:
-        raise ValueError(
-            f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
-            'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
-            'neighboring="replace", which takes both. (In the local and shuffle models there is only the latter.)'
-        )
-    unit = before.account.totals.unit
-    if unit not in (None, guarantee.unit):
-        raise ValueError(
-            f"{what} protects {guarantee.unit!r}, the releases before it {unit!r}; keep a budget for each."
-        )
-    if not before.account.with_one_more(guarantee).holds():
-        raise BudgetExhausted(_refusal(terms, before, guarantee, what))
-    return Release.now(what, guarantee, release_id)
-
-
-def in_terms(terms: Terms, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
-    """Return the guarantee under the neighbouring relation of a budget, if it is known."""
-    return guarantee.under_replace() if terms.neighboring == "replace" else guarantee
-
-
-def open_charge(guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
-    """Return the charge while a fit runs whose guarantee nothing proves: all that is left."""
-    unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
-    return replace(unknown, neighboring=guarantee.neighboring, unit=guarantee.unit)
-
-
-def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
-    """Return the guarantee to charge if a fit spent more than was charged before it, or None if it did not.
-
-    `charged` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
-    neighbouring relation of the budget, and never less than `charged`. This includes a fit that trusts a party that
-    `charged` does not name, so that the account names this party. Epsilon is infinite if `spent` gives no bound there
-    or has another unit. The same holds for a new seed in a budget that is not a simulation.
-    """
-    if spent == charged or (_within_stated(charged, spent) and _alike(charged, spent)):
-        return None
-    bounds = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
-    if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
-        return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=charged.unit)
-    before, after = in_terms(terms, charged), in_terms(terms, spent)
-    if after.neighboring != terms.neighboring:
-        return PrivacyGuarantee.nothing(spent.how)
-    if after.epsilon >= before.epsilon and after.delta >= before.delta:
-        return after
-    return replace(after, epsilon=max(before.epsilon, after.epsilon), delta=max(before.delta, after.delta), losses=None)
-
-
-def _alike(charged, spent):
-    """Return whether neighbours and unit are the same, and `spent` adds no seed and no trusted party."""
-    same = (spent.neighboring, spent.unit) == (charged.neighboring, charged.unit)
-    return same and spent.certified >= charged.certified and set(spent.parties) <= set(charged.parties)
-
-
-def _within_stated(charged, spent):
-    """Return whether epsilon and delta of `charged` cover `spent`, and `charged` uses no tighter losses than these."""
-    only_stated = charged.losses == Losses.stated(charged.epsilon, charged.delta) or not charged.certified
-    return only_stated and spent.epsilon <= charged.epsilon and spent.delta <= charged.delta
-
-
-def account_of(terms: Terms, releases: Iterable[Release]) -> Account:
-    """Return the account of the charged releases."""
-    totals = Totals()
-    for release in releases:
-        totals = totals.plus(release.guarantee)
-    return Account(terms.epsilon, terms.delta, terms.basic_delta, totals)
-
-
-def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
-    """Return the joint guarantee of the charged releases."""
-    if not releases:
-        return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
-    if len(releases) == 1:
-        return releases[0].guarantee
-    epsilon, delta = account_of(terms, releases).spent()
-    total = PrivacyGuarantee.compose([replace(release.guarantee, losses=None) for release in releases])
-    known = Losses.together(release.guarantee.losses or Losses() for release in releases)
-    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold for adaptive choices
-    return replace(
-        total,
-        epsilon=epsilon,
-        delta=delta,
-        how=f"{len(releases)} releases, charged to one budget",
-        caveats=caveats,
-        losses=None if known.pure or known.approximate else known,
-    )
-
-
-def _refuse_repeated(find, release_id):
-    if release_id is None:
-        return
-    if not isinstance(release_id, str) or not release_id:
-        raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
-    if release_id != release_id.encode("utf-8", "replace").decode("utf-8"):
-        raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
-    if (release := find(release_id)) is not None:
-        raise BudgetExhausted(
-            f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so it is not "
-            "released again. Use the result of that call, or give another release another release_id."
-        )
-
-
-def _refuse_not_private(terms, guarantee, what):
-    if math.isinf(guarantee.epsilon):
-        why = "; ".join([guarantee.how, *guarantee.caveats])
-        raise ValueError(
-            f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
-            "after transformers that read each ballot by itself; to choose one on private ballots, PrivateSelection; "
-            "and where the ballots are public, a search with public_ballots=True."
-        )
-    if not (guarantee.certified or terms.simulation):
-        raise ValueError(
-            f"{what} has a seed, or records those of its trials, so its releases are not private: it is a "
-            "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
-        )
-
-
-def _refusal(terms, before, guarantee, what):
-    """Return an error message with the request, the remaining budget and the remedy."""
-    left, known = before.account.left(), guarantee.losses or Losses()
-    may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
-    remedy = (
-        "Ask for less; ballots" if max(left.epsilon, left.mu, left.basic_epsilon) > 0 else "Nothing is left; ballots"
-    )
-    remedy += " of these voters allow no more."
-    if guarantee.delta and not terms.delta:
-        may += ", and none may have a delta, because the budget has none"
-    elif 0 < guarantee.delta < 1 and not known.approximate:
-        most = left.gaussian_epsilon(guarantee.delta)
-        may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
-    elif guarantee.delta:
-        may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
-        remedy += " For another group, basic_delta keeps more of delta for this kind."
-    of = _of(terms, spent_by(terms, before.releases()))
-    return f"{what} asks for {guarantee}, which does not fit: {of}. {may}. {remedy}"
-
-
-def _of(terms, spent):
-    if not terms.delta:
-        return f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
-    return (
-        f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g}), ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
-    )
-
-
-def _shown(left):
-    """Return a number with six digits, rounded down, so that a request for it fits."""
-    return f"{float(_SIX_DIGITS.create_decimal(Decimal(repr(left)))):g}"
-
-
-# Budget limits for releases whose epsilon and delta depend on earlier results.
-#
-# `PrivacyGuarantee.compose` is for epsilons and deltas that are fixed in advance. If the next epsilon depends on
-# earlier
-# results, a bound on every path need not hold for all paths together. In an example with two kinds of coins, each
-# path
-# satisfies the optimal bound of Kairouz, Oh and Viswanath. All paths together have up to 2.2 times its delta. Tran,
-# Koskela, Raisa and Honkela (2026) show that optimal bounds in general fail in this way. Two rules remain valid for
-# adaptive choices:
-#
-# - *Sums.* The epsilons add up to at most epsilon. The deltas add up to at most the part of delta for this rule.
-# - *One Gaussian.* The mu^2 of Gaussian releases add up to at most that of one Gaussian release of epsilon and of the
-#   rest of delta. A pure release of epsilon counts as mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)). A Gaussian release
-# of
-#   this mu dominates randomised response of epsilon. If any release is neither Gaussian nor pure, this rule does not
-#   hold.
-#
-# The releases fit if one of the two rules holds. The total delta is then the sum of the two parts:
-#
-# - If the first rule holds at the end, it held throughout, because sums only grow. These outcomes are also outcomes
-# of an
-#   analyst who stops before this rule is broken. Those with a loss above epsilon therefore have a probability of at
-# most
-#   the first part of delta.
-# - In the same way, the second part of delta covers all outcomes at whose end only the second rule holds.
-#
-# Delta must therefore be divided before the first release. If each rule had all of delta, it would be spent twice.
-
-_SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and far above rounding errors
-_ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
-_LARGEST = 1e150  # limit on pure epsilons and on mu; above it, mu^2 overflows
-_ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal distribution
-_TENTH, _HALF = 0.1, 0.5
 
 
 class Remaining(NamedTuple):
@@ -699,198 +133,6 @@ class Remaining(NamedTuple):
         """
         tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
         return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
-
-
-class Totals(NamedTuple):
-    """Exact sums over releases, for an account whose charges take the same time however many there are.
-
-    `epsilon` and `delta` are inf if one of them is. `mu_squared` counts pure releases as Gaussian ones, and is inf if a
-    release is neither. `first` is the first release with a positive epsilon or delta, and `unit` that of all.
-    """
-
-    epsilon: Fraction | float = Fraction(0)
-    delta: Fraction = Fraction(0)
-    mu_squared: Fraction | float = Fraction(0)
-    first: PrivacyGuarantee | None = None
-    unit: str | None = None
-
-    def plus(self, guarantee: PrivacyGuarantee) -> Totals:
-        """Return the sums with one more release."""
-        first = guarantee if self.first is None and (guarantee.epsilon or guarantee.delta) else self.first
-        return Totals(
-            _plus(self.epsilon, guarantee.epsilon),
-            self.delta + Fraction(guarantee.delta),
-            _plus(self.mu_squared, *_mu_squared_of(guarantee)),
-            first,
-            self.unit or guarantee.unit,
-        )
-
-    @property
-    def mu(self) -> float:
-        """Return the mu of one Gaussian release that covers all releases, rounded up; inf if there is none."""
-        return math.sqrt(rounded_up(self.mu_squared)) * (1 + 2.0**-50)
-
-
-def _plus(total, *numbers):
-    """Return the exact sum of a total and of numbers, inf if one of them is."""
-    if math.isinf(total) or not all(map(math.isfinite, numbers)):
-        return math.inf
-    return total + sum(map(Fraction, numbers))
-
-
-def _mu_squared_of(guarantee):
-    """Return numbers whose sum is at least mu^2 of a release; inf is among them if it is neither Gaussian nor pure."""
-    losses = guarantee.losses or Losses()
-    pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
-    if any(delta for _, delta in losses.approximate) or max(pure, default=0.0) > _LARGEST:
-        return [math.inf]
-    return [losses.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)]
-
-
-_NOTHING = Totals()
-
-
-@dataclass(frozen=True)
-class Account:
-    """Limits of a budget, and the totals of the releases charged to it.
-
-    `epsilon`, `delta` and `basic_delta` have the meaning of the parameters of `PrivacyBudget`.
-
-    References
-    ----------
-    Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy"; Rogers, Roth, Ullman and
-    Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition"; Tran, Koskela, Raisa and Honkela (2026),
-    "f-differential privacy filters: validity and approximate solutions".
-    """
-
-    epsilon: float
-    delta: float
-    basic_delta: float | None = None
-    totals: Totals = _NOTHING
-
-    def with_one_more(self, guarantee: PrivacyGuarantee) -> Self:
-        """Return the account after one more release."""
-        return replace(self, totals=self.totals.plus(guarantee))
-
-    def holds(self) -> bool:
-        """Return whether the releases fit, even if they were chosen adaptively."""
-        epsilon, delta = self._sums
-        if _within(epsilon, self.epsilon) and _within(delta, self._kept):
-            return True
-        return _is_one_gaussian(self.totals.mu, self.epsilon, self._rest(self._kept))
-
-    def spent(self) -> tuple[float, float]:
-        """Return the smaller epsilon of the two rules, with its delta."""
-        sums = self._sums if _within(self._sums[1], self._kept) else (math.inf, 0.0)
-        gaussian = self._one_gaussian(self._rest(self._kept))
-        return min(sums, gaussian)
-
-    def left(self) -> Remaining:
-        """Return the limits for one more release."""
-        fresh = self.totals.first is None and self.basic_delta is None  # the first release decides how delta is divided
-        kept = self.delta if fresh else self._kept
-        epsilon, delta = (_tidy(*pair) for pair in zip((self.epsilon, kept), self._sums, strict=True))
-        basic = (
-            (epsilon, delta) if _within(self._sums[0], self.epsilon) and _within(self._sums[1], kept) else (0.0, 0.0)
-        )
-        mu = self._room(self.delta if fresh else self._rest(kept))
-        pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
-        return Remaining(max(basic[0], pure), mu, *basic)
-
-    @property
-    def _sums(self):
-        return rounded_up(self.totals.epsilon), rounded_up(self.totals.delta)
-
-    @property
-    def _kept(self):
-        """Return the part of delta for the rule of sums."""
-        if self.basic_delta is not None:
-            return self.basic_delta
-        first = self.totals.first
-        if first is None or not first.delta:
-            return self.delta * _HALF
-        mu, tenth = _NOTHING.plus(first).mu, self.delta * _TENTH
-        if math.isinf(mu):
-            return self.delta
-        return tenth if _is_one_gaussian(mu, self.epsilon, self._rest(tenth)) else 0.0
-
-    def _rest(self, kept):
-        return rounded_down(Fraction(self.delta) - Fraction(kept))
-
-    def _one_gaussian(self, delta):
-        """Return (epsilon, delta) of the second rule; epsilon is at most that of the account if the rule holds."""
-        mu = self.totals.mu
-        if math.isinf(mu) or not delta:
-            return math.inf, delta
-        if _is_one_gaussian(mu, 0.0, delta):
-            return 0.0, delta
-        least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, delta))
-        return (min(least, self.epsilon) if _is_one_gaussian(mu, self.epsilon, delta) else least), delta
-
-    def _room(self, delta):
-        """Return the mu of one more Gaussian release that satisfies the second rule, rounded down."""
-        mu = self.totals.mu
-        if math.isinf(mu) or not delta:
-            return 0.0
-        most = _most_mu(self.epsilon, delta)
-        return math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
-
-
-def _within(total, most):
-    """Return whether a rounded-up sum is within a limit, with tolerance: ten doubles 0.1 add up to more than 1."""
-    return total <= most * (1 + _ALIKE)
-
-
-def _tidy(most, spent):
-    """Return the difference of limit and spent, to 12 digits if that much can still be spent."""
-    if math.isinf(spent):
-        return 0.0
-    left = max(Fraction(0), Fraction(most) - Fraction(spent))
-    short = float(f"{float(left):.12g}")
-    return short if _within(sum_up([spent, short]), most) else rounded_down(left)
-
-
-def _is_one_gaussian(mu, epsilon, delta):
-    """Return whether one Gaussian release of mu is (epsilon, delta)-private."""
-    return delta > 0 and mu < math.inf and bool(gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK))
-
-
-@lru_cache(maxsize=4096)
-def mu_of_pure(epsilon: float) -> float:
-    """Return the mu of a Gaussian release that dominates every pure release of epsilon, rounded up.
-
-    Returns
-    -------
-    float
-        2 Phi^-1(e^epsilon / (1 + e^epsilon)), at most epsilon sqrt(pi / 2). The Gaussian trade-off curve is convex and
-        passes through the corner of the curve of randomised response.
-
-    Examples
-    --------
-    >>> round(mu_of_pure(1.0), 4)
-    1.232
-    """
-    linear = epsilon * math.sqrt(math.pi / 2) * (1 + 2.0**-50)
-    return linear if epsilon < 1e-3 else min(linear, float(-2 * ndtri(expit(-epsilon))) * (1 + _ROOM))
-
-
-@lru_cache(maxsize=256)
-def _most_mu(epsilon, delta):
-    """Return about the largest mu for which Gaussian releases are (epsilon, delta)-private, rounded down."""
-    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta))
-
-
-def _largest(fits: Callable[[float], bool]) -> float:
-    """Return, up to rounding, the largest positive number for which the monotone `fits` holds; it holds there."""
-    return _LARGEST if fits(_LARGEST) else 1 / smallest(lambda inverse: fits(1 / inverse))
-
-
-# Privacy budget for several releases about the same voters.
-
-_Estimator = TypeVar("_Estimator")
-#: Parameters of `fit` that `guarantee_before` accepts: it reads their public properties only.
-_PUBLIC = ("voter_epsilon", "segments")
-_STAYS = "This failed fit is still charged, because the failure may depend on the ballots."
 
 
 class PrivacyBudget:
@@ -1060,15 +302,8 @@ class PrivacyBudget:
         ...     PrivacyBudget.open(path).remaining.epsilon
         0.75
         """
-        pass
-
-        asked: dict[str, Any] = {
-            "delta": delta,
-            "neighboring": neighboring,
-            "basic_delta": basic_delta,
-            "simulation": simulation,
-        }
-        asked = {name: value for name, value in asked.items() if value is not None}
+        options = {"delta": delta, "neighboring": neighboring, "basic_delta": basic_delta, "simulation": simulation}
+        asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         new = None if epsilon is None else Terms(epsilon, **asked).checked()
         budget = cls.__new__(cls)
         budget._kept = KeptInFile(path, new)
@@ -1148,7 +383,14 @@ class PrivacyBudget:
             raise
         more = in_excess(self._kept.terms, forecast, spent)
         if more is not None or is_open:
-            self._settle(number, more or in_terms(self._kept.terms, forecast), f"{what} revealed {spent}", is_open)
+            try:
+                self._kept.amend(number, more or in_terms(self._kept.terms, forecast))
+            except BaseException as error:
+                stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
+                raise RuntimeError(
+                    f"{what} revealed {spent}, and this could not be written ({error.__cause__ or error}). The account "
+                    f"keeps {stays}. The estimator is not fitted. Restore the account before the next release."
+                ) from error
         if more is not None:
             raise RuntimeError(
                 f"{what} was charged {forecast} before its fit, and its fit revealed more: {spent}. All of that is "
@@ -1157,17 +399,6 @@ class PrivacyBudget:
             )
         hand_over(own, estimator)
         return estimator
-
-    def _settle(self, number, guarantee, revealed, is_open):
-        """Replace the charge of a fit by what it revealed; explain a failure."""
-        try:
-            self._kept.amend(number, guarantee)
-        except BaseException as error:
-            stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
-            raise RuntimeError(
-                f"{revealed}, and this could not be written ({error.__cause__ or error}). The account keeps "
-                f"{stays}. The estimator is not fitted. Restore the account before the next release."
-            ) from error
 
     def charge(self, guarantee: PrivacyGuarantee, what: str, *, release_id: str | None = None) -> None:
         """Charge a release that is made elsewhere. Call this before the release.
@@ -1215,7 +446,12 @@ class PrivacyBudget:
 
         def decide(before):
             release = charged(self._kept.terms, before, guarantee, what, release_id)
-            return release._replace(guarantee=open_charge(release.guarantee)) if is_open else release
+            if not is_open:
+                return release
+            # Nothing proves the forecast, so all that is left is charged until the fit has ended.
+            unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
+            known = release.guarantee
+            return release._replace(guarantee=replace(unknown, neighboring=known.neighboring, unit=known.unit))
 
         number: int = self._kept.add(decide)
         return number
@@ -1238,3 +474,671 @@ class PrivacyBudget:
     def __repr__(self) -> str:
         terms = ", ".join(f"{name}={value!r}" for name, value in self._kept.terms._asdict().items())
         return f"PrivacyBudget({terms})"
+
+
+# Decisions: whether one more release fits, and what a fit spent beyond its charge.
+
+
+class Before(NamedTuple):
+    """What a budget reads of the charged releases to decide on one more."""
+
+    account: Account
+    #: Return the release with this identifier, or None.
+    find: Callable[[str], Release | None]
+    #: Return all releases, for a message.
+    releases: Callable[[], Sequence[Release]]
+
+
+def charged(
+    terms: Terms, before: Before, guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
+) -> Release:
+    """Return the new entry of the account for one more release.
+
+    Raises
+    ------
+    BudgetExhausted
+        If the release does not fit, or `release_id` is already charged.
+    ValueError
+        If no budget with these terms can cover the guarantee.
+    """
+    if release_id is not None:
+        if not isinstance(release_id, str) or not release_id:
+            raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
+        if release_id != release_id.encode("utf-8", "replace").decode("utf-8"):
+            raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
+        if (earlier := before.find(release_id)) is not None:
+            raise BudgetExhausted(
+                f"release_id={release_id!r} was charged at {earlier.when.isoformat()} for {earlier.what}, so it is not "
+                "released again. Use the result of that call, or give another release another release_id."
+            )
+    if math.isinf(guarantee.epsilon):
+        why = "; ".join([guarantee.how, *guarantee.caveats])
+        raise ValueError(
+            f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
+            "after transformers that read each ballot by itself; to choose one on private ballots, PrivateSelection; "
+            "and where the ballots are public, a search with public_ballots=True."
+        )
+    if not (guarantee.certified or terms.simulation):
+        raise ValueError(
+            f"{what} has a seed, or records those of its trials, so its releases are not private: it is a "
+            "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
+        )
+    guarantee = in_terms(terms, guarantee)
+    if guarantee.neighboring != terms.neighboring:
+        raise ValueError(
+            f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
+            'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
+            'neighboring="replace", which takes both. (In the local and shuffle models there is only the latter.)'
+        )
+    unit = before.account.unit
+    if unit not in (None, guarantee.unit):
+        raise ValueError(
+            f"{what} protects {guarantee.unit!r}, the releases before it {unit!r}; keep a budget for each."
+        )
+    if not before.account.with_one_more(guarantee).holds():
+        raise BudgetExhausted(_refusal(terms, before, guarantee, what))
+    return Release.now(what, guarantee, release_id)
+
+
+def _refusal(terms, before, guarantee, what):
+    """Return an error message with the request, the remaining budget and the remedy."""
+    spent, left, known = spent_by(terms, before.releases()), before.account.left(), guarantee.losses or Losses()
+    of = f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
+    if terms.delta:
+        limits = f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g})"
+        of = f"{limits}, ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
+    may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
+    may_ask = max(left.epsilon, left.mu, left.basic_epsilon) > 0
+    remedy = f"{'Ask for less' if may_ask else 'Nothing is left'}; ballots of these voters allow no more."
+    if guarantee.delta and not terms.delta:
+        may += ", and none may have a delta, because the budget has none"
+    elif 0 < guarantee.delta < 1 and not known.approximate:
+        most = left.gaussian_epsilon(guarantee.delta)
+        may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
+    elif guarantee.delta:
+        may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
+        remedy += " For another group, basic_delta keeps more of delta for this kind."
+    return f"{what} asks for {guarantee}, which does not fit: {of}. {may}. {remedy}"
+
+
+def _shown(left):
+    """Return a number with six digits, rounded down, so that a request for it fits."""
+    return f"{float(_SIX_DIGITS.create_decimal(Decimal(repr(left)))):g}"
+
+
+def in_terms(terms: Terms, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+    """Return the guarantee under the neighbouring relation of a budget, if it is known."""
+    return guarantee.under_replace() if terms.neighboring == "replace" else guarantee
+
+
+def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
+    """Return the guarantee to charge if a fit spent more than was charged before it, or None if it did not.
+
+    `charged` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
+    neighbouring relation of the budget, and never less than `charged`. This includes a fit that trusts a party that
+    `charged` does not name, so that the account names this party. Epsilon is infinite if `spent` gives no bound there
+    or has another unit. The same holds for a new seed in a budget that is not a simulation.
+    """
+    if spent == charged:
+        return None
+    # The account counts tighter losses of `charged`, if there are any. Then epsilon and delta alone prove nothing.
+    only_stated = charged.losses == Losses.stated(charged.epsilon, charged.delta) or not charged.certified
+    if (
+        only_stated
+        and spent.epsilon <= charged.epsilon
+        and spent.delta <= charged.delta
+        and (spent.neighboring, spent.unit) == (charged.neighboring, charged.unit)
+        and spent.certified >= charged.certified
+        and set(spent.parties) <= set(charged.parties)
+    ):
+        return None
+    bounds = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
+    if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
+        return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=charged.unit)
+    before, after = in_terms(terms, charged), in_terms(terms, spent)
+    if after.neighboring != terms.neighboring:
+        return PrivacyGuarantee.nothing(spent.how)
+    if after.epsilon >= before.epsilon and after.delta >= before.delta:
+        return after
+    return replace(after, epsilon=max(before.epsilon, after.epsilon), delta=max(before.delta, after.delta), losses=None)
+
+
+def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
+    """Return the joint guarantee of the charged releases."""
+    if not releases:
+        return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
+    if len(releases) == 1:
+        return releases[0].guarantee
+    epsilon, delta = account_of(terms, releases).spent()
+    total = PrivacyGuarantee.compose([replace(release.guarantee, losses=None) for release in releases])
+    known = Losses.together(release.guarantee.losses or Losses() for release in releases)
+    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold for adaptive choices
+    return replace(
+        total,
+        epsilon=epsilon,
+        delta=delta,
+        how=f"{len(releases)} releases, charged to one budget",
+        caveats=caveats,
+        losses=None if known.pure or known.approximate else known,
+    )
+
+
+# Limits for releases whose epsilon and delta depend on earlier results.
+#
+# `PrivacyGuarantee.compose` is for epsilons and deltas that are fixed in advance. If the next epsilon depends on
+# earlier results, a bound on every path need not hold for all paths together. In an example with two kinds of coins,
+# each path satisfies the optimal bound of Kairouz, Oh and Viswanath. All paths together have up to 2.2 times its delta.
+# Tran, Koskela, Raisa and Honkela (2026) show that optimal bounds in general fail in this way. Two rules remain valid
+# for adaptive choices:
+#
+# - *Sums.* The epsilons add up to at most epsilon. The deltas add up to at most the part of delta for this rule.
+# - *One Gaussian.* The mu^2 of Gaussian releases add up to at most that of one Gaussian release of epsilon and of the
+#   rest of delta. A pure release of epsilon counts as mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)). A Gaussian release of
+#   this mu dominates randomised response of epsilon. If any release is neither Gaussian nor pure, this rule does not
+#   hold.
+#
+# The releases fit if one of the two rules holds. The total delta is then the sum of the two parts:
+#
+# - If the first rule holds at the end, it held throughout, because sums only grow. These outcomes are also outcomes of
+#   an analyst who stops before this rule is broken. Those with a loss above epsilon therefore have a probability of at
+#   most the first part of delta.
+# - In the same way, the second part of delta covers all outcomes at whose end only the second rule holds.
+#
+# Delta must therefore be divided before the first release. If each rule had all of delta, it would be spent twice.
+
+
+def account_of(terms: Terms, releases: Iterable[Release]) -> Account:
+    """Return the account of the charged releases."""
+    account = Account(terms.epsilon, terms.delta, terms.basic_delta)
+    for release in releases:
+        account = account.with_one_more(release.guarantee)
+    return account
+
+
+@dataclass(frozen=True)
+class Account:
+    """Limits of a budget, and exact sums over the releases charged to it, which take the same time for any number.
+
+    `epsilon`, `delta` and `basic_delta` have the meaning of the parameters of `PrivacyBudget`; the first release with a
+    positive epsilon or delta decides `basic_delta` if it is None. `sum_epsilon` is inf if a release has no bound.
+    `sum_mu_squared` counts pure releases as Gaussian ones, and is inf if a release is neither. `unit` is that of all.
+
+    References
+    ----------
+    Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy"; Rogers, Roth, Ullman and
+    Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition"; Tran, Koskela, Raisa and Honkela (2026),
+    "f-differential privacy filters: validity and approximate solutions".
+    """
+
+    epsilon: float
+    delta: float
+    basic_delta: float | None = None
+    sum_epsilon: Fraction | float = Fraction(0)
+    sum_delta: Fraction = Fraction(0)
+    sum_mu_squared: Fraction | float = Fraction(0)
+    unit: str | None = None
+
+    def with_one_more(self, guarantee: PrivacyGuarantee) -> Account:
+        """Return the account after one more release."""
+        basic_delta, mu_squared = self.basic_delta, _mu_squared_of(guarantee)
+        if basic_delta is None and guarantee.delta:
+            mu, basic_delta = _mu(mu_squared), self.delta * _TENTH
+            if math.isinf(mu):
+                basic_delta = self.delta
+            elif not _is_one_gaussian(mu, self.epsilon, self._rest(basic_delta)):
+                basic_delta = 0.0
+        elif basic_delta is None and guarantee.epsilon:
+            basic_delta = self.delta * _HALF
+        return Account(
+            self.epsilon,
+            self.delta,
+            basic_delta,
+            _plus(self.sum_epsilon, guarantee.epsilon),
+            self.sum_delta + Fraction(guarantee.delta),
+            _plus(self.sum_mu_squared, mu_squared),
+            self.unit or guarantee.unit,
+        )
+
+    def holds(self) -> bool:
+        """Return whether the releases fit, even if they were chosen adaptively."""
+        epsilon, delta, mu, kept = self._state
+        if _within(epsilon, self.epsilon) and _within(delta, kept):
+            return True
+        return _is_one_gaussian(mu, self.epsilon, self._rest(kept))
+
+    def spent(self) -> tuple[float, float]:
+        """Return the smaller epsilon of the two rules, with its delta."""
+        *sums, mu, kept = self._state
+        rest, least = self._rest(kept), math.inf
+        if mu < math.inf and rest:
+            least = 0.0
+            if not _is_one_gaussian(mu, least, rest):
+                least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, rest))
+                if _is_one_gaussian(mu, self.epsilon, rest):  # the search rounds up
+                    least = min(least, self.epsilon)
+        return min((sums[0], sums[1]) if _within(sums[1], kept) else (math.inf, 0.0), (least, rest))
+
+    def left(self) -> Remaining:
+        """Return the limits for one more release."""
+        fresh = self.basic_delta is None  # the first release decides how delta is divided
+        epsilon, delta, mu, kept = self._state
+        kept, rest = (self.delta, self.delta) if fresh else (kept, self._rest(kept))
+        basic = 0.0, 0.0
+        if _within(epsilon, self.epsilon) and _within(delta, kept):
+            basic = _tidy(self.epsilon, epsilon), _tidy(kept, delta)
+        if math.isinf(mu) or not rest:
+            return Remaining(basic[0], 0.0, *basic)
+        most = _most_mu(self.epsilon, rest)
+        mu = math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
+        pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
+        return Remaining(max(basic[0], pure), mu, *basic)
+
+    @property
+    def _state(self):
+        """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up, and the delta for sums."""
+        kept = self.delta * _HALF if self.basic_delta is None else self.basic_delta
+        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), _mu(self.sum_mu_squared), kept
+
+    def _rest(self, kept):
+        return rounded_down(Fraction(self.delta) - Fraction(kept))
+
+
+def _plus(total, number):
+    """Return an exact sum, inf if one of the two is."""
+    return math.inf if math.inf in (total, number) else total + Fraction(number)
+
+
+def _mu_squared_of(guarantee):
+    """Return at least mu^2 of a release, exactly; inf if it is neither Gaussian nor pure."""
+    losses = guarantee.losses or Losses()
+    pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
+    if any(delta for _, delta in losses.approximate) or max(pure, default=0.0) > _LARGEST:
+        return math.inf
+    squares = [losses.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)]
+    return math.inf if math.inf in squares else sum(map(Fraction, squares))
+
+
+def _mu(mu_squared):
+    """Return the mu of one Gaussian release, rounded up; inf if there is none."""
+    return math.sqrt(rounded_up(mu_squared)) * (1 + 2.0**-50)
+
+
+def _within(total, most):
+    """Return whether a rounded-up sum is within a limit, with tolerance: ten doubles 0.1 add up to more than 1."""
+    return total <= most * (1 + _ALIKE)
+
+
+def _tidy(most, spent):
+    """Return the difference of limit and spent, to 12 digits if that much can still be spent."""
+    if math.isinf(spent):
+        return 0.0
+    left = max(Fraction(0), Fraction(most) - Fraction(spent))
+    short = float(f"{float(left):.12g}")
+    return short if _within(sum_up([spent, short]), most) else rounded_down(left)
+
+
+def _is_one_gaussian(mu, epsilon, delta):
+    """Return whether one Gaussian release of mu is (epsilon, delta)-private."""
+    return delta > 0 and mu < math.inf and bool(gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK))
+
+
+@lru_cache(maxsize=4096)
+def mu_of_pure(epsilon: float) -> float:
+    """Return the mu of a Gaussian release that dominates every pure release of epsilon, rounded up.
+
+    Returns
+    -------
+    float
+        2 Phi^-1(e^epsilon / (1 + e^epsilon)), at most epsilon sqrt(pi / 2). The Gaussian trade-off curve is convex and
+        passes through the corner of the curve of randomised response.
+
+    Examples
+    --------
+    >>> round(mu_of_pure(1.0), 4)
+    1.232
+    """
+    linear = epsilon * math.sqrt(math.pi / 2) * (1 + 2.0**-50)
+    return linear if epsilon < 1e-3 else min(linear, float(-2 * ndtri(expit(-epsilon))) * (1 + _ROOM))
+
+
+@lru_cache(maxsize=256)
+def _most_mu(epsilon, delta):
+    """Return about the largest mu for which Gaussian releases are (epsilon, delta)-private, rounded down."""
+    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta))
+
+
+def _largest(fits: Callable[[float], bool]) -> float:
+    """Return, up to rounding, the largest positive number for which the monotone `fits` holds; it holds there."""
+    return _LARGEST if fits(_LARGEST) else 1 / smallest(lambda inverse: fits(1 / inverse))
+
+
+# Budget in memory.
+
+
+class InMemory:
+    """Terms and releases of one budget in this process; threads may share it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._releases: list[Release] = []
+        self._by_id: dict[str, Release] = {}
+        self._account = account_of(terms, [])
+        self._lock, self._process = Lock(), os.getpid()
+
+    def releases(self) -> list[Release]:
+        """Return all charged releases."""
+        self._refuse_fork()
+        return list(self._releases)
+
+    def account(self) -> Account:
+        """Return the account of all charged releases."""
+        self._refuse_fork()
+        return self._account
+
+    def add(self, decide: Callable[[Before], Release]) -> int:
+        """Charge ``decide(what was charged before)``; return its number, for `amend`.
+
+        If `decide` raises, no release is charged.
+        """
+        self._refuse_fork()
+        with self._lock:
+            release = decide(Before(self._account, self._by_id.get, self.releases))
+            self._account = self._account.with_one_more(release.guarantee)
+            self._releases.append(release)
+            if release.release_id is not None:
+                self._by_id[release.release_id] = release
+            return len(self._releases) - 1
+
+    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
+        """Replace the charged guarantee of a release."""
+        self._refuse_fork()
+        with self._lock:
+            # Both guarantees count until the account is computed again: an interrupt leaves no charge too small.
+            self._account = self._account.with_one_more(guarantee)
+            self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
+            self._account = account_of(self.terms, self._releases)
+
+    def _refuse_fork(self):
+        if os.getpid() != self._process:
+            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
+
+    def __reduce__(self):
+        raise TypeError(
+            f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
+        )
+
+
+# Budget in an SQLite file, so that charges survive restarts and processes can share it.
+#
+# A charge is one transaction. It takes the only write lock before it reads the account, and holds it until the charge
+# is on the disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes therefore charge one after the other, and
+# a killed process has charged completely or not at all. A new file is created under another name and then linked, so a
+# file is never incomplete.
+#
+# Every write, a charge or an amendment, adds a row with a random token to the table ``writes``. An open budget
+# remembers the last write that it read. If the file no longer has it, it is an old copy. Otherwise, only the writes
+# after it are read, so a charge takes the same time however many were made before.
+
+_OURS = 0x44505242  # "DPRB", SQLite's application id for the kind of file
+_VERSION = 3
+_WAIT = 60.0  # seconds to wait for other processes' charges, which take milliseconds
+_TABLES = (
+    "CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighboring TEXT NOT NULL, basic_delta TEXT, "
+    "simulation INTEGER NOT NULL, identity TEXT NOT NULL)",
+    "CREATE TABLE releases (number INTEGER PRIMARY KEY, charged TEXT NOT NULL, what TEXT NOT NULL, "
+    "guarantee TEXT NOT NULL, release_id TEXT)",
+    "CREATE INDEX identifiers ON releases (release_id)",
+    "CREATE TABLE writes (number INTEGER PRIMARY KEY, release INTEGER NOT NULL, token TEXT NOT NULL)",
+    f"PRAGMA application_id = {_OURS}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_RESTORE = "restore the newest copy and charge again what was released since. A new budget would forget what was spent."
+
+
+class _Seen(NamedTuple):
+    """Number and token of the last write that was read, and the releases and the account after it."""
+
+    number: int
+    token: str
+    n_releases: int
+    account: Account
+
+
+class KeptInFile:
+    """Terms and releases of one budget in a file.
+
+    `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, the terms and what
+    a pickled object had read; None accepts any budget.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist and `terms` is None.
+    ValueError
+        If the file is not a budget, is damaged, has a later version, or is not the budget that was `seen`.
+    TimeoutError
+        If other processes hold the lock too long.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
+    ) -> None:
+        self.path = Path(path).absolute()
+        self._seen: _Seen | None = None
+        if seen is not None:
+            self._identity, self.terms, self._seen = seen
+        if not self.path.exists():
+            if terms is None:
+                raise FileNotFoundError(
+                    f"the budget file {self.path} does not exist; check the path, or state the epsilon of a new one."
+                    f"{self._last_seen}"
+                )
+            try:
+                make_whole(self.path, lambda connection: _fill(connection, terms))
+            except sqlite3.Error as error:
+                raise _explained(error, self.path, "") from error
+            except OSError as error:
+                raise OSError(f"{self.path} cannot be made ({error}); no result is released.") from error
+        with self._transaction() as connection:
+            if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
+                raise _Damaged(f"is damaged ({found}); {_RESTORE}")
+            counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
+            n_releases, last, written = connection.execute(counts).fetchone()
+            if (n_releases, last or 0) != (written, written):
+                raise _Damaged(f"is damaged (releases are missing); {_RESTORE}")
+            if seen is None:
+                self.terms, self._identity = _stored(connection)
+            self._read(connection)
+
+    def __reduce__(self):
+        return type(self), (self.path, None, (self._identity, self.terms, self._seen))
+
+    def releases(self) -> list[Release]:
+        """Return all charged releases."""
+        with self._transaction() as connection:
+            self._read(connection)
+            return _releases(connection)
+
+    def account(self) -> Account:
+        """Return the account of all charged releases."""
+        with self._transaction() as connection:
+            return self._read(connection)
+
+    def add(self, decide: Callable[[Before], Release]) -> int:
+        """Charge ``decide(what was charged before)``; return its number, for `amend`.
+
+        If `decide` raises, no release is charged.
+        """
+        with self._transaction() as connection:
+
+            def find(release_id):
+                return next(iter(_releases(connection, "WHERE release_id = ?", release_id)), None)
+
+            account = self._read(connection)
+            release = decide(Before(account, find, lambda: _releases(connection)))
+            values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
+            command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
+            number: int = connection.execute(command, values).lastrowid  # type: ignore[assignment]
+            seen = _written(connection, number, number, account.with_one_more(release.guarantee))
+        self._seen = seen
+        return number
+
+    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
+        """Replace the charged guarantee of a release."""
+        with self._transaction() as connection:
+            self._read(connection)
+            command = "UPDATE releases SET guarantee = ? WHERE number = ?"
+            connection.execute(command, (guarantee_as_text(guarantee), number))
+            releases = _releases(connection)
+            seen = _written(connection, number, len(releases), account_of(self.terms, releases))
+        self._seen = seen
+
+    def _read(self, connection) -> Account:
+        """Return the account in the file; raise if it is another file, or an old copy of this one."""
+        terms, identity = _stored(connection)
+        if identity != self._identity or terms != self.terms:
+            raise _Damaged(
+                "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
+                "one for other voters only."
+            )
+        seen = self._seen or _Seen(0, "", 0, account_of(terms, []))
+        command = "SELECT number, release, token FROM writes WHERE number >= ? ORDER BY number"
+        writes = [(0, 0, "")] * (seen.number == 0) + connection.execute(command, (max(seen.number, 1),)).fetchall()
+        if not writes or (writes[0][0], writes[0][2]) != (seen.number, seen.token):
+            raise _Damaged("is an old copy of the budget that was opened: charges are missing. Put the latest back.")
+        written, account = [release for _, release, _ in writes[1:]], seen.account
+        new = range(seen.n_releases + 1, seen.n_releases + len(written) + 1)
+        if written == list(new):
+            for release in _releases(connection, "WHERE number > ?", seen.n_releases) if written else ():
+                account = account.with_one_more(release.guarantee)
+        else:  # an earlier charge was amended
+            account = account_of(terms, _releases(connection))
+        number, _, token = writes[-1]
+        self._seen = _Seen(number, token, max([seen.n_releases, *written]), account)
+        return account
+
+    @property
+    def _last_seen(self):
+        """Return a sentence with the budget spent at the last read, or ""."""
+        if self._seen is None or not self._seen.number:
+            return ""
+        epsilon, delta = self._seen.account.spent()
+        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Open the file and hold its write lock; commit unless an exception is raised."""
+        try:
+            address = f"{self.path.as_uri()}?mode=rw"
+            with closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)) as connection:
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("BEGIN IMMEDIATE")
+                questions = "SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version"
+                tables, kind, version = (connection.execute(each).fetchone()[0] for each in questions)
+                if not tables:
+                    raise _Damaged(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
+                if kind != _OURS:
+                    raise _Damaged(
+                        "is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made."
+                    )
+                if version != _VERSION:
+                    known = f"has version {version} of the format, and this package knows {_VERSION}"
+                    raise _Damaged(f"{known}; install its version.")
+                yield connection
+                connection.execute("COMMIT")  # if an exception skips this line, closing rolls back
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
+            raise _explained(error, self.path, self._last_seen) from error
+        except _Damaged as error:
+            raise ValueError(f"{self.path} {error}{self._last_seen}") from error
+
+
+class _Damaged(Exception):
+    """Defect of a file."""
+
+
+def _fill(connection, terms):
+    """Write the tables of a new budget."""
+    for command in _TABLES:
+        connection.execute(command)
+    epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
+    row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
+    connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _stored(connection):
+    """Return the terms and the identity in a file."""
+    rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
+    try:
+        ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
+        kept = None if basic_delta is None else float.fromhex(basic_delta)
+        terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
+        if not identity:
+            raise ValueError("no identity")
+        return terms, identity
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _Damaged(f"is damaged (its terms: {str(error)[:200]}); {_RESTORE}") from error
+
+
+def _releases(connection, where="", *values):
+    """Return the releases in a file that meet a condition, oldest first."""
+    command = f"SELECT charged, what, guarantee, release_id FROM releases {where} ORDER BY number"
+    try:
+        return [
+            Release(datetime.fromisoformat(charged).astimezone(UTC), what, guarantee_from_text(text), release_id)
+            for charged, what, text, release_id in connection.execute(command, values)
+        ]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _Damaged(f"is damaged (a release: {str(error)[:200]}); {_RESTORE}") from error
+
+
+def _written(connection, release, n_releases, account):
+    """Record that a release was charged or amended, with the account after it."""
+    token = secrets.token_hex(16)
+    number = connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid
+    return _Seen(number, token, n_releases, account)
+
+
+def _explained(error, path, last_seen):
+    """Return an exception that explains an error of SQLite and the remedy."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return TimeoutError(f"other processes held {path} for {_WAIT:g} s; nothing was charged, try again.")
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
+        return OSError(f"{path} cannot be opened and written ({error}); no result is released.{last_seen}")
+    return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}{last_seen}")
+
+
+def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
+    """Return a guarantee as JSON, with lossless hexadecimal floats.
+
+    Examples
+    --------
+    >>> one = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "discrete Laplace noise")
+    >>> guarantee_from_text(guarantee_as_text(one)) == one
+    True
+    """
+    return json.dumps({field.name: _plain(getattr(guarantee, field.name)) for field in fields(guarantee)})
+
+
+@lru_cache(maxsize=4096)
+def guarantee_from_text(text: str) -> PrivacyGuarantee:
+    """Return the guarantee in a text of `guarantee_as_text`; raise ValueError if it is not one."""
+    try:
+        stored = json.loads(text)
+        mu_squared, pure, approximate = stored.pop("losses")
+        losses = Losses(
+            float.fromhex(mu_squared),
+            tuple(float.fromhex(epsilon) for epsilon in pure),
+            tuple((float.fromhex(epsilon), float.fromhex(delta)) for epsilon, delta in approximate),
+        )
+        numbers: dict[str, Any] = {name: float.fromhex(stored.pop(name)) for name in ("epsilon", "delta")}
+        return PrivacyGuarantee(**stored | {"caveats": tuple(stored["caveats"])}, **numbers, losses=losses)
+    except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"no guarantee: {error}") from error
+
+
+def _plain(value):
+    """Return a value that JSON stores without rounding."""
+    if isinstance(value, float):
+        return value.hex()
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value

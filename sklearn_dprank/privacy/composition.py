@@ -244,25 +244,18 @@ def _check_delta(delta, below=1):
 # Tight adaptive composition of choices of bounded range, such as those of the exponential mechanism.
 #
 # A choice has range w if the logs of its probability ratios under two neighbours lie in an interval of length w, for
-# all
-# outcomes. The exponential mechanism with epsilon w has range w, which is stronger than pure epsilon w.
+# all outcomes. The exponential mechanism with epsilon w has range w, which is stronger than pure epsilon w.
 #
-# Let V_k(epsilon) be the largest delta of k adaptive choices at epsilon, with V_0(epsilon) = max(0, 1 - e^epsilon).
-# The
-# loss of the first choice lies in some interval from t - w to t, with 0 <= t <= w, and V_k-1 is convex as a function
-# of
+# Let V_k(epsilon) be the largest delta of k adaptive choices at epsilon, with V_0(epsilon) = max(0, 1 - e^epsilon). The
+# loss of the first choice lies in some interval from t - w to t, with 0 <= t <= w, and V_k-1 is convex as a function of
 # e^epsilon. The worst choice therefore has the two losses t, with probability q, and t - w. The mean of e^-loss is 1,
-# so
-# q = (e^w - e^t) / (e^w - 1), and
+# so q = (e^w - e^t) / (e^w - 1), and
 #
 #     V_k(epsilon) = max over t of q V_k-1(epsilon - t) + (1 - q) V_k-1(epsilon - t + w).
 #
-# References
-# ----------
-# Durfee and Rogers (2019), "Practical differentially private top-k selection with pay-what-you-get composition", for
-# bounded range; Dong, Durfee and Rogers (2020), "Optimal differential privacy composition for exponential mechanisms
-# and
-# the cost of adaptivity", for the worst choice and the recursion.
+# References: Durfee and Rogers (2019), "Practical differentially private top-k selection with pay-what-you-get
+# composition", for bounded range; Dong, Durfee and Rogers (2020), "Optimal differential privacy composition for
+# exponential mechanisms and the cost of adaptivity", for the worst choice and the recursion.
 
 _STEPS, _FEW_STEPS, _MANY = 16, 8, 256  # grid steps per range, and above this number of choices
 _FAR = 16.0  # standard deviations of the total loss; a loss beyond them has a probability below 1e-55
@@ -394,13 +387,10 @@ def choice_range(epsilon: float, delta: float, n_choices: int) -> float:
 # Tight composition of pure, Gaussian and other releases.
 #
 # A pure release of epsilon reveals at most as much as randomised response of epsilon (a coin). A Gaussian release
-# reveals
-# at most as much as one number from N(0, 1) or N(mu, 1). Here, mu is its sensitivity over its standard deviation.
-# Both
-# hold for adaptive releases. Together, releases therefore reveal at most as much as one coin per pure release and one
-# Gaussian number. For this number, mu^2 = mu_1^2 + ... The privacy loss of coin i is +-epsilon_i. With L the sum of
-# these
-# losses, delta(epsilon) is the mean of the Gaussian's delta(epsilon - L).
+# reveals at most as much as one number from N(0, 1) or N(mu, 1). Here, mu is its sensitivity over its standard
+# deviation. Both hold for adaptive releases. Together, releases therefore reveal at most as much as one coin per pure
+# release and one Gaussian number. For this number, mu^2 = mu_1^2 + ... The privacy loss of coin i is +-epsilon_i. With
+# L the sum of these losses, delta(epsilon) is the mean of the Gaussian's delta(epsilon - L).
 
 _VALUES = 1 << 14  # largest number of values of the coins' total loss; beyond it, an integral replaces their sum
 _SUM_SLACK = 1e-9  # relative; far above the rounding errors of the sums
@@ -541,8 +531,11 @@ def coin_losses(groups: Mapping[float, int]) -> tuple[NDArray[np.float64], NDArr
     """
     losses, weights = np.zeros(1), np.ones(1)
     for epsilon, count in sorted(groups.items()):
+        heads = np.arange(count + 1)  # binomial; the odds of heads are e^epsilon to 1
+        ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
+        shares = np.exp(ways + heads * epsilon - count * np.logaddexp(0, epsilon))
         losses = (losses[:, None] + epsilon * np.arange(-count, count + 1, 2)).ravel()
-        weights = (weights[:, None] * _heads(count, epsilon)).ravel()
+        weights = (weights[:, None] * shares).ravel()
     return losses + losses.max(initial=0) * (len(groups) + 1) * 2.0**-52, weights
 
 
@@ -599,10 +592,3 @@ def _log_cosh(x):
     size = np.log1p(np.sinh(a) ** 2 - np.sin(b) ** 2) / 2
     near = size if np.isrealobj(x) else size + 1j * np.arctan2(np.sinh(a) * np.sin(b), np.cosh(a) * np.cos(b))
     return np.where(far, x - math.log(2) + np.log1p(np.exp(-2 * np.where(far, x, 0))), near)
-
-
-def _heads(count, epsilon):
-    """Return the probabilities of 0 to `count` heads of coins whose odds of heads are e^epsilon to 1."""
-    heads = np.arange(count + 1)
-    ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
-    return np.exp(ways + heads * epsilon - count * np.logaddexp(0, epsilon))

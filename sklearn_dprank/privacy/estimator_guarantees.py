@@ -32,16 +32,12 @@ def warn_in_worker(guarantee: PrivacyGuarantee) -> None:
     )
 
 
-# Privacy guarantees of estimators, pipelines and searches.
-#
-# The functions import scikit-learn only when they need it.
-
 _ROW_WISE: set[type] = set()  # exact types: a subclass may mix ballots, so it must be registered itself
 _UNSTATED = PrivacyGuarantee.nothing("an estimator that states no guarantee")
-_SEARCH = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
-_MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each other")
-_UNKNOWN = PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit")
-_REFIT = "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again"
+_UNKNOWN = replace(
+    PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit"),
+    caveats=("the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again",),
+)
 _ON_DISK = "Pipeline(memory=...) writes the ballots to a disk, in clear, which this does not cover"
 _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear_fitted` deletes
 #: Methods of an aggregator or a search that read ballots, draw noise, publish, or state what was spent. An override may
@@ -164,17 +160,18 @@ def guarantee_after(fitted, declared):
     """Return the result of `guarantee_of`, without a check that the estimator is fitted."""
     if (nothing := _mixed(fitted)) is not None:
         return nothing
-    last = last_step(fitted)
-    if _states_guarantee(last):
-        changed = last is not fitted and getattr(last, _FITTED_IN, None) != _classes_of(_pipelines_of(fitted))
-        stated = replace(_UNKNOWN, caveats=(_REFIT,)) if changed else last.guarantee_after(declared)
-        if any(pipeline.memory is not None for pipeline in _pipelines_of(fitted)):
+    last, pipelines = last_step(fitted), _pipelines_of(fitted)
+    if issubclass(type(last), GuaranteedEstimator):  # wrappers that forward attributes do not qualify
+        changed = pipelines and getattr(last, _FITTED_IN, None) != _classes_of(pipelines)
+        stated = _UNKNOWN if changed else last.guarantee_after(declared)
+        if any(pipeline.memory is not None for pipeline in pipelines):
             stated = _with(stated, _ON_DISK)
         return with_own_methods(last, stated)
     if hasattr(last, "privacy_"):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
-        return replace(_UNSTATED, caveats=(caveat,))
-    return _SEARCH if hasattr(last, "cv_results_") else _UNSTATED
+        return _with(_UNSTATED, caveat)
+    exact = "a search by exact scores of the ballots"
+    return PrivacyGuarantee.nothing(exact) if hasattr(last, "cv_results_") else _UNSTATED
 
 
 def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segments: Any) -> PrivacyGuarantee:
@@ -209,7 +206,7 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
     if (nothing := _mixed(estimator)) is not None:
         return nothing
     last = last_step(estimator)
-    if not _states_guarantee(last):
+    if not issubclass(type(last), GuaranteedEstimator):
         return _UNSTATED
     if own := own_methods(last):
         raise ValueError(
@@ -232,36 +229,28 @@ def is_forecast_proved(estimator: Any) -> bool:
 
 def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
     """Return a guarantee with a caveat if the class or the object overrides a method between ballots and release."""
-    if not (own := own_methods(estimator)):
-        return guarantee
-    return _with(
-        guarantee, f"{type(estimator).__name__} has a {own[0]} of its own: nothing checks that its guarantee covers it"
-    )
+    for name in own_methods(estimator)[:1]:
+        caveat = f"{type(estimator).__name__} has a {name} of its own: nothing checks that its guarantee covers it"
+        guarantee = _with(guarantee, caveat)
+    return guarantee
 
 
 def _with(guarantee, caveat):
     return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, caveat])))
 
 
-def _states_guarantee(estimator):
-    """Return whether the guarantee of this estimator counts. Wrappers that forward attributes do not qualify."""
-    return issubclass(type(estimator), GuaranteedEstimator)
-
-
 def own_methods(estimator: Any) -> list[str]:
     """Return the methods between ballots and release that the class or the object overrides; its forecast may fail."""
-    return [*replaced_methods(estimator), *(name for name in _CARRYING if _overridden(type(estimator), name))]
-
-
-def _overridden(kind, name):
-    """Return whether a class that the forecast of `kind` does not know defines a method that a fit calls.
-
-    The forecast knows its own class and the bases of that class. Their last definition of the method calls no other.
-    """
-    known = next(base for base in kind.__mro__ if "guarantee_before" in vars(base)).__mro__
-    defining = [base for base in kind.__mro__ if name in vars(base)]
-    last = max((place for place, base in enumerate(defining) if base in known), default=0)
-    return any(base not in known for base in defining[:last])
+    # The forecast knows its own class and the bases of that class. Their last definition of a method calls no other.
+    kinds = type(estimator).__mro__
+    known = next(kind for kind in kinds if "guarantee_before" in vars(kind)).__mro__
+    own = replaced_methods(estimator)
+    for name in _CARRYING:
+        defining = [kind for kind in kinds if name in vars(kind)]
+        last = max((place for place, kind in enumerate(defining) if kind in known), default=0)
+        if any(kind not in known for kind in defining[:last]):
+            own.append(name)
+    return own
 
 
 def replaced_methods(estimator: Any) -> list[str]:
@@ -288,9 +277,7 @@ def last_step_params(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[s
             fit_params = process_routing(pipeline, "fit", **fit_params)[name]["fit"]
         else:
             prefix = f"{name}__"
-            fit_params = {
-                key.removeprefix(prefix): value for key, value in fit_params.items() if key.startswith(prefix)
-            }
+            fit_params = {k.removeprefix(prefix): value for k, value in fit_params.items() if k.startswith(prefix)}
     return fit_params
 
 
@@ -335,7 +322,7 @@ def _mixed(estimator):
         return None
     name, step = mixing
     caveat = f"the step {name!r} ({type(step).__name__}) may mix ballots with each other: one voter may change all"
-    return replace(_MAY_MIX, caveats=(caveat,))
+    return _with(PrivacyGuarantee.nothing("a transformer may mix ballots with each other"), caveat)
 
 
 def row_wise(transformer):

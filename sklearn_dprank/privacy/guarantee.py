@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from textwrap import TextWrapper
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, check_whole, safe_repr
 from ..ballots.weights import PERSON
@@ -105,7 +105,13 @@ class PrivacyGuarantee:
             self.losses.check()
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
-        object.__setattr__(self, "whom", _pairs_of_text(self.whom))
+        try:
+            whom: tuple[Any, ...] = tuple((model, party) for model, party in self.whom)  # JSON stores them as lists
+        except (TypeError, ValueError):
+            whom = ((None, None),)
+        if not all(isinstance(word, str) for pair in whom for word in pair):
+            raise ValueError(f"whom must be pairs (trust model, party) of str, got {safe_repr(self.whom)}.")
+        object.__setattr__(self, "whom", whom)
         # At epsilon 0, even losses of no release at all seem to agree with any delta.
         is_all_delta = self.epsilon == 0 < self.delta
         if self.losses is None or is_all_delta or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
@@ -193,6 +199,9 @@ class PrivacyGuarantee:
             raise ValueError(
                 f"guarantees for different units do not add up ({sorted(units)}); state all of them for one unit."
             )
+        whom: tuple[tuple[str, str], ...] = ()  # none, if each has the default parties of its trust model
+        if any(g.whom for g in guarantees):
+            whom = tuple(dict.fromkeys(pair for g in guarantees for pair in trusted(g.trust, g.whom)))
         losses = Losses.together(g.losses or Losses() for g in guarantees)
         epsilon, delta, how = _total(guarantees, losses, delta)
         return cls(
@@ -206,7 +215,7 @@ class PrivacyGuarantee:
             caveats=tuple(dict.fromkeys(c for g in guarantees for c in g.caveats)),
             unit=units.pop(),
             losses=losses,
-            whom=_whom(guarantees),
+            whom=whom,
         )
 
     def simulated(self, certified: bool) -> Self:
@@ -276,32 +285,38 @@ class PrivacyGuarantee:
           time.
         """
         check_whole(width, "width", 40, optional=True)
-        lines = [" ".join(line.split()) for line in self._topics()]
+        plainly, caveats = f"In plain words: {_plainly(self)}.", [f"Caveat: {caveat}." for caveat in self.caveats]
+        if _protects_nobody(self):
+            topics = [plainly, f"Not private: {self.how}.", *caveats]
+        else:
+            of_person, delta = self.unit == PERSON, self.delta
+            more = f" For a person with k of them, epsilon is k times as large{', and delta grows too' * (delta > 0)}."
+            neighbours = NEIGHBORING[self.neighboring].format(self.unit, "person" if of_person else "voter")
+            treatments = "; ".join(TRUST[name].treatment for name in self.trust.split(AND))
+            failure = "the bound on probabilities always holds"
+            if delta:
+                failure = f"the probability of a set of outcomes may exceed this bound by at most {delta:.6g}"
+            n_voters = "the number of voters; " if self.neighboring == "add_remove" else ""
+            topics = [
+                plainly,
+                f"Released: {self.how}.",
+                f"Unit: {self.unit}.{'' if of_person else more}",
+                f"Hidden: {_HIDDEN[self.neighboring]} ({neighbours}).",
+                f"Trust: {treatments}. Trusted parties: {', '.join(self.parties) or 'none'}.",
+                f"Epsilon = {self.epsilon:.6g}: {_odds(self)}.",
+                f"Delta = {delta:.6g}: {failure}.",
+                "Composition: other releases about the same voters add to the loss. "
+                "PrivacyGuarantee.compose returns the sum.",
+                f"Arithmetic: {self.arithmetic}.",
+                f"Not covered: {n_voters}scores and other values computed exactly from the ballots; the seed; running "
+                "times; what the result reveals about people in general; what voters tell about their ballots.",
+                *caveats,
+            ]
+        lines = [" ".join(topic.split()) for topic in topics]
         if width is None:
             return "\n".join(lines)
         wrapper = TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         return "\n".join(map(wrapper.fill, lines))
-
-    def _topics(self):
-        """Return the lines of `statement`, one for each topic."""
-        plainly = f"In plain words: {_plainly(self)}."
-        caveats = [f"Caveat: {caveat}." for caveat in self.caveats]
-        if math.isinf(self.epsilon) or _is_declaration(self):
-            return [plainly, f"Not private: {self.how}.", *caveats]
-        return [
-            plainly,
-            f"Released: {self.how}.",
-            f"Unit: {self.unit}.{_more(self)}",
-            f"Hidden: {_HIDDEN[self.neighboring]} ({_neighbours(self)}).",
-            f"Trust: {_trust(self)}.",
-            f"Epsilon = {self.epsilon:.6g}: {_odds(self)}.",
-            f"Delta = {self.delta:.6g}: {_failure(self)}.",
-            "Composition: other releases about the same voters add to the loss. "
-            "PrivacyGuarantee.compose returns the sum.",
-            f"Arithmetic: {self.arithmetic}.",
-            f"Not covered: {_not_covered(self)}.",
-            *caveats,
-        ]
 
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
@@ -316,24 +331,6 @@ class PrivacyGuarantee:
         lines = (line.partition(": ") for line in self.statement(width=None).splitlines())
         entries = "".join(f"<li><b>{escape(topic)}</b>{colon}{escape(text)}</li>" for topic, colon, text in lines)
         return f"<details><summary>{escape(str(self))}</summary><ul>{entries}</ul></details>"
-
-
-def _pairs_of_text(whom):
-    """Return pairs (trust model, party) as tuples; JSON stores them as lists."""
-    try:
-        pairs = tuple((model, party) for model, party in whom)
-    except (TypeError, ValueError):
-        pairs = ((None, None),)
-    if not all(isinstance(word, str) for pair in pairs for word in pair):
-        raise ValueError(f"whom must be pairs (trust model, party) of str, got {safe_repr(whom)}.")
-    return pairs
-
-
-def _whom(guarantees):
-    """Return the parties of all guarantees, or () if each has the default parties of its trust model."""
-    if not any(g.whom for g in guarantees):
-        return ()
-    return tuple(dict.fromkeys(pair for g in guarantees for pair in trusted(g.trust, g.whom)))
 
 
 def _total(guarantees, losses, delta):
@@ -357,107 +354,77 @@ NEIGHBORING = {
     "replace": "{} replaced by any other; the number of {}s is public",
 }
 _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how somebody voted"}
-_GUESSED = {
-    "ballot": {
-        "add_remove": "a certain ballot was cast",
-        "replace": "a voter cast the one or the other of two ballots",
-    },
-    "person": {"add_remove": "a certain person voted", "replace": "a person voted in the one or the other of two ways"},
-}
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
-_SIMULATION = (
-    "this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has this guarantee"
-)
-_KNOWN = {
-    "ballot": {
-        "add_remove": "somebody knows all other ballots, and gives a 50 % chance that yours was cast",
-        "replace": "somebody knows all other ballots, and that yours is one of two, with a 50 % chance each",
-    },
-    "person": {
-        "add_remove": "somebody knows the ballots of all other people, and gives a 50 % chance that you voted",
-        "replace": "somebody knows the ballots of all other people, and that you voted in one of two ways, with a 50 % "
-        "chance each",
-    },
+#: For each unit and relation: what somebody knows, and what they guess.
+_GAMES = {
+    ("ballot", "add_remove"): (
+        "somebody knows all other ballots, and gives a 50 % chance that yours was cast",
+        "a certain ballot was cast",
+    ),
+    ("ballot", "replace"): (
+        "somebody knows all other ballots, and that yours is one of two, with a 50 % chance each",
+        "a voter cast the one or the other of two ballots",
+    ),
+    ("person", "add_remove"): (
+        "somebody knows the ballots of all other people, and gives a 50 % chance that you voted",
+        "a certain person voted",
+    ),
+    ("person", "replace"): (
+        "somebody knows the ballots of all other people, and that you voted in one of two ways, with a 50 % chance "
+        "each",
+        "a person voted in the one or the other of two ways",
+    ),
 }
 
 
-def _more(guarantee):
-    """Return the loss of a person with several units."""
-    if guarantee.unit == PERSON:
-        return ""
-    delta = ", and delta grows too" if guarantee.delta else ""
-    return f" For a person with k of them, epsilon is k times as large{delta}."
+def _protects_nobody(guarantee):
+    """Return whether epsilon is infinite, or covers only ballots that are declared public."""
+    is_declaration = DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
+    return math.isinf(guarantee.epsilon) or is_declaration
 
 
-def _neighbours(guarantee):
-    who = "person" if guarantee.unit == PERSON else "voter"
-    return NEIGHBORING[guarantee.neighboring].format(guarantee.unit, who)
-
-
-def _trust(guarantee):
-    treatments = "; ".join(TRUST[name].treatment for name in guarantee.trust.split(AND))
-    return f"{treatments}. Trusted parties: {', '.join(guarantee.parties) or 'none'}"
-
-
-def _single(guarantee):
-    return "person" if guarantee.unit == PERSON else "ballot"
-
-
-def _is_declaration(guarantee):
-    """Return whether a guarantee covers only ballots that are declared public."""
-    return DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
+def _game(guarantee):
+    single = "person" if guarantee.unit == PERSON else "ballot"
+    return single, *_GAMES[single, guarantee.neighboring]
 
 
 def _plainly(guarantee):
     """Return the meaning of the guarantee for lay readers: how often a guess between two neighbours is right."""
-    if math.isinf(guarantee.epsilon) or _is_declaration(guarantee):
+    if _protects_nobody(guarantee):
         return "this result does not protect the voters. It may show how somebody voted"
     if not guarantee.certified:
-        return _SIMULATION
+        return (
+            "this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has this guarantee"
+        )
     ratio = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE)))
     share = (ratio + guarantee.delta) / (1 + ratio)
     if share > _LARGE / (1 + _LARGE):
         return "this guarantee protects almost nothing. The result may show how somebody voted"
+    _, known, _ = _game(guarantee)
     return (
-        f"suppose {_KNOWN[_single(guarantee)][guarantee.neighboring]}. With this result, their best guess is right at "
+        f"suppose {known}. With this result, their best guess is right at "
         f"most {_percent(share)} of the time{'. Read the caveats, too' if guarantee.caveats else ''}"
     )
 
 
 def _odds(guarantee):
     """Return epsilon as a probability ratio, and as its effect on an even bet."""
-    single = _single(guarantee)
+    single, _, guessed = _game(guarantee)
     if guarantee.epsilon > math.log(_LARGE):
         return (
             f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "
             "nothing"
         )
     ratio, apart = math.exp(guarantee.epsilon), "apart from delta, " if guarantee.delta else ""
+    digits = max(0, 2 - math.floor(math.log10(ratio)))
+    factor = f"{math.ceil(ratio * 10**digits) / 10**digits:,.{digits}f}"  # three digits, rounded up
     return (
-        f"{apart}no single {single} changes the probability of any outcome by more than a factor of {_up(ratio)}. "
-        f"Somebody who gives a 50 % chance that {_GUESSED[single][guarantee.neighboring]} gives at most "
+        f"{apart}no single {single} changes the probability of any outcome by more than a factor of {factor}. "
+        f"Somebody who gives a 50 % chance that {guessed} gives at most "
         f"{_percent(ratio / (1 + ratio))} after the release"
     )
-
-
-def _failure(guarantee):
-    if not guarantee.delta:
-        return "the bound on probabilities always holds"
-    return f"the probability of a set of outcomes may exceed this bound by at most {guarantee.delta:.6g}"
-
-
-def _not_covered(guarantee):
-    exact = "scores and other values computed exactly from the ballots; the seed; running times"
-    n = "the number of voters; " if guarantee.neighboring == "add_remove" else ""
-    return f"{n}{exact}; what the result reveals about people in general; what voters tell about their ballots"
-
-
-def _up(ratio):
-    """Return a ratio above 1 with three digits, rounded up."""
-    digits = max(0, 2 - math.floor(math.log10(ratio)))
-    return f"{math.ceil(ratio * 10**digits) / 10**digits:,.{digits}f}"
 
 
 def _percent(share):

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from .._utils.checks import Check, check_number, check_parameters, check_whole, taken_by
+from .._utils.checks import Check, check_number, check_parameters, check_whole
 from ..orders.kemeny import majority_components
 from ..queries import AllMargins, Ask, PairTallies, Tallies, estimated_margins
 from .base import Consensus, Rule, descending
@@ -226,7 +226,7 @@ class AdaptiveBradleyTerryRule(Rule):
 
     parameter_checks: dict[str, Check] = {
         "n_rounds": partial(check_whole, most=_MOST_ROUNDS),
-        **taken_by(BradleyTerryRule, "ridge"),
+        "ridge": BradleyTerryRule.parameter_checks["ridge"],
     }
 
     def __init__(self, n_rounds: int = 4, ridge: float = 0.01) -> None:

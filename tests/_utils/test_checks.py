@@ -30,11 +30,9 @@ from sklearn_dprank._utils.checks import (
     one_of,
     or_none,
     safe_repr,
-    taken_by,
 )
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.privacy.guarantee import NEIGHBORING
-from sklearn_dprank.rules import KwikSortRule
 
 
 @pytest.mark.parametrize(
@@ -142,11 +140,6 @@ def test_messages_show_short_numbers_and_words_only():
 def test_numbers_beyond_doubles_are_infinite_and_other_types_are_not_numbers():
     assert (as_double(10**400), as_double(-(10**400)), as_double(Fraction(1, 4))) == (math.inf, -math.inf, 0.25)
     assert math.isnan(as_double("1")) and math.isnan(as_double(True))
-
-
-def test_an_estimator_takes_checks_from_its_part():
-    taken = taken_by(KwikSortRule, "max_queries")
-    assert taken == {"max_queries": KwikSortRule.parameter_checks["max_queries"]}
 
 
 def test_a_plan_warns_of_more_items_than_were_measured():

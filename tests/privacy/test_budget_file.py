@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.privacy import budget as budget_file
-from sklearn_dprank.privacy.budget import Release, Terms, Totals, guarantee_as_text, guarantee_from_text
+from sklearn_dprank.privacy.budget import Account, Release, Terms, guarantee_as_text, guarantee_from_text
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import TRUST
 
@@ -255,7 +255,7 @@ def test_a_charge_reads_the_same_however_many_were_made_before(path, kept, monke
     """The time of a charge must not grow, so a charge reads no guarantee of an earlier one."""
     budget = PrivacyBudget(1e9) if kept == "memory" else PrivacyBudget.open(path, 1e9)
     budget.charge(pure(1.0), "x", release_id="first")
-    monkeypatch.setattr(Totals, "plus", counted := Counted(Totals.plus))
+    monkeypatch.setattr(Account, "with_one_more", counted := Counted(Account.with_one_more))
     monkeypatch.setattr(budget_file, "guarantee_from_text", read := Counted(guarantee_from_text))
     for k in range(5):
         budget.charge(pure(1.0), "x", release_id=str(k))

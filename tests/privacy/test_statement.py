@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.ballots.weights import PERSON
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.privacy.guarantee import _percent, _up
 
 VOTES = [[0, 1, 2]] * 100
 QUESTIONS = "In plain words", "Released", "Unit", "Hidden", "Trust", "Epsilon", "Delta", "Composition", "Arithmetic"
@@ -171,9 +170,11 @@ def test_widths_are_checked(width):
 @given(st.floats(1e-6, 13.8))
 def test_rounded_away_from_the_promise(epsilon):
     ratio = math.exp(epsilon)
-    assert ratio <= float(_up(ratio).replace(",", "")) <= ratio * 1.011
-    share = ratio / (1 + ratio)
-    assert 100 * share <= float(_percent(share).rstrip(" %")) < 100
+    text = PrivacyGuarantee(epsilon, 0.0, "central", "add_remove", "x").statement(width=None)
+    factor = float(re.search(r"a factor of ([\d.,]*\d)\.", text)[1].replace(",", ""))
+    assert ratio <= factor <= ratio * 1.011
+    percent = float(re.search(r"gives at most ([\d.]+) % after", text)[1])
+    assert 100 * ratio / (1 + ratio) <= percent < 100
 
 
 def test_every_party_of_a_sum():
