@@ -66,16 +66,12 @@ def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) 
     if len(second) != n_items:
         raise ValueError(f"a and b must rank the same items, got {n_items} and {len(second)} positions.")
     if n_items > FEW:
-        first, second = _ranked_by_both(first, second)
+        # Only items that both rank, as small integers, which are sorted fast.
+        small = [compact_positions(ballot[np.newaxis]) for ballot in (first, second)]
+        both = ~(small[0].unranked | small[1].unranked)
+        first, second = (ballot.table[both, 0] for ballot in small)
     opposite = opposite_pairs(first, second)
     return float(opposite / n_pairs(n_items) if normalize else opposite)
-
-
-def _ranked_by_both(*ballots):
-    """Return the positions on two ballots of the items that both rank, as small integers, which are sorted fast."""
-    first, second = (compact_positions(ballot[np.newaxis]) for ballot in ballots)
-    both = ~(first.unranked | second.unranked)
-    return first.table[both, 0], second.table[both, 0]
 
 
 def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = True) -> float:
@@ -341,13 +337,10 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator[-1]
     profile = as_profile(X)
-    return -average_kendall_tau(last.ranks_ if hasattr(last, "ranks_") else _ranks_of(last, profile), profile)
-
-
-def _ranks_of(fitted, profile):
-    """Return the positions of the items of ``consensus_``, given by name or by index."""
-    order, names = fitted.consensus_, profile.item_names
+    if hasattr(last, "ranks_"):
+        return -average_kendall_tau(last.ranks_, profile)
+    order, names = last.consensus_, profile.item_names
     if names is not None and np.ndim(order) == 1 and set(order) <= set(names):
         order = [list(names).index(item) for item in order]
-    order = check_order(order, profile.n_items, f"consensus_ of {type(fitted).__name__}")
-    return order_to_positions(order, profile.n_items)
+    order = check_order(order, profile.n_items, f"consensus_ of {type(last).__name__}")
+    return -average_kendall_tau(order_to_positions(order, profile.n_items), profile)

@@ -213,17 +213,13 @@ def _positions(values, dtype=np.int64, largest_first=False):
     step = max(1, _BLOCK // values.shape[1])
     for start in range(0, len(values), step):
         block, part = values[start : start + step], out[start : start + step]
-        part[:] = smaller_values(_sortable(block, largest_first))
+        if block.dtype.kind == "f":  # gaps are last
+            part[:] = smaller_values(np.where(np.isnan(block), np.inf, -block if largest_first else block))
+        else:
+            part[:] = smaller_values(block)
         if part.dtype.kind == "f":
             part[np.isnan(block)] = np.nan
     return out
-
-
-def _sortable(block, largest_first):
-    """Return numbers that are smaller for better values, with infinity for gaps."""
-    if block.dtype.kind != "f":
-        return block
-    return np.where(np.isnan(block), np.inf, -block if largest_first else block)
 
 
 def _like(X, positions):

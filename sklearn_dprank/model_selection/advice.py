@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ from ..channels.shuffle import ShufflePairwise
 from ..collection import PrivUnitG
 from ..privacy.composition import gaussian_sigma
 from ..privacy.shuffle import composed_local_epsilon
-from ..queries import NetWins, Sensitivity, n_pairs
+from ..queries import NetWins, n_pairs
 from .parameters import in_words
 
 #: Unit of the stored errors, which are whole numbers.
@@ -61,18 +60,13 @@ class Family(NamedTuple):
         Signals times 1 - 2 disagreement, from much noise to little.
     curves : dict of {str: ndarray of float, shape (n_levels, 3, n_points)}
         Mean, least and largest error in units of `UNIT`, by `name`.
+    bests : dict of {int: list of int}
+        Values of k with curves of the best k items, by number of items.
     """
 
     grid: NDArray[np.float64]
     curves: dict[str, NDArray[np.float64]]
-
-    def sizes(self, of_best: bool) -> list[int]:
-        """Return the numbers of items with curves of the excess error, or of the missed best items if `of_best`."""
-        return sorted({int(name.split(":")[0]) for name in self.curves if (":" in name) == of_best})
-
-    def bests(self, n_items: int) -> list[int]:
-        """Return the values of k with curves of the best k of `n_items` items."""
-        return sorted(int(name.split(":")[1]) for name in self.curves if name.startswith(f"{n_items}:"))
+    bests: dict[int, list[int]]
 
 
 class Curves(NamedTuple):
@@ -90,12 +84,14 @@ def name(n_items: int, k: int | None = None) -> str:
 @cache
 def curves() -> Curves:
     """Return the stored curves; the file is read once."""
-    text = Path(__file__).with_name("curves.json").read_text(encoding="utf-8")
-    found = json.loads(text)
-    families = {
-        family: Family(np.array(each["grid"]), {key: np.array(rows, float) for key, rows in each["curves"].items()})
-        for family, each in found["families"].items()
-    }
+    found = json.loads(Path(__file__).with_name("curves.json").read_text(encoding="utf-8"))
+    families = {}
+    for family, each in found["families"].items():
+        bests: dict[int, list[int]] = {}
+        for size, *best in (map(int, key.split(":")) for key in each["curves"]):
+            bests.setdefault(size, []).extend(best)
+        stored = {key: np.array(rows, float) for key, rows in each["curves"].items()}
+        families[family] = Family(np.array(each["grid"]), stored, bests)
     return Curves(found["levels"], families)
 
 
@@ -132,47 +128,37 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     smaller signal than simulated, the error is that of a random order; at a larger one, it is the last simulated error.
     Both are upper bounds.
     """
-    worst = of_random_order(n_items, disagreement, k)
-    stored = curves().families[family]
-    logs = np.zeros(3)
-    for size, share in _around(stored.sizes(k is not None), n_items, math.log):
-        for best, part in _bests(stored, size, n_items, k):
-            logs += share * part * _log_ratios(stored, name(size, best), signal, disagreement)
+    levels, families = curves()
+    stored = families[family]
+    place = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
     resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST
+    grid = np.log(stored.grid)
+    sizes = [size for size, bests in stored.bests.items() if (bests if k is not None else name(size) in stored.curves)]
+    logs = np.zeros(3)  # of the errors, relative to those of a random order
+    for size, of_size in _around(sizes, n_items, math.log):
+        around: list[tuple[Any, float]] = [(None, 1.0)]
+        if k is not None:
+            same_place = size ** (math.log(k) / math.log(n_items))
+            around = _around(stored.bests[size], same_place, math.log)
+        for best, of_best in around:
+            for level, of_level in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
+                random = of_random_order(size, level, best)
+                ratios = UNIT * stored.curves[name(size, best)][levels.index(level)] / random
+                rows = np.log(np.clip(ratios, resolution / random, 1))
+                found = [np.interp(place, grid, row, left=0.0) for row in rows]
+                logs += of_size * of_best * of_level * np.array(found)
+    worst = of_random_order(n_items, disagreement, k)
     return Errors(*(round(min(max(worst * math.exp(x), resolution), worst), 6) for x in logs))
 
 
 def _around(values, x, scale):
     """Return [(value, weight)] of the nearest values around x, for linear interpolation in ``scale(x)``."""
-    x = min(max(x, values[0]), values[-1])
+    x = min(max(x, min(values)), max(values))
     low, high = max(each for each in values if each <= x), min(each for each in values if each >= x)
     if low == high:
         return [(low, 1.0)]
     share = (scale(x) - scale(low)) / (scale(high) - scale(low))
     return [(low, 1 - share), (high, share)]
-
-
-def _bests(stored, size, n_items, k):
-    """Return [(k, weight)] of the stored curves of `size` items around the same ln k / ln m."""
-    if k is None:
-        return [(None, 1.0)]
-    place = math.log(k) / math.log(n_items)
-    return _around(stored.bests(size), size**place, math.log)
-
-
-def _log_ratios(stored, curve, signal, disagreement):
-    """Return the logarithms of the mean, least and largest error, relative to the error of a random order."""
-    size, _, best = curve.partition(":")
-    k = int(best) if best else None
-    place = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
-    logs, levels = np.zeros(3), curves().levels
-    for level, share in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
-        ratios = UNIT * stored.curves[curve][levels.index(level)] / of_random_order(int(size), level, k)
-        least = (RESOLUTION if k is None else RESOLUTION_OF_BEST) / of_random_order(int(size), level, k)
-        logs += share * np.array(
-            [np.interp(place, np.log(stored.grid), np.log(np.clip(row, least, 1)), left=0.0) for row in ratios]
-        )
-    return logs
 
 
 #: Disagreements without an estimate: of the reported error, of its range, and those that decide between mechanisms.
@@ -243,6 +229,21 @@ class Considered(NamedTuple):
     judged: float
     costs: int
 
+    @property
+    def penalised(self) -> float:
+        """Mean error, with the penalty for the disadvantages."""
+        return self.judged * WORTH_MORE**-self.costs
+
+
+def preferred(considered: list[Considered]) -> Considered:
+    """Return the mechanism of least mean error after the penalty for its disadvantages.
+
+    Of those that are equal within the precision of the curves, return the one of the smallest largest error.
+    """
+    least = min(each.penalised for each in considered)
+    equal = (each for each in considered if each.penalised <= EQUAL * least)
+    return min(equal, key=lambda each: each.alternative.error_range[1])
+
 
 @dataclass(frozen=True)
 class ErrorModel:
@@ -274,7 +275,7 @@ class ErrorModel:
         judged: tuple[float, ...]
         plausible: tuple[float, ...]
         if guess is None:
-            middle, judged, plausible = REFERENCE, tuple(map(self._of_sample, JUDGED)), PLAUSIBLE
+            middle, judged, plausible = REFERENCE, tuple(map(self.of_sample, JUDGED)), PLAUSIBLE
         else:
             middle = guess
             judged = plausible = max(LEAST_GUESS, guess - SLACK), guess, min(LARGEST_GUESS, guess + SLACK)
@@ -289,7 +290,7 @@ class ErrorModel:
 
     def errors(self, family: str, signal: float, disagreement: float) -> Errors:
         """Return the errors of a family at a level of disagreement, with the biases of few and of unequal opinions."""
-        m, k, shares, bias = self.n_items, self.k, self._shares, BIASES.get(family, Bias())
+        m, k, shares, bias = self.n_items, self.k, self.shares, BIASES.get(family, Bias())
         each = [expected(family, m, signal * share, disagreement, k) for share in shares]
         # An error counts opinions: pairs on which more ballots have one weigh more.
         mean, _, largest = shares @ np.array(each) / shares.sum()
@@ -297,7 +298,7 @@ class ErrorModel:
         most = worst = of_random_order(m, disagreement, k)
         unequal = worst * bias.of_unequal * math.log(shares[-1] / shares[0]) * (m > 2)
         if k is None:
-            few = (m > 2) / self._n_opinions
+            few = (m > 2) / (self.n_voters * shares.mean())
             mean = math.hypot(mean, few * bias.of_few[0], unequal * UNEQUAL[0])
             largest = math.hypot(largest, few * bias.of_few[1], unequal * UNEQUAL[1])
         else:
@@ -308,38 +309,19 @@ class ErrorModel:
         return Errors(*(round(float(error), 6) for error in (min(mean, worst), each[-1].least, min(largest, most))))
 
     @cached_property
-    def _shares(self):
-        """Return shares of opinions, from the smallest to the largest."""
+    def shares(self) -> NDArray[np.float64]:
+        """Shares of opinions, from the smallest to the largest."""
         low, high = self.opinion_share
         return np.geomspace(low, high, _SHARES if low < high else 1)
 
-    @property
-    def _n_opinions(self):
-        """Return the mean number of voters with an opinion on a pair."""
-        return self.n_voters * self._shares.mean()
-
-    def _of_sample(self, disagreement):
+    def of_sample(self, disagreement: float) -> float:
         """Return the disagreement with their own consensus of voters who contradict a centre on this share of pairs.
 
         If n voters toss coins about a pair, its margin is about sqrt(2 n / pi).
         """
-        own = math.hypot(1 - 2 * disagreement, math.sqrt(2 / math.pi / self._n_opinions))
+        n_opinions = self.n_voters * self.shares.mean()
+        own = math.hypot(1 - 2 * disagreement, math.sqrt(2 / math.pi / n_opinions))
         return max(0.5 - own / 2, LEAST_GUESS)
-
-
-def preferred(considered: list[Considered]) -> Considered:
-    """Return the mechanism of least mean error after the penalty for its disadvantages.
-
-    Of those that are equal within the precision of the curves, return the one of the smallest largest error.
-    """
-    least = min(_penalised(each) for each in considered)
-    equal = (each for each in considered if _penalised(each) <= EQUAL * least)
-    return min(equal, key=lambda each: each.alternative.error_range[1])
-
-
-def _penalised(considered):
-    """Return the mean error of a mechanism, with the penalty for its disadvantages."""
-    return considered.judged * WORTH_MORE**-considered.costs
 
 
 # `recommend`: an estimator for a number of items, a number of voters and a budget, from simulated error curves.
@@ -347,6 +329,14 @@ def _penalised(considered):
 _LARGEST_EPSILON = 500.0  # limit in double precision, for all models except the central one
 _MOST_ITEMS = 65_534  # limit of ballots
 _MOST_VOTERS = 1e15  # doubles cannot distinguish larger numbers of voters
+
+
+_MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
+_MOST_PRUDENT_ITEMS = 16
+_LEAST_SWISS_ITEMS = 14  # with fewer items, no round has groups
+_MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
+_MOST_PEELED_ITEMS = 1000  # beyond, the exact range of a pick takes seconds to compute
+_ENOUGH = 1e6  # truthful answers per item, at which the error is below the resolution
 
 
 @dataclass(frozen=True)
@@ -535,88 +525,59 @@ def recommend(
     >>> round(with_intervals.error, 3)
     0.021
     """
-    _check(n_items, n_voters, epsilon, delta)
-    _check_wanted(n_items, k, disagreement)
-    shares = _shares(opinion_share)
-    check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
-    relation = _relation(trust, neighboring)
+    relation, shares = _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share)
     check_flag(intervals, "intervals")
-    n = float(n_voters)
-    model = ErrorModel(
-        int(n_items), None if disagreement is None else float(disagreement), None if k is None else int(k), n, shares
-    )
     if trust != "central" and epsilon > _LARGEST_EPSILON:
         raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
-    epsilon, delta = float(epsilon), float(delta)  # otherwise the estimator would keep single precision
+    n, epsilon, delta = float(n_voters), float(epsilon), float(delta)  # estimators would keep single precision
+    level = None if disagreement is None else float(disagreement)
+    model = ErrorModel(int(n_items), level, None if k is None else int(k), n, shares)
     if trust == "central":
-        choice = central_choice(model, n, epsilon, delta, relation, intervals)
+        chosen, considered, why = central_choice(model, epsilon, delta, relation, intervals)
     elif trust == "local":
-        choice = local_choice(model, n, epsilon)
+        chosen, considered, why = local_choice(model, epsilon)
     elif trust == "shuffle":
-        choice = shuffle_choice(model, n, epsilon, delta)
+        chosen, considered, why = shuffle_choice(model, epsilon, delta)
     else:
-        choice = secure_choice(model, n, epsilon, delta, intervals)
-    return _advice(choice, model, max(1, math.floor(n)))
+        chosen, considered, why = secure_choice(model, epsilon, delta, intervals)
 
-
-def _advice(choice, model, n_voters):
-    """Return the chosen estimator, or the best one that can be fitted, with the others by increasing error."""
-    chosen, considered, why = choice
-    others = sorted((each for each in considered if each is not chosen), key=lambda each: each.error)
+    best = chosen.alternative
+    others = sorted((each.alternative for each in considered if each is not chosen), key=lambda each: each.error)
     refused = ""
-    while refusal := _refusal(chosen.estimator, model.n_items, n_voters):
-        refused = refused or refusal
-        if not others:
-            raise ValueError(f"no estimator accepts these parameters: {refused}")
-        chosen, *others = others
-        why = f"what is better by the rules cannot be fitted: {refused}"
-    level = REFERENCE if model.disagreement is None else model.disagreement
-    reference = (
-        f"Mallows, Plackett-Luce and mixed votes that contradict their centre on {100 * level:.3g} % of the pairs"
-    )
-    reason = _reason(chosen, others, why, "points" if model.k is None else "%")
-    intervals = publishes_intervals(chosen.estimator)
-    return Recommendation(
-        chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference, intervals
-    )
+    while True:
+        try:
+            best.estimator.plan_for(Shape(model.n_items, max(1, math.floor(n))))
+            break
+        except (ValueError, ArithmeticError) as error:
+            refused = refused or f"{in_words(best.estimator)}: {error}"
+            if not others:
+                raise ValueError(f"no estimator accepts these parameters: {refused}") from error
+            why = f"what is better by the rules cannot be fitted: {refused}"
+            best, *others = others
 
-
-def _refusal(estimator, n_items, n_voters):
-    """Return why an estimator could not be fitted; "" if it could."""
-    try:
-        estimator.plan_for(Shape(n_items, n_voters))
-    except (ValueError, ArithmeticError) as error:
-        return f"{in_words(estimator)}: {error}"
-    return ""
-
-
-def _reason(chosen, others, why, unit):
-    """Return why the estimator was chosen, the runner-up, and which of them publish rank intervals."""
-    runner_up = (
-        ""
-        if not others
-        else (
+    unit = "points" if k is None else "%"
+    reason = f"{in_words(best.estimator)}, because {why}."
+    if others:
+        reason += (
             f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {100 * others[0].error:.2g} "
-            f"against {100 * chosen.error:.2g} {unit}."
+            f"against {100 * best.error:.2g} {unit}."
         )
+    publishes = publishes_intervals(best.estimator)
+    second = next((each for each in others if publishes_intervals(each.estimator)), None)
+    reason += " It publishes rank intervals" if publishes else " It does not publish rank intervals"
+    if second is not None and not publishes:
+        reason += f"; {in_words(second.estimator)} does, with an expected error of {100 * second.error:.2g} {unit}"
+    reference = (
+        "Mallows, Plackett-Luce and mixed votes that contradict their centre on "
+        f"{100 * (REFERENCE if level is None else level):.3g} % of the pairs"
     )
-    return f"{in_words(chosen.estimator)}, because {why}.{runner_up} {_on_intervals(chosen, others, unit)}"
-
-
-def _on_intervals(chosen, others, unit):
-    """Return whether the chosen estimator publishes rank intervals, and otherwise the best one that does."""
-    if publishes_intervals(chosen.estimator):
-        return "It publishes rank intervals."
-    best = next((each for each in others if publishes_intervals(each.estimator)), None)
-    if best is None:
-        return "It does not publish rank intervals."
-    return (
-        f"It does not publish rank intervals; {in_words(best.estimator)} does, with an expected error of "
-        f"{100 * best.error:.2g} {unit}."
+    return Recommendation(
+        best.estimator, best.error, best.error_range, f"{reason}.", tuple(others), reference, publishes
     )
 
 
-def _check(n_items, n_voters, epsilon, delta):
+def _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share):
+    """Return the neighbouring relation, and the smallest and largest share of opinions; check all public inputs."""
     check_whole(n_items, "n_items", 2, _MOST_ITEMS)
     number = isinstance(n_voters, Real) and not isinstance(n_voters, bool)
     if not number or not 0 < n_voters < math.inf:
@@ -627,17 +588,10 @@ def _check(n_items, n_voters, epsilon, delta):
         raise ValueError(f"n_voters must be at most {_MOST_VOTERS:g}, got more; a public estimate will do.")
     check_epsilon(epsilon)
     check_delta(delta)
-
-
-def _check_wanted(n_items, k, disagreement):
     if k is not None:
         check_whole(k, "k", 1, n_items - 1)
     if disagreement is not None:
         check_number(disagreement, "disagreement", least=LEAST_GUESS, most=LARGEST_GUESS)
-
-
-def _shares(opinion_share):
-    """Return the smallest and the largest share of opinions on a pair."""
     ends = opinion_share if isinstance(opinion_share, tuple | list) else (opinion_share, opinion_share)
     if len(ends) != 2:
         raise ValueError(
@@ -648,196 +602,68 @@ def _shares(opinion_share):
     low, high = map(float, ends)
     if low > high:
         raise ValueError(f"the first share of opinion_share must be at most the second, got {low:g} and {high:g}.")
-    return low, high
-
-
-def _relation(trust, neighboring):
-    """Return the neighbouring relation; only the central model has a choice."""
-    if neighboring is None:
-        return "add_remove" if trust == "central" else "replace"
-    check_neighboring(neighboring)
-    if trust != "central" and neighboring != "replace":
+    check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
+    if neighboring is not None:
+        check_neighboring(neighboring)
+    if trust != "central" and neighboring not in (None, "replace"):
         raise ValueError(
             f"neighboring must be 'replace' or None for trust={trust!r}, where the number of voters is public, "
             f"got {neighboring!r}."
         )
-    return neighboring
+    return neighboring or ("add_remove" if trust == "central" else "replace"), (low, high)
 
 
-_MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
-_MOST_PRUDENT_ITEMS = 16
-_LEAST_SWISS_ITEMS = 14  # with fewer items, no round has groups
-_MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
-_MOST_PEELED_ITEMS = 1000  # beyond, the exact range of a pick takes seconds to compute
+# One function for each trust model. It returns the chosen mechanism, all that were considered, and the reason.
+
+Choice: TypeAlias = tuple[Considered, list[Considered], str]
 
 
-class Choice(NamedTuple):
-    """Chosen estimator, all estimators that were considered, and the reason."""
-
-    chosen: Alternative
-    considered: list[Alternative]
-    why: str
-
-    @classmethod
-    def of(cls, chosen: Considered, considered: list[Considered], why: str) -> Choice:
-        """Return a choice without the numbers that decided it."""
-        return cls(chosen.alternative, [each.alternative for each in considered], why)
-
-
-@dataclass(frozen=True)
-class Release:
-    """Public inputs of a release by a trusted curator."""
-
-    n_items: int
-    n_voters: float
-    epsilon: float
-    delta: float
-    neighboring: Neighboring
-    k: int | None
-
-    @property
-    def common(self) -> dict[str, Any]:
-        """Parameters of all estimators."""
-        return {"epsilon": self.epsilon, "neighboring": self.neighboring}
-
-    @property
-    def summed(self) -> float:
-        """Signal of drawn orders and of K-norm noise: n epsilon, halved for ballots that are replaced."""
-        return self.n_voters * self.epsilon / (2 if self.neighboring == "replace" else 1)
-
-    @property
-    def ways(self) -> float:
-        """Logarithm of the number of ordered choices of the best k."""
-        return math.lgamma(self.n_items + 1) - math.lgamma(self.n_items - (self.k or 0) + 1)
-
-    @property
-    def is_nearly_random(self) -> int:
-        """1 if an order drawn at this signal is nearly random, else 0."""
-        return int(self.summed < math.lgamma(self.n_items + 1))
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the net wins."""
-        return NetWins().sensitivity(self.n_items, self.neighboring)
-
-    def of_noise(self, deviation: float) -> float:
-        """Return the signal of Borda with noise of this standard deviation; net wins range twice as wide as ranks."""
-        return 2 * self.n_voters * self.n_items / deviation
-
-    @cached_property
-    def of_normal(self) -> float:
-        """Signal of Borda with Gaussian noise."""
-        return self.of_noise(gaussian_sigma(self.epsilon, self.delta, math.sqrt(self.sensitivity.l2_squared)))
-
-    @cached_property
-    def range_of_pick(self) -> float:
-        """Range of each pick of a peeled order, within 15 %: many picks lose as much as one Gaussian release."""
-        picks = self.n_items - 1
-        return max(self.epsilon / picks, 2 / (gaussian_sigma(self.epsilon, self.delta) * math.sqrt(picks)))
-
-
-class Candidate(NamedTuple):
-    """Mechanism for the central model.
-
-    Attributes
-    ----------
-    family : str
-        Family of its curves.
-    applies : callable
-        Whether `recommend` considers it for a `Release`.
-    estimator : callable
-        Its estimator for a `Release`, unfitted.
-    signal : callable
-        Its signal for a `Release`, as ``examples/simulate_recommendations.py`` defines it for the family.
-    costs : callable
-        Number of disadvantages: a delta, rounds, and a signal at which the result is nearly random.
-    """
-
-    family: str
-    applies: Callable[[Release], bool]
-    estimator: Callable[[Release], Any]
-    signal: Callable[[Release], float]
-    costs: Callable[[Release], int] = lambda release: 0
-
-
-#: Mechanisms for the central model, `DPTopK` first.
-CENTRAL = (
-    Candidate(
-        "top",
-        lambda r: r.k is not None,
-        lambda r: DPTopK(r.k or 1, **r.common),
-        lambda r: r.summed / r.ways,
-        lambda r: int(r.summed < r.ways),
-    ),
-    Candidate(  # of 2 items, the only margin equals the net wins, and K-norm noise has the same law
-        "prudent",
-        lambda r: 2 < r.n_items <= _MOST_PRUDENT_ITEMS,
-        lambda r: DPPrudentOrder(**r.common),
-        lambda r: r.summed / math.lgamma(r.n_items + 1),
-        lambda r: r.is_nearly_random,
-    ),
-    Candidate(
-        "two_stage",
-        lambda r: r.n_items > _MOST_PRUDENT_ITEMS,
-        lambda r: DPPrudentOrder(window=7, **r.common),
-        lambda r: r.summed / r.n_items**2,
-        lambda r: r.is_nearly_random,
-    ),
-    Candidate(
-        "peeled",
-        lambda r: r.delta > 0 and 2 < r.n_items <= _MOST_PEELED_ITEMS,
-        lambda r: DPPrudentOrder(delta=r.delta, **r.common),
-        lambda r: r.summed / r.epsilon * r.range_of_pick / math.log(r.n_items),
-        lambda r: 1 + int(r.summed * r.range_of_pick < r.epsilon * math.log(r.n_items)),
-    ),
-    Candidate(
-        "knorm",
-        lambda r: True,
-        lambda r: DPBorda(noise="knorm", **r.common),
-        lambda r: r.summed / r.n_items,
-    ),
-    Candidate(
-        "gaussian",
-        lambda r: True,
-        lambda r: DPBorda(**r.common),
-        lambda r: r.of_noise(math.sqrt(2) * r.sensitivity.l1 / r.epsilon),
-    ),
-    Candidate(
-        "gaussian",
-        lambda r: r.delta > 0,
-        lambda r: DPBorda(delta=r.delta, noise="gaussian", **r.common),
-        lambda r: r.of_normal,
-        lambda r: 1,
-    ),
-    Candidate(
-        "swiss",
-        lambda r: r.delta > 0 and r.n_items >= _LEAST_SWISS_ITEMS,
-        lambda r: DPSwissBorda(delta=r.delta, **r.common),
-        lambda r: r.of_normal,
-        lambda r: 2,
-    ),
-)
+def range_of_pick(n_items: int, epsilon: float, delta: float) -> float:
+    """Return the range of each pick of a peeled order, within 15 %: many picks lose as much as a Gaussian release."""
+    picks = n_items - 1
+    return max(epsilon / picks, 2 / (gaussian_sigma(epsilon, delta) * math.sqrt(picks)))
 
 
 def central_choice(
-    model: ErrorModel, n_voters: float, epsilon: float, delta: float, neighboring: Neighboring, intervals: bool
+    model: ErrorModel, epsilon: float, delta: float, neighboring: Neighboring, intervals: bool
 ) -> Choice:
     """Return the choice for the central model: Borda with several noises, drawn orders, Swiss rounds or the best k."""
-    release = Release(model.n_items, n_voters, epsilon, delta, neighboring, model.k)
-    estimators = [(each, each.estimator(release)) for each in CENTRAL if each.applies(release)]
-    considered = [
-        model.consider(estimator, each.family, each.signal(release), each.costs(release))
-        for each, estimator in estimators
-        if publishes_intervals(estimator) or not intervals
-    ]
+    m, n, k = model.n_items, model.n_voters, model.k
+    summed = n * epsilon / (2 if neighboring == "replace" else 1)  # signal of drawn orders and of K-norm noise
+    orders = math.lgamma(m + 1)  # logarithm of the number of orders; with a smaller signal, an order is nearly random
+    moved = NetWins().sensitivity(m, neighboring)
+    common: dict[str, Any] = {"epsilon": epsilon, "neighboring": neighboring}
+    # Estimator, family of its curves, signal, and number of disadvantages (see `WORTH_MORE`).
+    table: list[tuple[Any, str, float, int]] = []
+    if k is not None:
+        ways = orders - math.lgamma(m - k + 1)  # logarithm of the number of ordered choices of the best k
+        table.append((DPTopK(k, **common), "top", summed / ways, summed < ways))
+    if m > _MOST_PRUDENT_ITEMS:
+        table.append((DPPrudentOrder(window=7, **common), "two_stage", summed / m**2, summed < orders))
+    elif m > 2:  # of 2 items, the only margin equals the net wins, and K-norm noise has the same law
+        table.append((DPPrudentOrder(**common), "prudent", summed / orders, summed < orders))
+    if delta > 0 and 2 < m <= _MOST_PEELED_ITEMS:
+        signal = summed / epsilon * range_of_pick(m, epsilon, delta) / math.log(m)
+        table.append((DPPrudentOrder(delta=delta, **common), "peeled", signal, 1 + (signal < 1)))
+    table.append((DPBorda(noise="knorm", **common), "knorm", summed / m, 0))
+    # Net wins range twice as wide as ranks, in which the curves count noise.
+    table.append((DPBorda(**common), "gaussian", 2 * n * m / (math.sqrt(2) * moved.l1 / epsilon), 0))
+    if delta > 0:
+        signal = 2 * n * m / gaussian_sigma(epsilon, delta, math.sqrt(moved.l2_squared))
+        table.append((DPBorda(delta=delta, noise="gaussian", **common), "gaussian", signal, 1))
+        if m >= _LEAST_SWISS_ITEMS:
+            table.append((DPSwissBorda(delta=delta, **common), "swiss", signal, 2))
+    considered = [model.consider(*row) for row in table if publishes_intervals(row[0]) or not intervals]
     chosen = preferred(considered)
     halved = " / 2 (neighboring='replace')" if neighboring == "replace" else ""
-    m, signal = model.n_items, release.summed
-    scale, unit = (math.lgamma(m + 1), "ln m!") if m <= _MOST_PRUDENT_ITEMS else (m**2, "m^2")
-    why = f"with n epsilon{halved} = {_figure(signal)} ({_figure(signal / scale)} {unit} for m = {m} items)"
+    scale, unit = (orders, "ln m!") if m <= _MOST_PRUDENT_ITEMS else (m**2, "m^2")
+    why = f"with n epsilon{halved} = {_figure(summed)} ({_figure(summed / scale)} {unit} for m = {m} items)"
     why += f" and delta = {delta:g}" if delta else ""
-    of_top = "" if intervals else _of_top(model, chosen, considered)
-    return Choice.of(chosen, considered, f"{why} {_least(model, intervals)}{of_top}")
+    why += f" {_least(model, intervals)}"
+    if k is not None and not intervals and chosen is not considered[0]:
+        top, best = considered[0].alternative.error, chosen.alternative.error
+        why += f"; DPTopK does not pay here: it is expected to miss {100 * top:.2g} %, not {100 * best:.2g} %"
+    return chosen, considered, why
 
 
 def _least(model, intervals=False):
@@ -852,31 +678,23 @@ def _least(model, intervals=False):
     return f"its {what} is the least{among} on average over {where}"
 
 
-def _of_top(model, chosen, considered):
-    """Return the reason why `DPTopK` (the first candidate with `k`) was not chosen; "" if it was, or without `k`."""
-    if model.k is None or chosen is considered[0]:
-        return ""
-    top, best = considered[0].alternative, chosen.alternative
-    return f"; DPTopK does not pay here: it is expected to miss {100 * top.error:.2g} %, not {100 * best.error:.2g} %"
-
-
-def local_choice(model: ErrorModel, n_voters: float, epsilon: float) -> Choice:
+def local_choice(model: ErrorModel, epsilon: float) -> Choice:
     """Return the choice for the local model: one pair per voter, or the whole vector of ranks."""
-    answers = n_voters * math.tanh(epsilon / 2) ** 2
+    answers = model.n_voters * math.tanh(epsilon / 2) ** 2
     one_pair = model.consider(LDPPairwise(epsilon=epsilon), "pairs", _pair_signal(model.n_items, answers))
-    considered = [one_pair, _rank_vector(model, n_voters, epsilon)]
+    considered = [one_pair, _rank_vector(model, model.n_voters, epsilon)]
     if model.n_items == 2:
-        return Choice.of(one_pair, considered, "there is one pair, and randomized response is optimal for it")
-    return Choice.of(preferred(considered), considered, f"with epsilon = {epsilon:g} {_least(model)}")
+        return one_pair, considered, "there is one pair, and randomized response is optimal for it"
+    return preferred(considered), considered, f"with epsilon = {epsilon:g} {_least(model)}"
 
 
-def shuffle_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: float) -> Choice:
+def shuffle_choice(model: ErrorModel, epsilon: float, delta: float) -> Choice:
     """Return the choice for the shuffle model: `ShufflePairwise`, or `LDPBorda` if shuffling helps too little."""
     _check_delta(delta, "shuffle", "shuffling hides no voter with certainty")
-    n_reports = max(1, math.floor(n_voters))
+    n_reports = max(1, math.floor(model.n_voters))
 
     def pairwise(n_queries):
-        answers = n_reports * worth(float(epsilon), min(n_reports, _MOST_REPORTS), float(delta), n_queries)
+        answers = n_reports * worth(epsilon, min(n_reports, _MOST_REPORTS), delta, n_queries)
         estimator = ShufflePairwise(epsilon=epsilon, delta=delta, n_queries=n_queries, min_reports=n_reports)
         return model.consider(estimator, "pairs", _pair_signal(model.n_items, answers)), answers
 
@@ -894,13 +712,10 @@ def shuffle_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: fl
     messages = chosen.alternative.estimator.n_queries
     if vector.judged < chosen.judged:
         why = f"among {n_reports} reports the shuffler adds too little to epsilon = {epsilon:g}"
-        return Choice.of(vector, [vector, *considered], why)
+        return vector, [vector, *considered], why
     many = "1 message" if messages == 1 else f"{messages} messages"
     why = f"with {n_reports} reports, epsilon = {epsilon:g} and delta = {delta:g}, {many} a voter carry most"
-    return Choice.of(chosen, [vector, *considered], why)
-
-
-_ENOUGH = 1e6  # truthful answers per item, at which the error is below the resolution
+    return chosen, [vector, *considered], why
 
 
 def _rank_vector(model, n_voters, epsilon):
@@ -908,7 +723,7 @@ def _rank_vector(model, n_voters, epsilon):
     # The noise is the mean square of a report less that of its net wins. It stays in the sum-zero space, where the
     # same noise per item means m / (m - 1) times as much between two items.
     m = model.n_items
-    square = PrivUnitG.variance(PrivUnitG().protocol(float(epsilon), m)) - (m**2 - 1) / 3
+    square = PrivUnitG.variance(PrivUnitG().protocol(epsilon, m)) - (m**2 - 1) / 3
     noise = math.sqrt(square / n_voters * m / (m - 1)) / (2 * m)
     return model.consider(LDPBorda(epsilon=epsilon), "gaussian", 1 / noise)
 
@@ -929,10 +744,10 @@ def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float
     return n_queries * math.tanh(composed_local_epsilon(epsilon, n_reports, delta, n_queries) / 2) ** 2
 
 
-def secure_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: float, intervals: bool) -> Choice:
+def secure_choice(model: ErrorModel, epsilon: float, delta: float, intervals: bool) -> Choice:
     """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
     _check_delta(delta, "secure_aggregation", "the noise that voters add hides none with certainty")
-    n_reports = max(1, math.floor(n_voters))
+    n_reports = max(1, math.floor(model.n_voters))
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": n_reports}
     m = model.n_items
     borda = SecAggBorda(**common)
@@ -944,7 +759,7 @@ def secure_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: flo
     why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(model, intervals)}"
     if chosen is not considered[0]:
         why += "; it asks voters in rounds, SecAggBorda once"
-    return Choice.of(chosen, considered, why)
+    return chosen, considered, why
 
 
 def _summed_signal(estimator, n_items, n_voters):

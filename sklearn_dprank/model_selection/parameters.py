@@ -36,7 +36,13 @@ class FunctionEstimator(BaseEstimator):
         """Set ``consensus_`` and ``ranks_`` from the order that the function returns."""
         profile = as_profile(X)
         self.n_features_in_ = profile.n_items
-        returned = self.function(_ballots_of(profile))
+        if profile.positions is None:
+            raise ValueError("a function needs the ballots; build the Profile with keep='positions'.")
+        if profile.bound is not None:
+            raise ValueError("a function gets ballots without persons and weights; pass a Profile without them.")
+        table = profile.positions.table.T.astype(float)
+        table[table == profile.positions.sentinel] = np.nan
+        returned = self.function(table)
         order = check_order(returned, profile.n_items, f"the order that {self._name()} returns")
         names = profile.item_names
         self.consensus_ = order if names is None else np.asarray(names, dtype=object)[order]
@@ -55,17 +61,6 @@ class FunctionEstimator(BaseEstimator):
     def _name(self):
         function = getattr(self.function, "func", self.function)  # a partial's own
         return getattr(function, "__name__", type(function).__name__)
-
-
-def _ballots_of(profile):
-    """Return the ballots of a profile as floats, shape (n_voters, n_items), with NaN for missing opinions."""
-    if profile.positions is None:
-        raise ValueError("a function needs the ballots; build the Profile with keep='positions'.")
-    if profile.bound is not None:
-        raise ValueError("a function gets ballots without persons and weights; pass a Profile without them.")
-    table = profile.positions.table.T.astype(float)
-    table[table == profile.positions.sentinel] = np.nan
-    return table
 
 
 def is_function(estimator):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import repeat
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Never, Self
 
@@ -26,12 +25,11 @@ from ..ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from ..channels.base import RankAggregator
 from ..channels.segmented import SegmentedAggregator, SegmentRule
 from ..mechanisms import Laplace
-from ..privacy import PrivacyGuarantee as PrivacyGuarantee_of_privacy
+from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import GuaranteedEstimator, last_step, mixing_step, own_methods, record_pipeline
-from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import round_down, rounded_up
 from ..queries.base import Query, Sensitivity, n_pairs, weighted_sensitivity
-from ..sampling.bit_source import Bits, SecureBits, SeededBits, seed_sequence
+from ..sampling.bit_source import Bits, BitSource, SecureBits, SeededBits, seed_sequence
 from .parameters import Grid, configured, grid_of, in_words, is_aggregator, with_seed
 
 
@@ -171,8 +169,23 @@ class PrivateKendallTau(BaseEstimator):
         """
         self.guarantee_for(X)
         bits = Bits.from_random_state(self.random_state)
-        ranks, profile = _order_and_ballots(estimator, X)
-        agreement, bound = NetAgreement(tuple(ranks.tolist())), public_bound(profile)
+        refuse_mixing(estimator)
+        fitted: Any = estimator
+        if isinstance(estimator, Pipeline):
+            for _, step in estimator.steps[:-1]:
+                X = X if step in (None, "passthrough") else step.transform(X)
+            fitted = estimator.steps[-1][1]
+        if not is_aggregator(fitted):
+            raise ValueError(
+                f"estimator must be an aggregator, or a Pipeline that ends in one, got {type(fitted).__name__}."
+            )
+        check_is_fitted(fitted, "ranks_")
+        if fitted.ranks_.ndim > 1:
+            raise ValueError(
+                "estimator has an order for each segment, and a score is of one order; leave out its classes."
+            )
+        profile = fitted.read_ballots(X)
+        agreement, bound = NetAgreement(tuple(fitted.ranks_.tolist())), public_bound(profile)
         noise = score_noise(self.epsilon, self.neighboring, profile.n_items, bound)
         drawn = noise.sampler(agreement, agreement.vector(profile, bits.coins)).draw(bits.noise)
         score = agreement.read(drawn, profile.n_items)
@@ -210,23 +223,6 @@ def refuse_mixing(estimator):
             f"PrivateKendallTau has no noise for the step {name!r} ({type(step).__name__}), which may mix ballots with "
             "each other; only RatingsToRankings is known to read each by itself."
         )
-
-
-def _order_and_ballots(estimator, X):
-    """Return (ranks, Profile) of the aggregator, which may be the last step of a pipeline."""
-    refuse_mixing(estimator)
-    if isinstance(estimator, Pipeline):
-        for _, step in estimator.steps[:-1]:
-            X = X if step in (None, "passthrough") else step.transform(X)
-        estimator = estimator.steps[-1][1]
-    if not is_aggregator(estimator):
-        raise ValueError(
-            f"estimator must be an aggregator, or a Pipeline that ends in one, got {type(estimator).__name__}."
-        )
-    check_is_fitted(estimator, "ranks_")
-    if estimator.ranks_.ndim > 1:
-        raise ValueError("estimator has an order for each segment, and a score is of one order; leave out its classes.")
-    return estimator.ranks_, estimator.read_ballots(X)
 
 
 @dataclass(frozen=True)
@@ -365,55 +361,45 @@ def aggregator_of(estimator):
 
 def pure_guarantee(estimator, shape):
     """Return the guarantee of one fit of a candidate on this Shape; raise ValueError if it is not pure."""
+
+    def refuse(problem):
+        raise ValueError(f"the candidate {in_words(estimator)} {problem}")
+
     aggregator = aggregator_of(estimator)
     if (mixing := mixing_step(estimator)) is not None:
-        raise ValueError(
-            f"the candidate {in_words(estimator)} has a step {type(mixing[1]).__name__}, which may mix ballots with "
-            "each other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot "
-            "by itself beforehand."
+        refuse(
+            f"has a step {type(mixing[1]).__name__}, which may mix ballots with each other; only RatingsToRankings is "
+            "known to read each by itself. Leave it out, or do it to each ballot by itself beforehand."
         )
     if own := own_methods(aggregator):
-        raise ValueError(
-            f"the candidate {in_words(estimator)} has a {own[0]} of its own, so its guarantee is not known before the "
-            "fit; define _compose instead, or leave it out."
+        refuse(
+            f"has a {own[0]} of its own, so its guarantee is not known before the fit; define _compose instead, or "
+            "leave it out."
         )
-    if shape.bound is not None and isinstance(estimator, Pipeline) and any(map(_transforms, estimator.steps[:-1])):
-        raise ValueError(
-            f"the candidate {in_words(estimator)} transforms tables, and a Profile with persons or weights is not one; "
-            "transform the table before Profile.from_rankings, and leave the steps out."
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    if shape.bound is not None and any(step not in (None, "passthrough") for _, step in steps):
+        refuse(
+            "transforms tables, and a Profile with persons or weights is not one; transform the table before "
+            "Profile.from_rankings, and leave the steps out."
         )
     try:
         rule, plan = aggregator.plan_for(shape)
     except ValueError as error:
         raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
     if isinstance(rule, SegmentRule):
-        raise ValueError(
-            f"the candidate {in_words(estimator)} has an order for each segment, and a score is of one order; leave "
-            "out its classes."
+        refuse("has an order for each segment, and a score is of one order; leave out its classes.")
+    for name in _FORECAST:
+        definer = next(base for base in type(aggregator).__mro__ if name in vars(base))
+        if definer not in (RankAggregator, SegmentedAggregator):
+            refuse(f"has a {name} of its own, which may not match its fit; define _compose instead, or leave it out.")
+    if math.isinf(plan.guarantee.epsilon):
+        refuse("is not private; choose among private ones only.")
+    if plan.guarantee.delta > 0:
+        refuse(
+            f"has delta={plan.guarantee.delta:g}; selection is stated for pure candidates only: set delta=0 and a pure "
+            "noise."
         )
-    if own := [name for name in _FORECAST if not _is_known(type(aggregator), name)]:
-        raise ValueError(
-            f"the candidate {in_words(estimator)} has a {own[0]} of its own, which may not match its fit; define "
-            "_compose instead, or leave it out."
-        )
-    guarantee = plan.guarantee
-    if math.isinf(guarantee.epsilon):
-        raise ValueError(f"the candidate {in_words(estimator)} is not private; choose among private ones only.")
-    if guarantee.delta > 0:
-        raise ValueError(
-            f"the candidate {in_words(estimator)} has delta={guarantee.delta:g}; selection is stated for pure "
-            "candidates only: set delta=0 and a pure noise."
-        )
-    return guarantee
-
-
-def _is_known(kind, name):
-    """Return whether a class inherits a forecast from a class of this package."""
-    return next(base for base in kind.__mro__ if name in vars(base)) in (RankAggregator, SegmentedAggregator)
-
-
-def _transforms(step):
-    return step[1] not in (None, "passthrough")
+    return plan.guarantee
 
 
 def public_shape(X):
@@ -424,16 +410,6 @@ def public_shape(X):
         return Shape(X.n_items, X.n_voters, bound=public_bound(X))
     n_voters, n_items = shape_of(X)
     return Shape(n_items, n_voters)
-
-
-def counted_once(candidates, X):
-    """Return a profile with counted pairs for all draws; None if no candidate accepts a profile."""
-    reader = next((clone(candidate.estimator) for candidate in candidates if is_aggregator(candidate.estimator)), None)
-    if reader is None:
-        return None
-    profile = reader.read_ballots(X, reset=True)
-    profile.pairwise_counts  # noqa: B018
-    return profile
 
 
 def candidates_of(estimator, param_grid):
@@ -566,7 +542,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     best_score_: int | float
     consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
-    privacy_: PrivacyGuarantee_of_privacy
+    privacy_: PrivacyGuarantee
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -589,7 +565,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
 
     def guarantee(
         self, n_items: int, n_voters: int | None = None, bound: WeightBound | None = None
-    ) -> PrivacyGuarantee_of_privacy:
+    ) -> PrivacyGuarantee:
         """Return the total guarantee, from public inputs only.
 
         Parameters
@@ -640,12 +616,23 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         privacy = self._total(candidates, public_shape(X))
         eta = eta_of(self.distribution)
         gamma = gamma_of(eta, self.mean_draws)
-        count_bits, choice_bits, seeds = _streams(self.random_state)
-        shared = counted_once(candidates, X)
+        count_bits: BitSource = SecureBits()
+        choice_bits: BitSource = SecureBits()
+        sequence = None
+        if self.random_state is not None:
+            count, choice, sequence = seed_sequence(self.random_state).spawn(3)
+            count_bits, choice_bits = SeededBits(count), SeededBits(choice)
+        shared: Any = None  # a profile with counted pairs for all draws of candidates that accept one
+        reader = next((each.estimator for each in candidates if is_aggregator(each.estimator)), None)
+        if reader is not None:
+            shared = clone(reader).read_ballots(X, reset=True)
+            shared.pairwise_counts  # noqa: B018
         best: tuple[Any, ...] = ()
         for _ in range(draw_count(eta, gamma, count_bits)):  # the number must stay secret, so it is not stored
             estimator, params = candidates[choice_bits.integer(len(candidates))]
-            fit_seed, score_seed = next(seeds)
+            fit_seed, score_seed = None, None
+            if sequence is not None:
+                fit_seed, score_seed = (int(child.generate_state(1, np.uint32)[0]) for child in sequence.spawn(2))
             ballots = shared if is_aggregator(estimator) else X
             fitted = with_seed(clone(estimator), fit_seed).fit(ballots)
             score = PrivateKendallTau(self.score_epsilon, privacy.neighboring, score_seed)(fitted, ballots)
@@ -653,7 +640,14 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
             # identically distributed. A rule that depends only on their order therefore picks a uniformly random one.
             if not best or score > best[0]:
                 best = score, fitted, params
-        self._publish(privacy, *best)
+        clear_fitted(self)
+        self.best_score_, self.best_estimator_, self.best_params_ = best
+        aggregator = aggregator_of(self.best_estimator_)
+        self.privacy_ = aggregator.privacy_ = privacy  # the total instead of that of one fit
+        self.consensus_, self.ranks_ = aggregator.consensus_, aggregator.ranks_
+        self.n_features_in_ = self.best_estimator_.n_features_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return record_pipeline(self)
 
     def score(self, X: Ballots, y: None = None, **unknown: Never) -> float:
@@ -675,24 +669,9 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X)
 
-    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee_of_privacy:
+    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
         shape = public_shape(X)
         return self.guarantee(shape.n_items, shape.n_voters, shape.bound)
-
-    def _publish(self, privacy, score, fitted, params):
-        """Set the fitted attributes to the best draw, with the total as its guarantee."""
-        clear_fitted(self)
-        aggregator = aggregator_of(fitted)
-        aggregator.privacy_ = privacy
-        self.best_estimator_ = fitted
-        self.best_params_ = params
-        self.best_score_ = score
-        self.consensus_ = aggregator.consensus_
-        self.ranks_ = aggregator.ranks_
-        self.privacy_ = privacy
-        self.n_features_in_ = fitted.n_features_in_
-        if hasattr(fitted, "feature_names_in_"):
-            self.feature_names_in_ = fitted.feature_names_in_
 
     def _total(self, candidates, shape):
         """Return the guarantee of the selected draw; raise ValueError if parameters or candidates are incompatible."""
@@ -714,21 +693,6 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _streams(random_state):
-    """Return bits for the number of draws, bits for the candidates, and an endless iterator of seeds of draws."""
-    if random_state is None:
-        return SecureBits(), SecureBits(), repeat((None, None))
-    count, choice, draws = seed_sequence(random_state).spawn(3)
-    return SeededBits(count), SeededBits(choice), _seeds(draws)
-
-
-def _seeds(sequence):
-    """Yield (seed of the fit, seed of the score) for each draw."""
-    while True:
-        fit, score = sequence.spawn(2)
-        yield int(fit.generate_state(1, np.uint32)[0]), int(score.generate_state(1, np.uint32)[0])
 
 
 _RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"
@@ -753,7 +717,7 @@ def guarantee_of_the_best(guarantees, score_epsilon, eta, unit=BALLOT):
         )
     dearest = max(g.epsilon for g in guarantees)
     exact = (2 + Fraction(eta)) * (Fraction(float(dearest)) + Fraction(score_epsilon))
-    return PrivacyGuarantee_of_privacy(
+    return PrivacyGuarantee(
         epsilon=rounded_up(exact),
         delta=0.0,
         trust="central",

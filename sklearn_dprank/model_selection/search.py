@@ -34,7 +34,7 @@ from .._utils.types import RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
 from ..ballots.reading import check_ballots
 from ..metrics import average_kendall_tau, kendall_tau_scorer
-from ..privacy import PrivacyGuarantee as PrivacyGuarantee_of_privacy
+from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import (
     GuaranteedEstimator,
     fitted_by,
@@ -45,7 +45,7 @@ from ..privacy.estimator_guarantees import (
     record_pipeline,
     replaced_methods,
 )
-from ..privacy.guarantee import DECLARED_PUBLIC, PrivacyGuarantee
+from ..privacy.guarantee import DECLARED_PUBLIC
 from ..sampling.bit_source import Bits, seed_sequence
 from .parameters import (
     MOST_TRIALS,
@@ -94,7 +94,10 @@ class Splits:
         `before` is a Pipeline of unfitted transformers; equal ones run once. `steps` are the same transformers, fitted
         on the training ballots. For cv="all", `train` and `test` are the same Profile.
         """
-        key = split, None if before is None else _fingerprint(before)
+        try:
+            key = split, joblib.hash(before)
+        except Exception:  # pickling runs third-party code, which may raise any exception
+            key = split, object()
         if key not in self._counted:
             train, test = self._parts[split]
             same = train is test
@@ -106,62 +109,44 @@ class Splits:
 
 
 def _split(X, cv, sequence):
-    """Return (train, test) for every split."""
+    """Return (train, test) for every split.
+
+    With persons, a fold holds all ballots of a random share of the persons. A splitter by groups would place a person
+    by the number of ballots, and so move others if this number changes. Persons are numbered in the order of their
+    first ballots, so a person whose first ballot moves renumbers others. A uniformly random permutation of the numbers
+    makes the law of the folds independent of the numbering. The guarantee of each permutation, with every other person
+    in the same fold, is therefore that of the whole. It is a guarantee under "replace": the number of persons, from
+    which the sizes of folds follow, is public.
+    """
     if isinstance(X, Profile):
         if X.weights is None:
             raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
         if X.weights.persons is not None:
-            return _split_persons(X, cv, sequence)
+            if not (cv is None or isinstance(cv, Integral)):
+                raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
+            who, persons = np.unique(X.weights.persons, return_inverse=True)
+            place = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(who))
+            folds = check_cv(cv).split(np.zeros((len(who), 1)))
+            return [tuple(X.take(np.isin(persons, place[part])) for part in parts) for parts in folds]
         take, n_voters = X.take, X.n_voters
     elif hasattr(X, "iloc"):
         take, n_voters = X.iloc.__getitem__, len(X)
     else:
         X = check_ballots(X)
         take, n_voters = X.__getitem__, len(X)
-    parts = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X))
-    if not parts:
+    splits = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X))
+    if not splits:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
-    _refuse_repeats(parts, n_voters)
-    return [(take(train), take(test)) for train, test in parts]
-
-
-def _split_persons(profile, cv, sequence):
-    """Return (train, test) for every split by persons: a fold holds all ballots of a random share of the persons.
-
-    A splitter by groups would place a person by the number of ballots, and so move others if this number changes.
-    Persons are numbered in the order of their first ballots, so a person whose first ballot moves renumbers others. A
-    uniformly random permutation of the numbers makes the law of the folds independent of the numbering. The guarantee
-    of each permutation, with every other person in the same fold, is therefore that of the whole. It is a guarantee
-    under "replace": the number of persons, from which the sizes of folds follow, is public.
-    """
-    if not (cv is None or isinstance(cv, Integral)):
-        raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
-    who, persons = np.unique(profile.weights.persons, return_inverse=True)
-    n_persons = len(who)
-    place = np.random.default_rng(sequence.spawn(1)[0]).permutation(n_persons)
-    folds = [[place[part] for part in parts] for parts in check_cv(cv).split(np.zeros((n_persons, 1)))]
-    return [tuple(profile.take(np.isin(persons, part)) for part in parts) for parts in folds]
-
-
-def _refuse_repeats(parts, n_voters):
-    """Raise ValueError if a part holds a voter twice, because a guarantee covers one row per voter."""
-    for split, part in enumerate(parts):
-        for rows, kind in zip(part, ("training", "test"), strict=True):
+    for split, parts in enumerate(splits):
+        for rows, kind in zip(parts, ("training", "test"), strict=True):
             taken = np.arange(n_voters)[rows]  # indexed like X, because rows may be masks or negative indices
-            if np.unique(taken).size < taken.size:
+            if np.unique(taken).size < taken.size:  # a guarantee covers one row per voter
                 raise ValueError(
                     f"cv repeats rows in the {kind} part of split {split}: a voter in k rows loses k times the "
                     "stated epsilon; use splits without repetition (not a bootstrap), or resample public "
                     "ballots beforehand."
                 )
-
-
-def _fingerprint(transformers):
-    """Return a key that equal transformers share; those that cannot be pickled get a unique key."""
-    try:
-        return joblib.hash(transformers)
-    except Exception:  # pickling runs third-party code, which may raise any exception
-        return object()
+    return [(take(train), take(test)) for train, test in splits]
 
 
 def _counted(X):
@@ -174,8 +159,7 @@ def _counted(X):
 # Candidates prepared on splits, so that work that does not depend on the seed is done once.
 #
 # An aggregator is planned once, on counted ballots (`Counted`). Transformers without a seed before it run once, too.
-# Any
-# other estimator is fitted from the start in each trial (`FromScratch`).
+# Any other estimator is fitted from the start in each trial (`FromScratch`).
 
 
 def refits(aggregator, profile, rule, plan, seeds):
@@ -211,7 +195,14 @@ class FromScratch:
         """Yield the candidate fitted with each seed; it may be the same object every time."""
         for seed in seeds:
             fitted = with_seed(clone(self.estimator), seed).fit(self.train)
-            _check_own_fit(last_step(fitted))
+            last = last_step(fitted)
+            missing = [name for name in ("ranks_", "n_features_in_", "privacy_") if not hasattr(last, name)]
+            if is_aggregator(last) and missing:
+                raise ValueError(
+                    f"fit of {type(last).__name__} did not set {' and '.join(missing)}; call super().fit(X) in it, "
+                    "define _compose instead of fit, or derive the class from sklearn.base.BaseEstimator, which needs "
+                    "only consensus_."
+                )
             yield fitted
 
     def score(self, fitted, scorer):
@@ -267,16 +258,6 @@ def score_of(fitted, X, scorer):
     return (scorer or kendall_tau_scorer)(fitted, X)
 
 
-def _check_own_fit(fitted):
-    """Raise ValueError if the `fit` of an aggregator's subclass did not set what a sweep reads."""
-    missing = [name for name in ("ranks_", "n_features_in_", "privacy_") if not hasattr(fitted, name)]
-    if is_aggregator(fitted) and missing:
-        raise ValueError(
-            f"fit of {type(fitted).__name__} did not set {' and '.join(missing)}; call super().fit(X) in it, define "
-            "_compose instead of fit, or derive the class from sklearn.base.BaseEstimator, which needs only consensus_."
-        )
-
-
 def check_one_estimator(estimator):
     """Raise ValueError if `estimator` is neither an estimator nor a function, for example a list of estimators."""
     if not hasattr(estimator, "set_params") and not is_function(estimator):
@@ -287,47 +268,32 @@ def check_one_estimator(estimator):
 
 
 def prepare(estimators, splits):
-    """Return a function of (candidate, split) that prepares an estimator on a split, once.
+    """Return a function of (candidate, split) that prepares an estimator on a split, once: a `Counted` if possible.
 
     On the first split, all are prepared immediately, to raise errors early.
     """
 
     @cache
     def prepared(candidate, split):
-        return _prepared(estimators[candidate], splits, split)
+        estimator, name, before = estimators[candidate], None, None
+        # A subclass of Pipeline may behave differently.
+        if type(estimator) is Pipeline and not any(has_seed(step) for _, step in estimator.steps[:-1]):
+            before = clone(estimator[:-1]) if len(estimator) > 1 else None
+            name, estimator = estimator.steps[-1]
+        if not (is_aggregator(estimator) and type(estimator).follows_plan()):
+            return FromScratch(estimators[candidate], *splits[split])
+        steps, train, test = splits.counted(split, before)
+        rule, plan = estimator.plan_for(train)
+        if "positions" in plan.needs and train.positions is None:
+            raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
+        if "placements" in plan.needs:
+            train.placements  # noqa: B018
+        ballots = test if name is None else splits[split][1]
+        return Counted(estimator, rule, plan, train, test, ballots, steps, name)
 
     for candidate in range(len(estimators)):
         prepared(candidate, 0)
     return prepared
-
-
-def _prepared(estimator, splits, split):
-    """Return a candidate on a split, planned from public inputs if possible; raise the errors of its parameters."""
-    ballots, name, before = splits[split][1], None, None
-    if _ends_in_a_plan(estimator):
-        before = clone(estimator[:-1]) if len(estimator) > 1 else None
-        name, estimator = estimator.steps[-1]
-    elif not _follows_its_plan(estimator):
-        return FromScratch(estimator, *splits[split])
-    steps, train, test = splits.counted(split, before)
-    rule, plan = estimator.plan_for(train)
-    if "positions" in plan.needs and train.positions is None:
-        raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
-    if "placements" in plan.needs:
-        train.placements  # noqa: B018
-    return Counted(estimator, rule, plan, train, test, test if name is None else ballots, steps, name)
-
-
-def _follows_its_plan(estimator):
-    """Return whether `estimator` is an aggregator that fits and scores in the standard way."""
-    return is_aggregator(estimator) and type(estimator).follows_plan()
-
-
-def _ends_in_a_plan(estimator):
-    """Return whether this is a Pipeline of transformers without random_state that ends in a standard aggregator."""
-    if type(estimator) is not Pipeline:  # a subclass may behave differently
-        return False
-    return _follows_its_plan(estimator[-1]) and not any(has_seed(step) for _, step in estimator.steps[:-1])
 
 
 # Privacy cost of the fits and of the scores of a search.
@@ -388,17 +354,13 @@ def forecast(search, X, metrics, estimators):
     if not (isinstance(search.cv, str) and search.cv == "all"):
         raise ValueError(f'the privacy cost of a search with cv={search.cv!r} depends on the splits; use cv="all".')
     fits = [guarantee_before(estimator, X) for estimator in estimators]
-    refit = [] if search.refit is False else [_worst_of(fits)]
+    refit = []
+    if search.refit is not False:  # a guarantee that covers each candidate
+        same = _comparable(fits)
+        epsilon, delta = max(g.epsilon for g in same), max(g.delta for g in same)
+        worst = replace(PrivacyGuarantee.compose(same), epsilon=epsilon, delta=delta, how="any candidate", losses=None)
+        refit = [fits[0] if len(set(fits)) == 1 else worst]
     return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]
-
-
-def _worst_of(guarantees):
-    """Return a guarantee that covers each of several guarantees."""
-    if len(set(guarantees)) == 1:
-        return guarantees[0]
-    guarantees = _comparable(guarantees)
-    epsilon, delta = max(g.epsilon for g in guarantees), max(g.delta for g in guarantees)
-    return replace(PrivacyGuarantee.compose(guarantees), epsilon=epsilon, delta=delta, how="any candidate", losses=None)
 
 
 def warn_reader(estimator, exact_scores):
@@ -438,7 +400,11 @@ class Scoring(NamedTuple):
 
 def scoring_of(metrics, X):
     """Return the guarantees of scores of X by these metrics; only those of `PrivateKendallTau` itself are trusted."""
-    known = {name: scorer for name, scorer in metrics.items() if _is_known(scorer)}
+    known = {
+        name: scorer
+        for name, scorer in metrics.items()
+        if type(scorer) is PrivateKendallTau and not replaced_methods(scorer)
+    }
     claims = tuple(
         f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
         for name, scorer in metrics.items()
@@ -446,11 +412,6 @@ def scoring_of(metrics, X):
     )
     guarantees = [scorer.guarantee_for(X) for scorer in known.values()]
     return Scoring(guarantees if len(known) == len(metrics) else None, claims)
-
-
-def _is_known(scorer):
-    """Return whether a scorer is a `PrivateKendallTau`, neither a subclass nor an object with replaced methods."""
-    return type(scorer) is PrivateKendallTau and not replaced_methods(scorer)
 
 
 def refuse_mixed(metrics, estimators):
@@ -490,34 +451,31 @@ def run(seeds, prepared, metrics, n_jobs, progress):
     Yield ((candidate, split, trial), Row) in the order in which trials finish. ``prepared(candidate, split)`` returns a
     `FromScratch` or a `Counted`. `metrics` holds scorers by name; None is the estimator's own score.
     """
-    with progress_bar(seeds.size, progress) as advance:
-        for job, rows in _finished(seeds, prepared, metrics, n_jobs):
-            for trial, row in enumerate(rows, start=job.first):
-                advance(1)
-                yield (job.candidate, job.split, trial), row
-
-
-def _jobs(seeds, workers):
-    """Return all trials as jobs, with every candidate's first trials first."""
+    workers = effective_n_jobs(n_jobs)
     n_candidates, n_splits, n_trials = seeds.shape
     size = _MOST if workers == 1 else min(_MOST, math.ceil(seeds.size / (_SHARE * workers)))
-    return [
+    jobs = [  # every candidate's first trials first
         Job(candidate, split, first, seeds[candidate, split, first : first + size].tolist())
         for first in range(0, n_trials, size)
         for candidate in range(n_candidates)
         for split in range(n_splits)
     ]
+    with progress_bar(seeds.size, progress) as advance:
+        for job, rows in _finished(jobs, workers, prepared, metrics, n_jobs):
+            for trial, row in enumerate(rows, start=job.first):
+                advance(1)
+                yield (job.candidate, job.split, trial), row
 
 
-def _finished(seeds, prepared, metrics, n_jobs):
+def _finished(jobs, workers, prepared, metrics, n_jobs):
     """Yield (job, rows) for each job, in the order in which jobs finish."""
-    workers = effective_n_jobs(n_jobs)
-    jobs = _jobs(seeds, workers)
     if workers == 1:  # rows are yielded as soon as they are made
         for job in jobs:
             yield job, rows_of(prepared(job.candidate, job.split), job.seeds, metrics)
         return
-    tasks = ((job, metrics, *_parts(prepared(job.candidate, job.split))) for job in jobs)
+    # The class of a candidate and its fields, because a backend sends a large argument once, but no part.
+    candidates = (prepared(job.candidate, job.split) for job in jobs)
+    tasks = ((job, metrics, type(each), *vars(each).values()) for job, each in zip(jobs, candidates, strict=True))
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     except ValueError:  # the backend ("multiprocessing") has no generators, and uses plain pickle
@@ -527,11 +485,6 @@ def _finished(seeds, prepared, metrics, n_jobs):
                 yield from parallel(some)
     else:
         yield from parallel(delayed(_task)(*task) for task in tasks)
-
-
-def _parts(prepared):
-    """Return the class of a candidate and its fields, because a backend sends a large argument once, but no part."""
-    return type(prepared), *vars(prepared).values()
 
 
 def _portable(part):
@@ -561,20 +514,16 @@ def rows_of(prepared, seeds, metrics):
         start = time.perf_counter()
         fitted = next(fits)
         middle = time.perf_counter()
-        scorers = [_seeded(scorer, seed, place) for place, scorer in enumerate(metrics.values())]
-        scores = [prepared.score(fitted, scorer) for scorer in scorers]
+        scores = []
+        for place, scorer in enumerate(metrics.values()):
+            if "random_state" in parameters_of(scorer):  # its own stream: the fit uses the children 0, 1 and 2
+                stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
+                scorer = clone(scorer).set_params(random_state=stream)
+            scores.append(prepared.score(fitted, scorer))
         took = middle - start, time.perf_counter() - middle
         if guarantee is None or not prepared.is_planned:
             guarantee = prepared.guarantee(fitted)
         yield Row(scores, *took, guarantee)
-
-
-def _seeded(scorer: Any, seed, place):
-    """Return a scorer whose noise has its own stream: child (3, place) of the seed, since the fit uses 0, 1 and 2."""
-    if "random_state" in parameters_of(scorer):
-        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
-        return clone(scorer).set_params(random_state=stream)
-    return scorer
 
 
 # Results of a search: its trials by metric, and a table of all of them.
@@ -596,9 +545,6 @@ def metric_names(search):
 def trials_of(search, metric):
     """Return one array of shape (n_splits, n_trials) per candidate: its scores, NaN for trials that did not finish."""
     return [np.asarray(scores, dtype=float) for scores in search.cv_results_[_TRIALS + metric]]
-
-
-_MISSING = float("nan")
 
 
 def results_frame(search: GridSearchCV) -> Any:
@@ -654,22 +600,17 @@ def results_frame(search: GridSearchCV) -> Any:
     fixed = {"candidate", "split", "trial", "seed", *metrics}
     columns = {"candidate": np.repeat(np.arange(len(seeds)), sizes)}
     for name in dict.fromkeys(name for params in results["params"] for name in params):
-        values = [params.get(name, _MISSING) for params in results["params"]]
-        columns[f"param_{name}" if name in fixed else name] = _column(pd, values, sizes)
+        whole = np.empty(len(seeds), dtype=object)  # estimators and arrays stay whole objects
+        for k, params in enumerate(results["params"]):
+            whole[k] = params.get(name, math.nan)
+        column = pd.Series(np.repeat(whole, sizes))
+        none = any(value is None for value in whole)  # a value of its own, which infer_objects would make NaN
+        columns[f"param_{name}" if name in fixed else name] = column if none else column.infer_objects()
     columns["split"], columns["trial"] = np.concatenate(places, axis=1)
     columns["seed"] = np.concatenate([seed.ravel() for seed in seeds])
     for metric in metrics:
         columns[metric] = np.concatenate([scores.ravel() for scores in trials_of(search, metric)])
     return pd.DataFrame(columns)
-
-
-def _column(pd, values, sizes):
-    """Repeat each candidate's value for its trials; estimators and arrays stay whole objects."""
-    whole = np.empty(len(values), dtype=object)
-    for k, value in enumerate(values):
-        whole[k] = value
-    column = pd.Series(np.repeat(whole, sizes))
-    return column if any(value is None for value in values) else column.infer_objects()  # None is a value of its own
 
 
 # `cross_validate`: repeated fits of one estimator.
@@ -867,7 +808,21 @@ class smallest_within(BaseEstimator):
         if np.isnan(score).all():
             raise ValueError("no candidate was scored, so none can be chosen.")
         near = score >= np.nanmax(score) - self.tolerance
-        epsilon = self._parameter(cv_results["params"])
+        values = []  # infinity where the parameter is missing or None
+        for candidate in cv_results["params"]:
+            found = [
+                name
+                for name in candidate
+                if (is_called(name, "epsilon") if self.parameter is None else name == self.parameter)
+            ]
+            if len(found) > 1:
+                raise ValueError(f"several parameters {found}: say which to keep small, parameter={found[0]!r}.")
+            value = candidate[found[0]] if found else None
+            values.append(np.inf if value is None else float(value))
+        epsilon = np.array(values)
+        if not np.isfinite(epsilon).any():
+            wanted = "epsilon" if self.parameter is None else self.parameter
+            raise ValueError(f"param_grid has no parameter {wanted!r}; name one with parameter=.")
         best = np.where(near, epsilon, np.inf).min()
         if best == np.inf:
             raise ValueError(
@@ -894,25 +849,6 @@ class smallest_within(BaseEstimator):
             raise ValueError(f"several metrics {names}: say which decides, smallest_within(..., metric={names[0]!r}).")
         if self.metric is not None and self.metric not in names:
             raise ValueError(f"metric must be one of {names}, got {self.metric!r}.")
-
-    def _parameter(self, candidates):
-        """Return the parameter's value for every candidate; infinity where it is missing or None."""
-        values = []
-        for candidate in candidates:
-            names = [name for name in candidate if self._is_it(name)]
-            if len(names) > 1:
-                raise ValueError(f"several parameters {names}: say which to keep small, parameter={names[0]!r}.")
-            value = candidate[names[0]] if names else None
-            values.append(np.inf if value is None else float(value))
-        if not np.isfinite(values).any():
-            wanted = "epsilon" if self.parameter is None else self.parameter
-            raise ValueError(f"param_grid has no parameter {wanted!r}; name one with parameter=.")
-        return np.array(values)
-
-    def _is_it(self, name):
-        if self.parameter is not None:
-            return name == self.parameter
-        return is_called(name, "epsilon")
 
 
 # `GridSearchCV`: several trials of many candidates, and a refit of the best one.
@@ -1056,9 +992,9 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     scorer_: dict[str, Metric | None]
     n_splits_: int
     multimetric_: bool
-    privacy_: PrivacyGuarantee_of_privacy
-    results_cost_: PrivacyGuarantee_of_privacy
-    fits_cost_: PrivacyGuarantee_of_privacy
+    privacy_: PrivacyGuarantee
+    results_cost_: PrivacyGuarantee
+    fits_cost_: PrivacyGuarantee
 
     def __init__(
         self,
@@ -1118,9 +1054,18 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
                 self._keep(results, scoring, splits)  # finished trials, and their cost
             raise
         self._keep(results, scoring, splits)
-        self._choose(list(metrics))
+        row, name = best_row(self.refit, self.cv_results_, list(metrics)), deciding(self.refit, list(metrics))
+        if row is not None:
+            self.best_index_, self.best_params_ = row, self.cv_results_["params"][row]
+            if name is not None:
+                self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
         if self.refit is not False:
-            self._fit_best(X, results, scoring, splits)
+            start = time.perf_counter()
+            self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
+            self.refit_time_ = time.perf_counter() - start
+            cost = guarantee_after(self.best_estimator_, declared=False)
+            self._account(results.guarantees, [cost], scoring, splits)
+            warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
         return record_pipeline(self)
 
     @available_if(_refitted)
@@ -1167,7 +1112,11 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
         check_one_estimator(self.estimator)
         rows = grid_of(self.param_grid)
-        _refuse_seeds(rows)
+        for name in {name for row in rows for name in row if is_seed(name)}:
+            raise ValueError(
+                f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
+                "search's random_state."
+            )
         estimators = [configured(self.estimator, row) for row in rows]
         refuse_mixed(metrics, estimators)
         return metrics, rows, estimators
@@ -1177,33 +1126,15 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self.cv_results_ = results.as_dict()
         self._account(results.guarantees, [], scoring, splits)
 
-    def _choose(self, names):
-        """Set the best index, parameters and score, as far as `refit` determines them."""
-        row, name = best_row(self.refit, self.cv_results_, names), deciding(self.refit, names)
-        if row is None:
-            return
-        self.best_index_ = row
-        self.best_params_ = self.cv_results_["params"][row]
-        if name is not None:
-            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
-
-    def _fit_best(self, X, results, scoring, splits):
-        """Fit the best candidate on all voters, and add its cost."""
-        start = time.perf_counter()
-        self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
-        self.refit_time_ = time.perf_counter() - start
-        self._account(results.guarantees, [guarantee_after(self.best_estimator_, declared=False)], scoring, splits)
-        warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
-
     def _account(self, scored, unscored, scoring, splits):
         self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
         self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
 
-    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee_of_privacy:
+    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
         metrics, _, estimators = self._checked()
         return forecast(self, X, metrics, estimators)
 
-    def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee_of_privacy:
+    def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
         return self.privacy_ if declared else self.results_cost_
 
     def __sklearn_is_fitted__(self):
@@ -1213,15 +1144,6 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _refuse_seeds(rows):
-    """Raise ValueError if the grid ranges over seeds."""
-    for name in {name for row in rows for name in row if is_seed(name)}:
-        raise ValueError(
-            f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
-            "search's random_state."
-        )
 
 
 class Results:
@@ -1235,7 +1157,7 @@ class Results:
         self._candidates, self._seeds, self._names = candidates, seeds, names
         self._scores = np.full((len(names), *seeds.shape), np.nan)
         self._times = np.full((2, *seeds.shape), np.nan)
-        self.guarantees: list[PrivacyGuarantee_of_privacy] = []
+        self.guarantees: list[PrivacyGuarantee] = []
 
     def add(self, place, row):
         """Record the fit at (candidate, split, trial)."""
@@ -1246,43 +1168,33 @@ class Results:
     def as_dict(self):
         """Return ``cv_results_``."""
         finished = np.isfinite(self._times[0])
-        found = {"params": self._candidates, **_parameter_columns(self._candidates), "seed": _cells(self._seeds)}
+        found: dict[str, Any] = {"params": self._candidates}
+        for name in sorted({name for candidate in self._candidates for name in candidate}):
+            # Masked where a candidate does not set the parameter, as in scikit-learn.
+            column: MaskedArray = MaskedArray(np.empty(len(self._candidates), dtype=object), mask=True)
+            for row, candidate in enumerate(self._candidates):
+                if name in candidate:
+                    column[row] = candidate[name]
+            found[f"param_{name}"] = column
+        found["seed"] = _cells(self._seeds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
             for name, times in zip(("fit_time", "score_time"), self._times, strict=True):
                 found[f"mean_{name}"] = np.nanmean(times, axis=(1, 2))
                 found[f"std_{name}"] = np.nanstd(times, axis=(1, 2))
-            for name, own in zip(self._names, self._scores, strict=True):
-                found.update(_score_columns(name, own, finished))
+            for name, scores in zip(self._names, self._scores, strict=True):
+                mean = np.nanmean(scores, axis=(1, 2))
+                mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a NaN from the scorer is not skipped
+                for k in range(scores.shape[1]):
+                    found[f"split{k}_test_{name}"] = np.nanmean(scores[:, k], axis=1)
+                found[f"mean_test_{name}"] = mean
+                found[f"std_test_{name}"] = np.nanstd(scores, axis=(1, 2))
+                found[f"min_test_{name}"] = np.nanmin(scores, axis=(1, 2))
+                found[f"max_test_{name}"] = np.nanmax(scores, axis=(1, 2))
+                worst_last = np.where(np.isnan(mean), np.inf, -mean)
+                found[f"rank_test_{name}"] = rankdata(worst_last, method="min").astype(np.int32)
+                found[f"trial_test_{name}"] = _cells(scores)
         return found
-
-
-def _score_columns(name, scores, finished):
-    """Return the columns of one metric, from scores of shape (n_candidates, n_splits, n_trials)."""
-    mean = np.nanmean(scores, axis=(1, 2))
-    mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a NaN from the scorer is not skipped
-    worst_last = np.where(np.isnan(mean), np.inf, -mean)
-    return {
-        **{f"split{k}_test_{name}": np.nanmean(scores[:, k], axis=1) for k in range(scores.shape[1])},
-        f"mean_test_{name}": mean,
-        f"std_test_{name}": np.nanstd(scores, axis=(1, 2)),
-        f"min_test_{name}": np.nanmin(scores, axis=(1, 2)),
-        f"max_test_{name}": np.nanmax(scores, axis=(1, 2)),
-        f"rank_test_{name}": rankdata(worst_last, method="min").astype(np.int32),
-        f"trial_test_{name}": _cells(scores),
-    }
-
-
-def _parameter_columns(candidates):
-    """Return a masked column for each parameter that some candidate sets, as scikit-learn does."""
-    columns = {}
-    for name in sorted({name for candidate in candidates for name in candidate}):
-        column: MaskedArray = MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
-        for row, candidate in enumerate(candidates):
-            if name in candidate:
-                column[row] = candidate[name]
-        columns[f"param_{name}"] = column
-    return columns
 
 
 def _cells(array):

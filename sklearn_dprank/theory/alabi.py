@@ -872,40 +872,6 @@ def _curator_error(answers, n_voters, epsilon, delta, changed, part=1.0):
     return answers * changed / (part * epsilon) / (2 * n_voters)
 
 
-def _central_all(n_voters, n_items, epsilon, delta, _xi, changed):
-    error = _curator_error(math.comb(n_items, 2), n_voters, epsilon, delta, changed)
-    return Approximation(1, reduction_error(1, n_items, error))
-
-
-def _central_kwiksort(n_voters, n_items, epsilon, delta, xi, changed):
-    budget = central_budget(n_items, epsilon, xi)
-    paid = {"n_voters": n_voters, "epsilon": epsilon, "delta": delta, "changed": changed}
-    part = 0.5 if budget.fallback else 1.0
-    asked, again = (_curator_error(answers, **paid, part=part) for answers in (budget.n_answers, math.comb(n_items, 2)))
-    return stopped_reduction(5, n_items, asked, again, xi / n_items**4 if budget.fallback else 0)
-
-
-def _local_all(n_voters, n_items, epsilon, *_):
-    return Approximation(1, reduction_error(1, n_items, hypercube_answer_error(n_voters, n_items, epsilon)))
-
-
-def _local_kwiksort(n_voters, n_items, epsilon, _delta, xi, _changed):
-    budget = local_budget(n_items, epsilon, xi)
-    asked = _response_error(n_voters, n_items, budget.per_answer)
-    again = hypercube_answer_error(n_voters, n_items, epsilon / 2)
-    return stopped_reduction(5, n_items, asked, again, 2 * xi / n_items**4 if budget.fallback else 0)
-
-
-_COROLLARIES = {
-    "Corollary 3": _central_all,
-    "Corollary 4": _central_all,
-    "Corollary 6": _central_kwiksort,
-    "Corollary 7": _central_kwiksort,
-    "Corollary 9": _local_all,
-    "Corollary 12": _local_kwiksort,
-}
-
-
 def corollary_bound(
     source: str,
     n_voters: int,
@@ -957,10 +923,26 @@ def corollary_bound(
     >>> round(corollary_bound("Corollary 6", 10_000, 20, 1.0).additive, 2)
     34.2
     """
-    check_choice(source, "source", _COROLLARIES)
+    check_choice(source, "source", [f"Corollary {number}" for number in (3, 4, 6, 7, 9, 12)])
     at_least_two(n_items=n_items)
     check_positive(epsilon=epsilon)
     if (delta > 0) != (source in ("Corollary 4", "Corollary 7")):
         raise ValueError(f"delta must be positive for Corollaries 4 and 7 and 0 otherwise, got {delta!r} for {source}.")
     check_whole(n_voters, "n_voters", n_items if source == "Corollary 12" else 1)
-    return _COROLLARIES[source](n_voters, n_items, epsilon, delta, xi, changed_ballots(neighboring))
+    changed, pairs, rare = changed_ballots(neighboring), math.comb(n_items, 2), xi / n_items**4
+    if source in ("Corollary 3", "Corollary 4"):
+        error = _curator_error(pairs, n_voters, epsilon, delta, changed)
+        return Approximation(1, reduction_error(1, n_items, error))
+    if source == "Corollary 9":
+        return Approximation(1, reduction_error(1, n_items, hypercube_answer_error(n_voters, n_items, epsilon)))
+    if source == "Corollary 12":
+        budget = local_budget(n_items, epsilon, xi)
+        asked = _response_error(n_voters, n_items, budget.per_answer)
+        again = hypercube_answer_error(n_voters, n_items, epsilon / 2)
+        return stopped_reduction(5, n_items, asked, again, 2 * rare if budget.fallback else 0)
+    budget = central_budget(n_items, epsilon, xi)
+    asked, again = (
+        _curator_error(answers, n_voters, epsilon, delta, changed, part=0.5 if budget.fallback else 1.0)
+        for answers in (budget.n_answers, pairs)
+    )
+    return stopped_reduction(5, n_items, asked, again, rare if budget.fallback else 0)

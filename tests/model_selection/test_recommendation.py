@@ -211,8 +211,9 @@ def test_peeled_orders_with_a_delta():
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("n_items", [3, 10, 45])
 def test_range_of_a_pick_is_about_the_exact_one(n_items, epsilon):
-    release = rules.Release(n_items, 1e4, epsilon, 1e-6, "add_remove", None)
-    assert release.range_of_pick == pytest.approx(choice_range(epsilon, 1e-6, n_items - 1), rel=0.15)
+    assert rules.range_of_pick(n_items, epsilon, 1e-6) == pytest.approx(
+        choice_range(epsilon, 1e-6, n_items - 1), rel=0.15
+    )
 
 
 def test_local_rule():
@@ -282,9 +283,9 @@ def test_few_voters_get_a_prudent_order_earlier():
 
 def test_few_voters_disagree_less_with_themselves():
     for n_voters, level, found in [(30, 0.42, 0.392), (30, 0.35, 0.332), (100, 0.42, 0.409)]:  # of simulated optima
-        assert ErrorModel(11, n_voters=n_voters)._of_sample(level) == pytest.approx(found, abs=0.006)
-    assert ErrorModel(11)._of_sample(0.42) == pytest.approx(0.42)
-    assert ErrorModel(11, n_voters=1)._of_sample(0.2) == LEAST_GUESS
+        assert ErrorModel(11, n_voters=n_voters).of_sample(level) == pytest.approx(found, abs=0.006)
+    assert ErrorModel(11).of_sample(0.42) == pytest.approx(0.42)
+    assert ErrorModel(11, n_voters=1).of_sample(0.2) == LEAST_GUESS
 
 
 @pytest.mark.slow
