@@ -15,7 +15,6 @@ from ._utils.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerM
 from ._utils.types import ItemNames
 from .ballots.reading import (
     as_array,
-    as_doubles,
     as_floats,
     as_named,
     ballots_unquoted,
@@ -221,8 +220,8 @@ def _positions(values, dtype=np.int64, largest_first=False):
 
 def _sortable(block, largest_first):
     """Return numbers that are smaller for better values, with infinity for gaps."""
-    if block.dtype.kind != "f":
-        return block
+    if block.dtype.kind != "f":  # integers of 64 bits are compared as doubles, as in all tables
+        return block.astype(np.float64) if block.dtype.itemsize == 8 else block
     return np.where(np.isnan(block), np.inf, -block if largest_first else block)
 
 
@@ -323,10 +322,10 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _ratings(self, X, reset):
         column_names(X)  # raises an error if the columns are not item names
+        # Floats, because the negative of an unsigned rating would overflow.
         checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         with ballots_unquoted():
-            # Floats, because the negative of an unsigned rating would overflow.
-            ratings = as_doubles(as_array(X))
+            ratings = as_array(X)
             if not has_names(X):
                 return validate_data(self, ratings, reset=reset, **checks)
             validate_data(self, as_named(X), reset=reset, skip_check_array=True)
