@@ -73,6 +73,7 @@ def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
     return compact_positions(check_ballots(X, estimator=estimator, least_voters=least_voters, least_items=least_items))
 
 
+@np.errstate(invalid="ignore", over="ignore")  # comparisons find the numbers that a conversion or difference changed
 def compact_positions(X):
     """Convert validated ballots to `Positions`; raise ValueError above 65,534 items.
 
@@ -110,9 +111,8 @@ def _odd_after_shift(blocks, out, base):
     odd, row, sentinel = np.zeros(out.shape[1], dtype=bool), 0, np.iinfo(out.dtype).max
     for block in blocks:
         wide = np.int64 if np.can_cast(block.dtype, np.int64) else np.float64
-        with np.errstate(invalid="ignore", over="ignore"):  # the comparisons find other numbers
-            moved = np.subtract(block, wide(base), dtype=wide, casting="unsafe") if base else block
-            small = moved.astype(out.dtype)
+        moved = np.subtract(block, wide(base), dtype=wide, casting="unsafe") if base else block
+        small = moved.astype(out.dtype)
         out[row : row + len(block)] = small
         row += len(block)
         if wide is np.float64:  # compare the sum with the original: a fraction may vanish in the difference
@@ -145,9 +145,8 @@ def _ranked(ballots, dtype, unranked):
         lowest = np.fmin.reduce(values, axis=0)
         lowest[np.isnan(lowest)] = 0
         values = np.where(gaps, lowest, values)
-    with np.errstate(invalid="ignore", over="ignore"):
-        out = (values - lowest).astype(dtype)
-        near = ((out + lowest == values) & (out != sentinel)).all(axis=0) & (lowest == np.rint(lowest))
+    out = (values - lowest).astype(dtype)
+    near = ((out + lowest == values) & (out != sentinel)).all(axis=0) & (lowest == np.rint(lowest))
     far = np.flatnonzero(~near)
     if len(far):
         out[:, far] = dense_ranks(np.ascontiguousarray(values[:, far].T), dtype).T
@@ -178,9 +177,10 @@ def check_ballot(x):
     """Return one voter's ballot as doubles, shape (n_items,); raise ValueError if it is invalid."""
     if type(x) is list and {int}.issuperset(map(type, x)):
         x = np.asarray(x)
-    ballot = check_ballots(x[np.newaxis] if type(x) is np.ndarray else [x])[0]
-    refuse_many(len(ballot))
-    return ballot.astype(np.float64, copy=False)
+    if not (type(x) is np.ndarray and x.ndim == 1 and len(x) >= 2 and _is_accepted(x)):
+        x = check_ballots([x])[0]
+    refuse_many(len(x))
+    return np.asarray(x, dtype=np.float64)
 
 
 def passes(X, least_voters=1):
@@ -247,8 +247,7 @@ def as_array(X):
     """
     if type(X) is np.ndarray and X.dtype.kind in "biuf":
         return _from_array(X)
-    _refuse_lazy(X)
-    check_is_table(X)
+    _check_in_memory(X)
     if is_frame(X):
         table = _from_frame(X)
         return _joined(table) if isinstance(table, list) else table
@@ -286,8 +285,18 @@ def _from_frame(X):
             return _from_array(X.to_numpy())
         return [_from_pandas(column, name) for name, (_, column) in zip(X.columns.tolist(), X.items(), strict=True)]
     if hasattr(X, "dtypes"):
-        return [_from_polars(X[name], name) for name in X.columns]
-    return [_from_arrow(X.column(k), name) for k, name in enumerate(X.schema.names)]
+        return [
+            X[name].to_numpy()
+            if str(kind).lower() in _NUMBERS
+            else _as_doubles(X[name].to_list(), name, "M" if kind.is_temporal() else "O")
+            for name, kind in zip(X.columns, X.dtypes, strict=True)
+        ]
+    return [
+        column.to_numpy(zero_copy_only=False)
+        if str(column.type) in _NUMBERS
+        else _as_doubles(column.to_pylist(), name, "M" if str(column.type).startswith(("date", "time", "dur")) else "O")
+        for name, column in zip(X.schema.names, X.columns, strict=True)
+    ]
 
 
 def _joined(columns):
@@ -303,18 +312,6 @@ def _from_pandas(column, name):
     if column.dtype.kind in "biufc":  # with sparse columns
         return np.asarray(column)
     return _as_doubles(column, name, column.dtype.kind)
-
-
-def _from_polars(column, name):
-    if str(column.dtype).lower() in _NUMBERS:
-        return column.to_numpy()
-    return _as_doubles(column.to_list(), name, "M" if column.dtype.is_temporal() else "O")
-
-
-def _from_arrow(column, name):
-    if str(column.type) in _NUMBERS:
-        return column.to_numpy(zero_copy_only=False)
-    return _as_doubles(column.to_pylist(), name, "M" if str(column.type).startswith(("date", "time", "dur")) else "O")
 
 
 def _as_doubles(column, name, kind):
@@ -382,29 +379,28 @@ def check_is_table(X, input_name="X"):
 
     `input_name` is the name of the argument in the message.
     """
+    kind = f"{input_name} is a {type(X).__name__}"
     if hasattr(X, "shape"):  # some sparse arrays are dicts too
         return
     if isinstance(X, (str, bytes, os.PathLike)) or hasattr(X, "read"):
         raise ValueError(
-            f"{input_name} is a {type(X).__name__}, not ballots; read a PrefLib file with "
-            "sklearn_dprank.datasets.read_preflib, and pass on its `profile`. Read a CSV file with "
-            "pandas.read_csv(path, index_col=False)."
+            f"{kind}, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib, and pass on its "
+            "`profile`. Read a CSV file with pandas.read_csv(path, index_col=False)."
         )
     if isinstance(X, Iterator):
         raise ValueError(
-            f"{input_name} is a {type(X).__name__}, not ballots; count a stream of tables with Profile.from_chunks, "
-            "and pass on that profile, or make a list of single ballots first."
+            f"{kind}, not ballots; count a stream of tables with Profile.from_chunks, and pass on that profile, or "
+            "make a list of single ballots first."
         )
     if isinstance(X, (Mapping, set, frozenset)):
         raise ValueError(
-            f"{input_name} is a {type(X).__name__}, not a table (n_voters, n_items) of ballots; pass "
-            "pandas.DataFrame(...) if it has one entry per item, or the attribute `profile` of the result of "
-            "sklearn_dprank.datasets.read_preflib."
+            f"{kind}, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame(...) if it has one entry per "
+            "item, or the attribute `profile` of the result of sklearn_dprank.datasets.read_preflib."
         )
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise ValueError(
-            f"{input_name} is a {type(X).__name__} of dicts, not a table (n_voters, n_items) of ballots; if each maps "
-            "items to positions, pass pandas.DataFrame(...); reports of voters' devices go to fit_reports."
+            f"{kind} of dicts, not a table (n_voters, n_items) of ballots; if each maps items to positions, pass "
+            "pandas.DataFrame(...); reports of voters' devices go to fit_reports."
         )
     if isinstance(X, (list, tuple)) and not X:
         raise ValueError(
@@ -423,8 +419,7 @@ def shape_of(X):
     >>> shape_of([[0, 1, 2], [2, 1, 0]])
     (2, 3)
     """
-    _refuse_lazy(X)
-    check_is_table(X)
+    _check_in_memory(X)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2 or shape[1] < 2:
         found = f"{len(shape)} dimensions" if len(shape) != 2 else "1 item" if shape[1] else "no item"
@@ -444,7 +439,8 @@ def check_aligned(X, **columns):
             )
 
 
-def _refuse_lazy(X):
+def _check_in_memory(X):
+    """Raise an error, with a remedy, if X is not a table in memory, or a sparse or structured one."""
     refuse_unread(X)
     if isinstance(X, np.ndarray) and X.dtype.names:
         raise ValueError(
@@ -461,6 +457,7 @@ def _refuse_lazy(X):
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
+    check_is_table(X)
 
 
 def is_dask(X):
@@ -490,8 +487,13 @@ def checked_name(name: str, input_name: str) -> str:
     """Return a name in `normal` form; raise ValueError if it has blanks around it, or characters that do not show."""
     name = normal(str(name))
     if not (name.isascii() and name.isprintable()):
-        inside = [letter for letter in name[:1] + name[-1:] if letter in _JOINERS]
-        hidden = inside + [letter for letter in _REGION.sub("", name) if _is_hidden(letter)]
+        hidden = [letter for letter in name[:1] + name[-1:] if letter in _JOINERS]  # inside a name, they are allowed
+        for letter in _REGION.sub("", name):
+            kind, code = unicodedata.category(letter), ord(letter)
+            is_noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+            is_format = kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
+            if is_noncharacter or is_format or letter in _BLANKS:
+                hidden.append(letter)
         if hidden:
             codes = ", ".join(f"U+{ord(letter):04X}" for letter in dict.fromkeys(hidden))
             raise ValueError(
@@ -508,13 +510,6 @@ def checked_name(name: str, input_name: str) -> str:
 def seen(name: Any) -> Any:
     """Return a name without joiners and variation selectors: two names that look alike are equal."""
     return name.translate(_UNSEEN) if isinstance(name, str) else name
-
-
-def _is_hidden(letter):
-    """Return whether a character does not show, or changes how others show; joiners inside a name are allowed."""
-    kind = unicodedata.category(letter)
-    is_noncharacter = ord(letter) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(letter) <= 0xFDEF
-    return is_noncharacter or letter in _BLANKS or (kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS)
 
 
 def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
@@ -544,7 +539,8 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
         raise ValueError(
             f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names."
         ) from None
-    kinds = {_kind(name) for name in listed}
+    is_whole = {type(name): isinstance(name, Integral) and not isinstance(name, bool) for name in listed}
+    kinds = {"str" if issubclass(kind, str) else "int" if whole else kind.__name__ for kind, whole in is_whole.items()}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
         raise ValueError(
             f"{input_name} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; "
@@ -558,12 +554,6 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
             f"{input_name} must be distinct, and {safe_repr(twice)} stands twice; rename one of the items."
         )
     return plain
-
-
-def _kind(name):
-    if isinstance(name, str):
-        return "str"
-    return "int" if isinstance(name, Integral) and not isinstance(name, bool) else type(name).__name__
 
 
 def is_frame(X):
