@@ -15,7 +15,6 @@ from ._utils.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerM
 from ._utils.types import ItemNames
 from .ballots.reading import (
     as_array,
-    as_doubles,
     as_floats,
     as_named,
     ballots_unquoted,
@@ -215,8 +214,8 @@ def _positions(values, dtype=np.int64, largest_first=False):
         block, part = values[start : start + step], out[start : start + step]
         if block.dtype.kind == "f":  # gaps are last
             part[:] = smaller_values(np.where(np.isnan(block), np.inf, -block if largest_first else block))
-        else:
-            part[:] = smaller_values(block)
+        else:  # integers of 64 bits are compared as doubles, as in all tables
+            part[:] = smaller_values(block.astype(np.float64) if block.dtype.itemsize == 8 else block)
         if part.dtype.kind == "f":
             part[np.isnan(block)] = np.nan
     return out
@@ -319,10 +318,10 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _ratings(self, X, reset):
         column_names(X)  # raises an error if the columns are not item names
+        # Floats, because the negative of an unsigned rating would overflow.
         checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         with ballots_unquoted():
-            # Floats, because the negative of an unsigned rating would overflow.
-            ratings = as_doubles(as_array(X))
+            ratings = as_array(X)
             if not has_names(X):
                 return validate_data(self, ratings, reset=reset, **checks)
             validate_data(self, as_named(X), reset=reset, skip_check_array=True)

@@ -51,16 +51,11 @@ def count_pairs(positions, strict=False):
             rest, piece = _parted(piece, odd)
             _add_pairs(counts, rest, rest, width - len(odd))
         if piece.shape[1]:
-            _add_pairs_both_ways(counts, piece, positions)
+            # No position is above the sentinel or below 0, so a missing opinion neither wins nor loses.
+            losers = piece * (piece != positions.sentinel) if np.count_nonzero(positions.unranked) else piece
+            add = _add_pairs_of_few if piece.shape[1] <= _BYTE else _add_pairs
+            add(counts, piece, losers)
     return counts
-
-
-def _add_pairs_both_ways(counts, ballots, positions):
-    """Add the pairs of `ballots`, a part of `positions` with ties or missing opinions, to `counts`."""
-    # No position is above the sentinel or below 0, so a missing opinion neither wins nor loses.
-    losers = ballots * (ballots != positions.sentinel) if np.count_nonzero(positions.unranked) else ballots
-    add = _add_pairs_of_few if ballots.shape[1] <= _BYTE else _add_pairs
-    add(counts, ballots, losers)
 
 
 def _parted(piece, odd):

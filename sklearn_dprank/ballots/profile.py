@@ -188,7 +188,7 @@ class Profile:
         if self.weights is not None:
             return _read_only(persons_by_weight(self.weights))
         if self.bound is not None:
-            raise ValueError("this Profile keeps only counts; build it with keep='positions'.")
+            raise ValueError(_ONLY_COUNTS)
         return _read_only(np.bincount(np.zeros(self.n_voters, dtype=int), minlength=N_CLASSES))
 
     @cached_property
@@ -358,7 +358,10 @@ class Profile:
                     "unknown; pass (part.compute() for part in chunks.partitions)."
                 )
             return reduce_partitions(chunks, read, cls._sum)
-        _check_chunks(chunks)
+        if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
+            raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
+        if not isinstance(chunks, (Iterator, list, tuple)):
+            check_is_table(chunks, "chunks")
         if bound is not None:
             read = weighted = _WeightedChunks(cls, items, keep, bound, groups, sample_weight)
         parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
@@ -452,7 +455,7 @@ class Profile:
             If this profile keeps only counts, or a ballot is taken twice.
         """
         if self.positions is None:
-            raise ValueError("this Profile keeps only counts; build it with keep='positions'.")
+            raise ValueError(_ONLY_COUNTS)
         rows = np.arange(self.n_voters)[rows]
         if np.unique(rows).size < rows.size:  # a person would exceed the bound
             raise ValueError("rows holds a ballot twice; take each ballot at most once.")
@@ -463,10 +466,8 @@ class Profile:
             weights = Weights(each[rows], None if persons is None else persons[rows])
         table = self.positions.table[:, rows]
         positions = Positions(table, (table == self.positions.sentinel).any(axis=1))
-        n_voters, names = positions.table.shape[1], self.item_names
-        return type(self)(
-            n_voters, self.n_items, names, positions=positions, voter_epsilon=own, bound=self.bound, weights=weights
-        )
+        kept: dict[str, Any] = {"positions": positions, "voter_epsilon": own, "bound": self.bound, "weights": weights}
+        return type(self)(len(rows), self.n_items, self.item_names, **kept)
 
     def bounded(self, bound: WeightBound) -> Profile:
         """Return this profile, which has ``max_weight="auto"``, with the bound that a fit has chosen.
@@ -575,6 +576,8 @@ class _WeightedChunks:
         return whole
 
 
+_READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "persons_by_weight", "voter_epsilon")
+_ONLY_COUNTS = "this Profile keeps only counts; build it with keep='positions'."
 _NEEDS_BALLOTS = "max_weight='auto' needs the ballots, because each fit chooses a bound; use keep='positions'."
 
 
@@ -621,9 +624,6 @@ def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, leas
     if isinstance(X, Profile):
         return X
     return Profile._read(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
-
-
-_READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "persons_by_weight", "voter_epsilon")
 
 
 _FAN_IN = 8  # parts that one task merges
@@ -717,11 +717,3 @@ def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[
     while len(level) > 1:
         level = [dask.delayed(merge)(level[k : k + _FAN_IN]) for k in range(0, len(level), _FAN_IN)]
     return dask.compute(level[0])[0]
-
-
-def _check_chunks(chunks):
-    """Raise ValueError if `chunks` is one table, or not an iterable of chunks."""
-    if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
-        raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
-    if not isinstance(chunks, (Iterator, list, tuple)):
-        check_is_table(chunks, "chunks")

@@ -104,7 +104,14 @@ def weights_of(n_voters: int, groups: Any, sample_weight: Any, most: int) -> Wei
     Raise ValueError if the groups or weights are not one valid value for each ballot. No message shows a value.
     """
     persons = None if groups is None else person_numbers(groups, n_voters)
-    weight = np.ones(n_voters) if sample_weight is None else _checked_weights(sample_weight, n_voters)
+    try:
+        weight = np.ones(n_voters) if sample_weight is None else as_column(sample_weight)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("sample_weight must hold numbers.") from None
+    if weight.shape != (n_voters,):
+        raise ValueError("sample_weight must hold one number for each ballot, and has another shape.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and at least 0 for every ballot.")
     each = clipped(weight, np.arange(n_voters) if persons is None else persons, most)
     return Weights(each, persons)
 
@@ -132,17 +139,12 @@ def clipped(weight: NDArray[np.float64], persons: NDArray[np.intp], most: int) -
         beyond = largest * WEIGHT_GRID * total > most
         units = np.where(beyond[persons], most * share / total[persons], WEIGHT_GRID * weight)
     each = np.floor(units).astype(np.int64)
-    _take_back(each, persons, n_persons, most)
-    return each
-
-
-def _take_back(each, persons, n_persons, most):
-    """Take what rounding errors of doubles have added beyond `most` from the same person's heaviest ballot."""
-    total = np.zeros(n_persons, dtype=np.int64)
-    np.add.at(total, persons, each)
-    for person in np.flatnonzero(total > most):
+    whole = np.zeros(n_persons, dtype=np.int64)
+    np.add.at(whole, persons, each)
+    for person in np.flatnonzero(whole > most):  # rounding errors of doubles; the heaviest ballot loses the excess
         rows = np.flatnonzero(persons == person)
-        each[rows[np.argmax(each[rows])]] -= total[person] - most
+        each[rows[np.argmax(each[rows])]] -= whole[person] - most
+    return each
 
 
 def reduced(weights: Weights, most: int) -> Weights:
@@ -209,16 +211,3 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
     numbers: dict[Any, int] = {}
     ids = ids if whole else [unicodedata.normalize("NFC", one).strip() for one in ids]
     return np.array([numbers.setdefault(one, len(numbers)) for one in ids], dtype=np.intp)
-
-
-def _checked_weights(sample_weight, n_voters):
-    """Return survey weights as doubles; raise ValueError unless they are one finite number >= 0 for each ballot."""
-    try:
-        weight = as_column(sample_weight)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("sample_weight must hold numbers.") from None
-    if weight.shape != (n_voters,):
-        raise ValueError("sample_weight must hold one number for each ballot, and has another shape.")
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("sample_weight must be finite and at least 0 for every ballot.")
-    return weight

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._utils.types import Amount, Items
 from ..ballots.counting import odd_ballots
-from ..ballots.reading import Positions, as_doubles, as_numbers, ballot_key, compact_positions, placed, sorted_rows
+from ..ballots.reading import Positions, as_array, ballot_key, compact_positions, placed, sorted_rows
 from ..queries.base import Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty.laws import AnswersLaw, NormalLaw
@@ -135,10 +135,10 @@ def read_ballot(ballot, n_items):
     same `key` (bytes). ValueError is raised unless the ballot has one position for each item.
     """
     try:
-        rows = as_doubles(as_numbers([ballot]))
+        rows = as_array([ballot])
     except (TypeError, ValueError, OverflowError):
         rows = np.empty(0)
-    if rows.shape != (1, n_items) or rows.dtype.kind != "f" or np.isinf(rows).any():
+    if rows.shape != (1, n_items) or rows.dtype.kind not in "biuf" or np.isinf(rows).any():
         raise ValueError(f"ballot must have one position (a finite number, or NaN) for each of the {n_items} items.")
     positions = compact_positions(rows)
     return positions, ballot_key(positions)
