@@ -101,7 +101,7 @@ def compact_positions(X):
         if np.count_nonzero(first):
             out -= first
         if np.count_nonzero(odd):
-            some = odd if 2 * np.count_nonzero(odd) < len(odd) else slice(None)  # picking many takes longer
+            some = np.flatnonzero(odd) if 2 * np.count_nonzero(odd) < len(odd) else slice(None)  # many take longer
             out[:, some] = _ranked(np.concatenate([block[:, some] for block in blocks]), dtype, unranked)
     return Positions(table, unranked)
 
