@@ -23,9 +23,8 @@ from _shared import begin, claim, curves, finish, mallows, panels, real, summary
 
 from sklearn_dprank import Borda
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.channels.plan import PublishedSession
+from sklearn_dprank.channels import Answers
 from sklearn_dprank.collection import PrivUnitG, RandomizedResponse
-from sklearn_dprank.queries import Publication
 from sklearn_dprank.rules import BradleyTerryRule, SortByScore
 from sklearn_dprank.sampling.bit_source import Bits
 
@@ -111,8 +110,9 @@ def by_vectors(voters, honest, n_liars, seed):
 
 def decided(rule, randomizer, answer, n_items, bits):
     """Return the item that a rule puts first."""
-    session = PublishedSession(n_items, bits.coins, Publication(randomizer.releases, answer), {})
-    return rule.aggregate(session).order[0]
+    answers = Answers(n_items, bits.coins)
+    answers.publish(randomizer.releases, answer)
+    return rule.aggregate(answers).order[0]
 
 
 def without_privacy(voters, honest, n_liars, seed):
