@@ -23,10 +23,22 @@ from importlib.resources import files
 from pathlib import Path
 
 import uvicorn
-from poll_file import add_report, begin, holds, is_begun, open_shuffler, read_id, read_poll, result_page
+from poll_file import (
+    OtherPoll,
+    add_report,
+    begin,
+    has_ticket,
+    is_begun,
+    open_shuffler,
+    read_id,
+    read_poll,
+    result_page,
+    writing,
+)
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -72,13 +84,26 @@ def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
     shuffler = open_shuffler(path, protocol)
     writer = ThreadPoolExecutor(1)  # a file that is locked for a while does not stop the other requests
 
-    def keep(ticket, report):
-        """Store a report and return None, or return why it was refused."""
-        if not holds(path, poll):
-            return "the file holds another poll now"
-        if shuffler is None:
-            refused = estimator.count_reports([report], items=protocol["items"]).reports_refused
-            return next(iter(refused)) if refused else add_report(path, ticket, report)
+    def keep(sender, ticket, report):
+        """Store the first report of a ticket, and return the status of the response and its text."""
+        with writing(path, poll) as kept:
+            if has_ticket(kept, ticket):  # it counts once, also for its address
+                return 204, ""
+            if stored[sender] >= most_of_one:
+                return 429, "too many answers came from this address"
+            reason = check(report) if shuffler is None else pass_on(report)
+            if reason is not None:
+                return 400, f"the report does not follow the protocol: {reason}"
+            add_report(kept, ticket, report if shuffler is None else None)
+        stored[sender] += 1  # in the one thread of the writer, so that requests at once cannot pass together
+        return 204, ""
+
+    def check(report):
+        """Return why a report is refused, or None."""
+        return next(iter(estimator.count_reports([report], items=protocol["items"]).reports_refused), None)
+
+    def pass_on(report):
+        """Give a report to the shuffler and return None, or return why it was refused."""
         before = shuffler.refused
         shuffler.receive([report])  # one submission is one voter
         new = [reason for reason, count in shuffler.refused.items() if count > before.get(reason, 0)]
@@ -90,17 +115,10 @@ def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
     async def take(request):
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return PlainTextResponse("the content type must be application/json", status_code=415)
-        sender = request.client.host if request.client else ""
-        if stored[sender] >= most_of_one:
-            return PlainTextResponse("too many answers came from this address", status_code=429)
-        stored[sender] += 1  # before anything is awaited, so that requests at once cannot pass together
-        response = await store(request)
-        if response.status_code != 204:
-            stored[sender] -= 1
-        return response
-
-    async def store(request):
-        body = await bounded(request, largest)
+        try:
+            body = await bounded(request, largest)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         if body is None:
             return PlainTextResponse("a report is shorter", status_code=413)
         try:
@@ -113,13 +131,15 @@ def collector(path, hosts=LOCAL, most_of_one=MOST_OF_ONE):
             return PlainTextResponse("not a poll, a ticket and a report", status_code=400)
         if asked != poll:  # a page that was loaded before; its protocol may be the same
             return PlainTextResponse("this is the answer to another question, load the page again", status_code=409)
+        sender = request.client.host if request.client else ""
         try:
-            reason = await asyncio.get_running_loop().run_in_executor(writer, keep, ticket, report)
+            loop = asyncio.get_running_loop()
+            status, text = await loop.run_in_executor(writer, keep, sender, ticket, report)
+        except OtherPoll as error:
+            return PlainTextResponse(str(error), status_code=409)
         except (OSError, sqlite3.Error):  # locked, damaged, or no space left
             return PlainTextResponse("the collector cannot store reports now, try again later", status_code=503)
-        if reason is not None:
-            return PlainTextResponse(f"the report does not follow the protocol: {reason}", status_code=400)
-        return Response(status_code=204)
+        return PlainTextResponse(text, status_code=status) if text else Response(status_code=status)
 
     async def client(request):
         return FileResponse(CLIENT, media_type="text/javascript")

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
@@ -56,10 +56,26 @@ def read_id(path):
         return kept.execute("SELECT id FROM poll").fetchone()[0]
 
 
-def holds(path, poll):
-    """Return whether a file holds the poll of this id."""
-    with closing(sqlite3.connect(path, timeout=30)) as kept:
-        return kept.execute("SELECT count(*) FROM poll WHERE id = ?", (poll,)).fetchone() == (1,)
+class OtherPoll(ValueError):
+    """Error for a file that holds another poll now."""
+
+
+@contextmanager
+def writing(path, poll):
+    """Open the poll of this id for one transaction, which is on the disk at the end or has no effect.
+
+    Raises
+    ------
+    OtherPoll
+        If the file holds another poll.
+    """
+    with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as kept:
+        kept.execute("PRAGMA synchronous = EXTRA")
+        kept.execute("BEGIN IMMEDIATE")
+        if kept.execute("SELECT count(*) FROM poll WHERE id = ?", (poll,)).fetchone() != (1,):
+            raise OtherPoll("the file holds another poll now")
+        yield kept
+        kept.execute("COMMIT")
 
 
 def read_poll(path):
@@ -127,11 +143,14 @@ def read_reports(path, protocol):
             yield from shuffler.batch(number)
 
 
-def add_report(path, ticket, report):
-    """Store a checked report of a poll without a shuffler, on the disk; the first report of a ticket stays."""
-    with closing(sqlite3.connect(path, timeout=30)) as kept, kept:
-        kept.execute("PRAGMA synchronous = EXTRA")
-        kept.execute("INSERT OR IGNORE INTO reports VALUES (?, ?)", (ticket, json.dumps(report)))
+def has_ticket(kept, ticket):
+    """Return whether a ticket has its report."""
+    return kept.execute("SELECT count(*) FROM reports WHERE ticket = ?", (ticket,)).fetchone() == (1,)
+
+
+def add_report(kept, ticket, report):
+    """Add the report of a new ticket. None stands for a report that a shuffler holds, apart from its ticket."""
+    kept.execute("INSERT INTO reports VALUES (?, ?)", (ticket, "" if report is None else json.dumps(report)))
 
 
 def result_page(path):

@@ -418,6 +418,17 @@ def answers_of(processes):
     return [dict(map(json.loads, process.communicate(timeout=600)[0].splitlines())) for process in processes]
 
 
+def test_a_poll_may_have_the_name_of_the_allowance(tmp_path):
+    recipe = {}
+    exec(RECIPE, recipe)
+    for name, epsilon in (("allowance", 3.0), ("poll", 1.0), ("allowance", 3.0)):
+        protocol = LDPPairwise(epsilon=epsilon).protocol([name, "none"])
+        report = recipe["report_once"](tmp_path / "state", protocol, name, [0, 1], 4.0)
+        assert report["protocol"] == digest(protocol)
+    with pytest.raises(BudgetExhausted):
+        recipe["report_once"](tmp_path / "state", LDPPairwise(epsilon=1.0).protocol(["a", "b"]), "c", [0, 1], 4.0)
+
+
 @pytest.mark.slow
 def test_two_processes_are_one_device_and_spend_one_allowance(tmp_path):
     one, other = answers_of([spending(tmp_path / "state") for _ in range(2)])

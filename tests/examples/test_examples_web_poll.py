@@ -105,10 +105,12 @@ def exchanged(app, method, path, body=b"", headers=None):
     return asyncio.run(exchange(app, method, path, body, headers))
 
 
-async def exchange(app, method, path, body=b"", headers=None):
+async def exchange(app, method, path, body=b"", headers=None, broken=False):
     sent, chunks = [], [body[k : k + 9999] for k in range(0, len(body), 9999)] or [b""]
     messages = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
     messages[-1]["more_body"] = False
+    if broken:
+        messages[-1:] = [{"type": "http.disconnect"}]
 
     async def receive():
         if not messages:
@@ -295,10 +297,37 @@ def test_another_question_takes_no_answer_of_an_earlier_one(collector, poll):
     another = collector.collector(path)
     status, said = requested(another, "POST", "/reports", old)
     assert status == 409 and b"another question" in said
-    assert requested(app, "POST", "/reports", old)[0] == 400
+    assert requested(app, "POST", "/reports", old)[0] == 409
     assert requested(another, "POST", "/reports", old.replace(asked(app).encode(), b"7"))[0] == 409
     assert reports(path) == []
     assert posted(another, "0" * 32, a_report()) == 204
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_poll_that_is_replaced_while_a_report_is_stored_does_not_get_it(
+    collector, tmp_path, monkeypatch, shuffled, place
+):
+    """Another poll replaces the file when the collector opens it for the first, second or third time."""
+    estimator = ShufflePairwise(local_epsilon=4.0, min_reports=9) if shuffled else LDPPairwise(epsilon=4.0)
+    path, another = tmp_path / "poll.sqlite", tmp_path / "another.sqlite"
+    connect, opened = sqlite3.connect, []
+
+    def replacing(*arguments, **options):
+        if len(opened) == place:
+            another.replace(path)
+        opened.append(arguments)
+        return connect(*arguments, **options)
+
+    collector.begin(another, "Another?", estimator, NAMES)
+    collector.begin(path, "What?", estimator, NAMES)
+    app = collector.collector(path)
+    body = sendable(app, "0" * 32, estimator.client(NAMES).report([0, 1, 2, 3]))
+    monkeypatch.setattr(sqlite3, "connect", replacing)
+    status, _ = requested(app, "POST", "/reports", body)
+    with closing(connect(path)) as kept:
+        question, stored = kept.execute("SELECT question, (SELECT count(*) FROM reports) FROM poll").fetchone()
+    assert question == "What?" or (status, stored) == (409, 0)
 
 
 def test_a_shuffler_belongs_to_one_question(collector, tmp_path):
@@ -419,6 +448,39 @@ def test_one_address_stores_a_bounded_number_of_reports(collector, poll):
     assert len(reports(path)) == 3
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_stored_report_is_accepted_again_and_does_not_count(collector, tmp_path, shuffled):
+    estimator = ShufflePairwise(local_epsilon=4.0, min_reports=9) if shuffled else LDPPairwise(epsilon=4.0)
+    path = tmp_path / "poll.sqlite"
+    collector.begin(path, "What?", estimator, NAMES)
+    app = collector.collector(path, most_of_one=2)
+    sent = [estimator.client(NAMES).report([0, 1, 2, 3]) for _ in range(3)]
+    found = [posted(app, f"{k:032x}", sent[k]) for k in (0, 0, 0, 1, 2, 0, 1, 2)]
+    assert found == [204, 204, 204, 204, 429, 204, 204, 429]
+    assert len(reports(path)) == 2
+
+
+def test_reports_that_arrive_at_once_do_not_pass_the_limit_together(collector, poll):
+    path, _ = poll
+    app = collector.collector(path, most_of_one=2)
+    bodies = [sendable(app, f"{k:032x}", a_report()) for k in range(5)]
+
+    async def together():
+        return await asyncio.gather(*(exchange(app, "POST", "/reports", body) for body in bodies))
+
+    assert sorted(status for status, *_ in asyncio.run(together())) == [204, 204, 429, 429, 429]
+    assert len(reports(path)) == 2
+
+
+def test_a_client_that_disconnects_while_it_sends_does_not_count(collector, poll):
+    """The collector raises no error, so that no traceback is logged."""
+    path, _ = poll
+    app = collector.collector(path, most_of_one=1)
+    for _ in range(2):
+        assert asyncio.run(exchange(app, "POST", "/reports", b"{", broken=True))[0] == 400
+    assert posted(app, "0" * 32, a_report()) == 204
+
+
 def test_a_report_is_on_the_disk_before_it_is_acknowledged(poll, monkeypatch):
     _, app = poll
     settings = []
@@ -505,17 +567,33 @@ def test_one_request_is_one_voter(collector, tmp_path, n_queries):
     ]
     assert {posted(app, f"{k:032x}", report) for k, report in enumerate(wrong)} <= {400, 413}
     publish = load("publish")
-    for report in [sent[0], sent[0], sent[1]]:
-        assert posted(app, "a" * 32, report) == 204
+    for ticket in (0, 0, 7, 1):  # 7 is another ticket with a report that arrived before
+        assert posted(app, f"{ticket:032x}", sent[ticket % 7]) == 204
     with pytest.raises(ValueError, match="at least min_reports=3 waiting voters, got 2"):
         publish.page(path)
-    assert posted(app, "a" * 32, sent[2]) == 204 and posted(app, "a" * 32, sent[0]) == 204
+    assert posted(app, f"{2:032x}", sent[2]) == 204 and posted(app, f"{0:032x}", sent[0]) == 204
     assert "computed from the answers of 3 voters." in publish.page(path)
-    assert posted(app, "a" * 32, sent[3]) == 204 and posted(app, "a" * 32, sent[0]) == 204
+    assert posted(app, f"{3:032x}", sent[3]) == 204 and posted(app, f"{0:032x}", sent[0]) == 204
     assert "computed from the answers of 3 voters." in publish.page(path)  # the others wait for a batch of their own
     again = collector.collector(path)  # after a restart
-    assert posted(again, "a" * 32, sent[1]) == 204 and posted(again, "a" * 32, sent[4]) == 204
+    assert posted(again, f"{1:032x}", sent[1]) == 204 and posted(again, f"{4:032x}", sent[4]) == 204
     assert "computed from the answers of 3 voters." in publish.page(path)
+
+
+def test_one_ticket_carries_one_report_to_the_shuffler(collector, tmp_path):
+    """Also after a restart. The collector stores the ticket apart from the report."""
+    estimator, path, publish = (
+        ShufflePairwise(local_epsilon=8.0, min_reports=2),
+        tmp_path / "poll.sqlite",
+        load("publish"),
+    )
+    collector.begin(path, "What?", estimator, NAMES)
+    for app in (collector.collector(path), collector.collector(path)):
+        for _ in range(2):
+            assert posted(app, "a" * 32, estimator.client(NAMES).report([0, 1, 2, 3])) == 204
+    with pytest.raises(ValueError, match="at least min_reports=2 waiting voters, got 1"):
+        publish.page(path)
+    assert reports(path) == [("a" * 32, "")]
 
 
 def test_three_answers_settle_nothing(collector, tmp_path):
