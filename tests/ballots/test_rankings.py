@@ -176,7 +176,9 @@ def test_a_plain_array_passes_where_scikit_learn_accepts_it(dtype, shape, odd):
     assert passes(X) == (accepted and X.dtype.kind in "biuf" and X.dtype.char != "g")  # becomes doubles first
 
 
-@pytest.mark.parametrize("X", [[[0, 1]], np.zeros((1, 2)).view(np.matrix), np.ma.array([[0, 1]]), np.recarray((2, 3), "f8")])
+@pytest.mark.parametrize(
+    "X", [[[0, 1]], np.zeros((1, 2)).view(np.matrix), np.ma.array([[0, 1]]), np.recarray((2, 3), "f8")]
+)
 def test_only_plain_arrays_pass(X):
     assert not passes(X)
 
