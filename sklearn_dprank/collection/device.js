@@ -65,7 +65,7 @@ export function readProtocol(text) {
   } catch {  // also of a value that is no text, or of a text of millions of characters
     throw new Refused("the protocol is not JSON.");
   }
-  refuseUnless(!/[0-9][.eE]/.test(withoutTexts) && !withoutTexts.includes("-0"), "every number", "an integer");
+  refuseUnless(!/[0-9][.eE]/.test(withoutTexts), "every number", "an integer");
   return protocol;
 }
 
@@ -91,9 +91,14 @@ function areItems(items) {
   return new Set(items.map((item) => `${typeof item} ${item}`)).size === items.length;
 }
 
+// Returns whether a value is a positive decimal number as text, also if it is less than 1 / SCALE.
+function isAmount(text) {
+  return typeof text === "string" && text.length <= 64 && AMOUNT.test(text) && /[1-9]/.test(text.split("e")[0]);
+}
+
 // A positive decimal number as text, in units of 1 / SCALE, rounded down.
 function amount(text) {
-  if (typeof text !== "string" || text.length > 64 || !AMOUNT.test(text)) return 0n;
+  if (!isAmount(text)) return 0n;
   const [number, exponent = "0"] = text.split("e");
   const [whole, fraction = ""] = number.split(".");
   const shift = 80 - fraction.length + Number(exponent);
@@ -103,6 +108,7 @@ function amount(text) {
 
 // ln(high / low) of positive integers in units of 1 / SCALE, too large by at most one part in 10^49.
 function logRatio(high, low) {
+  if (high === low) return 0n;
   let doublings = 0n;
   while (high >= 2n * low) [low, doublings] = [2n * low, doublings + 1n];
   const found = twiceArtanh(high - low, high + low) + doublings * twiceArtanh(1n, 3n);
@@ -140,7 +146,7 @@ export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(exact, "its set of fields", "exact");
   refuseUnless(protocol.version === 3, "version", 3);
   refuseUnless(areItems(protocol.items), "items", "a list of 2 to 65,534 distinct names");
-  refuseUnless(amount(protocol.epsilon) > 0n, "epsilon", "a positive decimal number as text");
+  refuseUnless(isAmount(protocol.epsilon), "epsilon", "a positive decimal number as text");
   const most = nPairs(protocol) > 2 ** 27 ? 1 : Math.min(nPairs(protocol), MOST_QUERIES);
   refuseUnless(isWhole(protocol.n_queries, 1, most), "n_queries", "the number of pairs of a voter, at most 65,536");
   const { flip } = protocol;
@@ -156,7 +162,7 @@ export function checkProtocol(protocol, maxEpsilon = null) {
     refuseUnless(["hidden", "assigned"].includes(protocol.pairs), "pairs", "hidden or assigned");
     refuseUnless(isWhole(protocol.min_reports, 1), "min_reports", "at least 1");
     for (const name of ["central_epsilon", "central_delta"]) { // the curator's claim: only its form is checked
-      refuseUnless(amount(protocol[name]) > 0n, name, "a positive decimal number as text");
+      refuseUnless(isAmount(protocol[name]), name, "a positive decimal number as text");
     }
   }
   const spends = price(protocol);
@@ -380,9 +386,9 @@ function sumOf(prices) {
   return Object.values(prices).reduce((sum, price) => sum + amount(price), 0n);
 }
 
-// Returns the least number with 12 decimal places that is not below an amount, as text.
+// Returns the least positive number with 12 decimal places that is not below an amount, as text.
 function decimalAbove(units) {
-  const rounded = (units + 10n ** 68n - 1n) / 10n ** 68n;
+  const rounded = (units + 10n ** 68n - 1n) / 10n ** 68n || 1n;
   return `${rounded / 10n ** 12n}.${String(rounded % 10n ** 12n).padStart(12, "0")}`;
 }
 
@@ -397,7 +403,7 @@ export class Device {
     refuseUnless(typeof poll === "string" && DIGITS.test(poll), "the poll's id", "32 hexadecimal digits");
     if (!(allowance instanceof Allowance)) throw new Refused("this device needs an allowance for all polls.");
     if (protocol.pairs === "assigned") throw new Refused("this client does not support a shuffler that assigns pairs.");
-    this.protocol = protocol;
+    this.protocol = structuredClone(protocol); // the caller may change its own
     this.poll = poll;
     this.voter = voter;
     this.allowance = allowance;

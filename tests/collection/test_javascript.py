@@ -377,6 +377,36 @@ def test_both_devices_bound_their_work_alike(run_node, tmp_path):
                 checked(protocol)
 
 
+def test_both_devices_accept_the_same_small_numbers(run_node, tmp_path):
+    """An item -0 is the item 0. At a flip probability of one half, a report costs nothing."""
+    good = LDPPairwise(epsilon=2.0).protocol([0, 5])
+    half = {**good, "flip": [FLIP_GRID // 2, FLIP_GRID]}
+    lists = ["[-0, 5]", "[0, -0]", "[-0.0, 5]", "[-0e0, 5]", "[-1, 5]"]
+    texts = [json.dumps(good).replace("[0, 5]", items) for items in lists]
+    epsilons = ["4e-80", "1e-100", "1e-999", "0.00e-9", "0", "0e5"]
+    texts += [json.dumps({**half, "epsilon": epsilon}) for epsilon in epsilons]
+    near = {**half, "flip": [FLIP_GRID // 2 - 1, FLIP_GRID]}  # costs about 9e-16
+    texts += [json.dumps({**near, "epsilon": epsilon}) for epsilon in ("8e-16", "9e-16", "1e-100")]
+
+    def accepts(text):
+        try:
+            return checked(json.loads(text)) is not None
+        except RefusedProtocol:
+            return False
+
+    (tmp_path / "protocols.json").write_text(json.dumps(texts))
+    found = run_node(VERDICTS, str(tmp_path / "protocols.json"))
+    assert found == [accepts(text) for text in texts]
+    assert found == [digit == "1" for digit in "10001" + "111000" + "010"]
+    assert run_node(LATER, texts[0].replace("5]", '5, "a", "b"]'))[0] == name_of({**good, "items": [0, 5, "a", "b"]})
+
+
+def test_a_poll_that_costs_nothing_is_stored_like_others(in_node):
+    protocol = {**LDPPairwise(epsilon=2.0).protocol(NAMES), "flip": [FLIP_GRID // 2, FLIP_GRID], "epsilon": "1e-100"}
+    told, stored = in_node(*[{"protocol": protocol, "ballot": ballot} for ballot in BALLOTS[:2]])
+    assert told[0]["reports"] == told[1]["reports"] and stored["epsilon"] == {name_of(protocol): "0.000000000001"}
+
+
 def test_every_malformed_protocol_is_refused(run_node):
     for estimator in (
         LDPPairwise(epsilon=2.0),
@@ -386,6 +416,42 @@ def test_every_malformed_protocol_is_refused(run_node):
         found = run_node(MALFORMED, json.dumps(estimator.protocol(NAMES)))
         assert found["tried"] > 90
         assert [text for text in found["wrong"] if '"n_voters":1' not in text] == []
+
+
+LATER = """
+import { Allowance, Device, readProtocol } from "./device.mjs";
+const store = { async update(name, change) { return (this.kept = change(this.kept)); } };
+const protocol = readProtocol(process.argv[2]);
+const device = new Device(protocol, { poll: "0".repeat(32), allowance: new Allowance("8", store) });
+const name = await device.name();
+protocol.flip[0] = 1;
+protocol.items.push("milk");
+protocol.epsilon = "99";
+const report = await device.report([0, 1, 2, 3]);
+console.log(JSON.stringify([name, await device.name(), report.protocol, device.protocol]));
+"""
+
+
+def test_a_later_change_of_a_protocol_does_not_change_the_device(run_node):
+    protocol = LDPPairwise(epsilon=2.0).protocol(NAMES)
+    name = name_of(protocol)
+    assert run_node(LATER, json.dumps(protocol)) == [name, name, digest(protocol), protocol]
+
+
+SHUFFLE = """
+const keep = (count) => {
+  const order = shuffled(count);
+  const isSorted = order.slice(-1000).every((item, k) => item === count - 1000 + k);
+  return [new Set(order).size, Math.min(...order), Math.max(...order), isSorted];
+};
+console.log(JSON.stringify([16384, 16385, 65534].map(keep)));
+"""
+
+
+def test_the_page_of_the_web_poll_shuffles_as_many_items_as_a_protocol_may_have(run_node):
+    page = (Path(__file__).parents[3] / "examples" / "web_poll" / "static" / "page.js").read_text(encoding="utf-8")
+    (shuffled,) = re.findall(r"^function shuffled\(.*?^}$", page, re.MULTILINE | re.DOTALL)
+    assert run_node(shuffled + SHUFFLE) == [[n, 0, n - 1, False] for n in (16384, 16385, 65534)]
 
 
 # --- the page of the user guide

@@ -8,7 +8,9 @@ const send = document.querySelector("#send");
 const say = (id, text) => (document.querySelector(`#${id}`).textContent = text);
 
 function shuffled(count) {
-  const keys = Array.from(crypto.getRandomValues(new Uint32Array(count)), (key, item) => [key, item]);
+  const drawn = new Uint32Array(count);
+  for (let k = 0; k < count; k += 16384) crypto.getRandomValues(drawn.subarray(k, k + 16384)); // at most 65,536 bytes
+  const keys = Array.from(drawn, (key, item) => [key, item]);
   return keys.sort((a, b) => a[0] - b[0]).map(([, item]) => item);
 }
 
