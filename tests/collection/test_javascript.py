@@ -449,7 +449,7 @@ console.log(JSON.stringify([16384, 16385, 65534].map(keep)));
 
 
 def test_the_page_of_the_web_poll_shuffles_as_many_items_as_a_protocol_may_have(run_node):
-    page = (Path(__file__).parents[3] / "examples" / "web_poll" / "static" / "page.js").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "examples" / "web_poll" / "static" / "page.js").read_text(encoding="utf-8")
     (shuffled,) = re.findall(r"^function shuffled\(.*?^}$", page, re.MULTILINE | re.DOTALL)
     assert run_node(shuffled + SHUFFLE) == [[n, 0, n - 1, False] for n in (16384, 16385, 65534)]
 

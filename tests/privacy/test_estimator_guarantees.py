@@ -193,6 +193,7 @@ def test_the_last_step_fitted_by_itself_forgets_its_pipeline():
     assert guarantee_of(pipeline).how.startswith("unknown")
 
 
+@pytest.mark.filterwarnings("ignore:Persisting input arguments")  # joblib measures the disk
 def test_a_pipeline_that_was_fitted_and_kept(tmp_path):
     """Copies, pickles, caches, nested pipelines and other parameters keep what was recorded."""
     inner = make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.5))
