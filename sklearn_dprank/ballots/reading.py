@@ -90,6 +90,8 @@ def compact_positions(X):
     for start in range(0, n_voters, step):
         part, out = slice(start, start + step), table[:, start : start + step]
         blocks = [column[np.newaxis, part] for column in X] if isinstance(X, list) else [X[part].T]
+        # In the byte order of this machine: NumPy 2.0 crashes on differences of others.
+        blocks = [block.astype(block.dtype.newbyteorder("="), copy=False) for block in blocks]
         odd = _odd_after_shift(blocks, out, base)
         if 2 * np.count_nonzero(odd) > len(odd):
             # Guess again where most ballots begin. A wrong guess only costs time. The positions are the same.
