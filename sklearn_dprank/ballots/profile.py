@@ -526,7 +526,9 @@ class Profile:
     kept_sampler: tuple[Any, Any] = (None, None)
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name != "kept_sampler"}
+        state = vars(self).copy()  # in one step: another thread may add a count meanwhile
+        state.pop("kept_sampler", None)
+        return state
 
     def __setstate__(self, state):
         self.__dict__.update(state)

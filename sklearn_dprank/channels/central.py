@@ -19,8 +19,8 @@ from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanism, NoNoise
 from ..mechanisms.additive import checked_calibrated
 from ..privacy.composition import Losses, choice_range
+from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted
 from ..privacy.rounding import exact, round_down, rounded_up
 from ..queries import (
     AllMargins,

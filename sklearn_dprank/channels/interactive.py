@@ -35,8 +35,8 @@ from ..collection.reports import (
     whole_numbers,
 )
 from ..orders.permutations import quicksort_query_bound
+from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, PairTallies, Tallies
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
 from .base import RankAggregator
@@ -228,7 +228,7 @@ class SimulatedClients:
         return InteractiveRandomizer().draw(self._protocol, self._ballots, self._bits, kind, pairs, voters)
 
     def close(self):
-        """Accept a session without answers, which is possible with few voters."""
+        """Accept a release without answers, which is possible with few voters."""
 
 
 class RemoteClients:

@@ -15,8 +15,8 @@ from ..ballots.profile import Profile
 from ..ballots.reading import Positions
 from ..ballots.weights import WeightBound
 from ..collection import ReportCounts
+from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, NetWins, PairTallies, Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise

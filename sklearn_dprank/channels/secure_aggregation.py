@@ -43,8 +43,8 @@ from ..collection.shares import (
     summed,
 )
 from ..mechanisms import NoNoise, SkellamNoise
+from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, NumberOfVoters, Query

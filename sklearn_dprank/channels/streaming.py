@@ -21,8 +21,8 @@ from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, Neighboring, RandomState
 from ..mechanisms.additive import Gaussian, GaussianNoise
 from ..privacy.composition import Losses
+from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted
 from ..privacy.rounding import round_down, rounded_up
 from ..queries import Ask, Query, Sensitivity
 from ..rules import SortByScore

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import __version__
-from ..privacy.ledger import BudgetExhausted
+from ..privacy.errors import BudgetExhausted
 from .printing import message, printable, tell
 
 __all__ = ["main"]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from .._utils.checks import check_number
-from ..privacy.ledger import BudgetExhausted
+from ..privacy.errors import BudgetExhausted
 from .protocol import decimal_of, float_above, is_amount, is_digits, total
 
 _UP = Context(prec=40, rounding=ROUND_CEILING)  # `is_amount` accepts 40 digits
@@ -80,7 +80,7 @@ class Allowance:
     >>> Device(LDPPairwise(epsilon=1.5).protocol(["red", "blue"]), allowance=allowance)
     Traceback (most recent call last):
     ...
-    sklearn_dprank.privacy.ledger.BudgetExhausted: the protocol spends epsilon=1.5 and delta=0, ...
+    sklearn_dprank.privacy.errors.BudgetExhausted: the protocol spends epsilon=1.5 and delta=0, ...
     """
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:

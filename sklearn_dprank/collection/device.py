@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import ArrayLike
 
 from .._utils.checks import as_double, check_number, safe_repr
-from ..privacy.ledger import BudgetExhausted
+from ..privacy.errors import BudgetExhausted
 from ..sampling.bit_source import Bits
 from .allowance import Allowance
 from .base import QuestionRandomizer, ReportRandomizer, read_ballot

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._utils.checks import safe_repr
-from ..privacy.ledger import BudgetExhausted
+from ..privacy.errors import BudgetExhausted
 from ..privacy.new_file import make_whole
 from ..sampling.bit_source import SecureBits
 from .base import is_random_number

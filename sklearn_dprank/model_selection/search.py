@@ -165,17 +165,17 @@ def _counted(X):
 def refits(aggregator, profile, rule, plan, seeds):
     """Yield the aggregator fitted on a profile with one seed after another; it is the same object every time.
 
-    Each fit equals `fit` with the seed as ``random_state``. The ballots are read and the poll is opened once.
+    Each fit equals `fit` with the seed as ``random_state``. The ballots are read and the plan is opened once.
     """
     aggregator.read_ballots(profile, reset=True)
-    poll = plan.open(profile)
+    release = plan.open(profile)
     guarantees = {certified: plan.guarantee.simulated(certified) for certified in {seed is None for seed in seeds}}
-    sessions, asked = tee(poll(Bits.from_random_state(seed)) for seed in seeds)
-    # `aggregate_each` may hold many sessions at once, so sessions as large as the ballots are decided one by one.
+    releases, asked = tee(release(Bits.from_random_state(seed)) for seed in seeds)
+    # `aggregate_each` may hold many releases at once, so releases as large as the ballots are decided one by one.
     decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
-    for seed, session, consensus in zip(seeds, sessions, decided, strict=True):
-        session.close()
-        aggregator.publish(consensus, session, guarantees[seed is None], profile.item_names)
+    for seed, answers, consensus in zip(seeds, releases, decided, strict=True):
+        answers.close()
+        aggregator.publish(consensus, answers, guarantees[seed is None], profile.item_names)
         if hasattr(aggregator, "random_state"):
             aggregator.random_state = seed
         yield aggregator

@@ -7,9 +7,9 @@ from .._utils.lazy import lazily
 if TYPE_CHECKING:
     from .budget import PrivacyBudget
     from .composition import gaussian_sigma
+    from .errors import BudgetExhausted
     from .estimator_guarantees import guarantee_of
     from .guarantee import PrivacyGuarantee
-    from .ledger import BudgetExhausted
     from .shuffle import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 
 __all__ = [
@@ -28,7 +28,7 @@ if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any nam
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "BudgetExhausted": "ledger",
+            "BudgetExhausted": "errors",
             "PrivacyBudget": "budget",
             "PrivacyGuarantee": "guarantee",
             "UnsoundAmplificationWarning": "shuffle",

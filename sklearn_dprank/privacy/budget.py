@@ -34,9 +34,9 @@ from .._utils.checks import (
 from .._utils.estimators import hand_over, own_copy
 from .._utils.types import Amount, Neighboring
 from .composition import Losses, gaussian_deltas, gaussian_epsilon
+from .errors import BudgetExhausted
 from .estimator_guarantees import guarantee_before, guarantee_of, is_forecast_proved, last_step, last_step_params
 from .guarantee import PrivacyGuarantee
-from .ledger import BudgetExhausted
 from .new_file import make_whole
 from .rounding import rounded_down, rounded_up, smallest, sum_up
 
@@ -222,7 +222,7 @@ class PrivacyBudget:
     >>> budget.fit(DPBorda(epsilon=0.75), votes)
     Traceback (most recent call last):
     ...
-    sklearn_dprank.privacy.ledger.BudgetExhausted: DPBorda asks for epsilon = 0.75 (central, add_remove), which does not
+    sklearn_dprank.privacy.errors.BudgetExhausted: DPBorda asks for epsilon = 0.75 (central, add_remove), which does not
     fit: of epsilon = 1, 0.5 is spent. One more pure release may have epsilon = 0.5. Ask for less; ballots of these
     voters allow no more.
     >>> budget.remaining.epsilon

@@ -519,7 +519,7 @@ class ScaledMargins(Query):
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change, squared, numbers = changed_ballots(neighboring), _squared(n_items), _numbers(n_items)
-        if self.pairs is not None and len(self.pairs) > numbers:  # a ledger must refuse so many, which may be repeated
+        if self.pairs is not None and len(self.pairs) > numbers:  # more than were priced; they may be repeated
             numbers = len(self.pairs)
             squared = max(squared, numbers * self.scale(n_items) ** 2)
         return Sensitivity(change * isqrt(squared * numbers), Fraction(change**2 * squared))

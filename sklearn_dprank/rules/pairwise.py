@@ -21,7 +21,7 @@ from ..orders.permutations import (
     without_item,
 )
 from ..orders.subset_dp import FEW, best_of_few_many
-from ..privacy.ledger import BudgetExhausted
+from ..privacy.errors import BudgetExhausted
 from ..queries import AllMargins, Ask, Histogram, PairMargin, n_pairs
 from .base import Consensus, Rule
 

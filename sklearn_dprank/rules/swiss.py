@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from .._utils.checks import Check, check_number, check_parameters
 from ..orders.kemeny import Work, insertion_search, total_cost
-from ..privacy.ledger import BudgetExhausted
+from ..privacy.errors import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
 from ..queries.scores import MOST_PAIRS
 from .base import Consensus, Rule, descending

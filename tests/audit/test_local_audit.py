@@ -21,7 +21,7 @@ from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.collection import Device, HypercubeSampling, RandomizedResponse
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.privacy.shuffle import shuffle_amplification
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.sampling.bit_source import Bits

@@ -21,7 +21,7 @@ from sklearn_dprank.collection import Device, shares
 from sklearn_dprank.collection import shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.shares import RoundsRandomizer, SharesRandomizer
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
 
 BALLOTS = distinct_ballots(3)

@@ -46,8 +46,8 @@ def test_placements_by_brute_force(X):
 @settings(max_examples=100)
 @given(odd_profiles())
 def test_counts_of_odd_dtypes_masks_and_widths(X):
-    """float16 and int8 beyond 254 items, extreme spreads, masks: against a loop over voters and pairs."""
-    said = np.ma.filled(np.ma.asarray(X, dtype=object), np.nan)
+    """float16 and int8 beyond 254 items, extreme spreads, masks: against a loop over voters and pairs of doubles."""
+    said = np.ma.filled(np.ma.asarray(X).astype(np.float64), np.nan)
     expected = np.zeros((X.shape[1], X.shape[1]), dtype=np.int64)
     for row in said:
         with np.errstate(invalid="ignore"):

@@ -269,6 +269,7 @@ def test_every_session_chooses_for_itself():
     assert swept == [(fitted.consensus_.tolist(), fitted.max_weight_) for fitted in fits]
     assert len({chosen for _, chosen in swept}) > 1
     again = pickle.loads(pickle.dumps(poll))
+    assert len(pickle.dumps(poll)) == len(pickle.dumps(plan.open(PERSONS)))  # without what was opened for a bound
     assert again(Bits.from_random_state(3)).published["max_weight"] == swept[3][1]
 
 

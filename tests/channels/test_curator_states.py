@@ -12,7 +12,7 @@ from state_tools import walk
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.channels import Interactive, Slots
 from sklearn_dprank.collection import Device
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import Ask, NetWins, PairMargin
 from sklearn_dprank.sampling.bit_source import Bits
 

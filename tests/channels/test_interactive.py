@@ -16,7 +16,7 @@ from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.collection.pairs import InteractiveRandomizer
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 from sklearn_dprank.sampling.bit_source import Bits

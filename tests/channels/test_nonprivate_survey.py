@@ -124,4 +124,4 @@ def test_what_pairs_do_not_say_is_refused():
     ):
         NonPrivateSurvey().plan([Ask(PositionalScores((2.0, 1.0, 0.0)))], 3)
     with pytest.raises(ValueError, match="the ballots"):
-        NonPrivateSurvey().plan([], M).open(Profile.from_rankings(STRICT, keep="counts"))(Bits.from_random_state(0))
+        NonPrivateSurvey().plan([], M).open(Profile.from_rankings(STRICT, keep="counts"))

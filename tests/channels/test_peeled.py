@@ -16,7 +16,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import pairwise_error_rate
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.composition import choice_range, gaussian_epsilon
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.rules import ChooseOneByOne, ChooseTop
 from sklearn_dprank.theory.peeling import agreeing_voters
 

@@ -10,7 +10,7 @@ from oracles import rankings
 from sklearn_dprank import Aggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Streaming
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, Histogram, NetWins, PairMargin, PositionalScores
 from sklearn_dprank.rules import KemenyRule, SortByScore
 from sklearn_dprank.sampling.bit_source import Bits

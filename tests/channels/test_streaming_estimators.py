@@ -15,7 +15,7 @@ from sklearn_dprank.channels import Streaming
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.privacy import guarantee_of
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.rules import SortByScore
 
 M, T = 5, 4

@@ -13,7 +13,7 @@ from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.collection import AggregationServer, Device, agreed
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import (
     AllMargins,
     GroupNetWins,

@@ -19,7 +19,7 @@ from state_tools import at_once
 from sklearn_dprank import LDPPairwise, SecAggBorda
 from sklearn_dprank.collection import AggregationServer, RefusedProtocol, ServerFileError, agreed
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 
 ITEMS = ["a", "b", "c", "d"]
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=60)

@@ -20,7 +20,7 @@ from sklearn_dprank.collection import shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.reports import Inbox
 from sklearn_dprank.collection.shares import summed
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 
 LEAST, MOST, M = 3, 6, 3
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=LEAST, max_reports=MOST)

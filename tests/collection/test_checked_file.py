@@ -26,7 +26,7 @@ from sklearn_dprank.collection import servers as aggregation
 from sklearn_dprank.collection import servers as messages
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.servers import CheckedFile
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=400)
 PROTOCOL = CURATOR.protocol(12)

@@ -21,7 +21,7 @@ from sklearn_dprank import LDPPairwise
 from sklearn_dprank.collection import Device, RefusedProtocol
 from sklearn_dprank.collection.hypercube import HypercubeRandomizer
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.sampling.bit_source import SecureBits
 
 

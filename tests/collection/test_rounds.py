@@ -14,7 +14,7 @@ from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.collection import Device, RefusedProtocol
 from sklearn_dprank.collection import shares as rounds
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
 from sklearn_dprank.sampling.bit_source import Bits

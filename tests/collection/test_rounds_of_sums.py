@@ -9,7 +9,7 @@ from share_tools import message_to
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.collection import AggregationServer, RefusedProtocol
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 
 ONCE = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=60).protocol(["a", "b", "c", "d"])
 ROUNDS = SecAggSwissBorda(epsilon=1.0, min_reports=20, max_reports=60).protocol(20)

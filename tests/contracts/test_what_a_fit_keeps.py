@@ -92,7 +92,7 @@ def check_pickle(fitted):
             strings.add(argument)
         elif code.name.startswith(("BININT", "BINFLOAT", "LONG")):
             numbers.add(argument)
-    inner = ("profile", "rankings", "bits", "random._", "plan", "ledger", "mechanisms")
+    inner = ("profile", "rankings", "bits", "random._", "plan", "errors", "mechanisms")
     assert not [s for s in strings if s.startswith(("sklearn_dprank", "numpy")) and any(part in s for part in inner)]
     assert fitted.privacy_.neighboring == "replace" or N_VOTERS not in numbers
 

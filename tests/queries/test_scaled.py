@@ -12,7 +12,7 @@ from oracles import all_ballots, naive_counts, profiles
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import Ask, GroupNetWins, ScaledMargins
 from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.queries.scores import MOST_PAIRS

@@ -17,7 +17,7 @@ from sklearn_dprank.orders.permutations import (
     quicksort_comparisons,
     quicksort_query_bound,
 )
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
 from sklearn_dprank.rules.pairwise import _binary_insertion

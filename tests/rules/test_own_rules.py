@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_dprank import Aggregator, DPPairwise, LDPPairwise, ShufflePairwise
 from sklearn_dprank.channels import Central, Local
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins
 from sklearn_dprank.rules import Consensus, Rule
 from sklearn_dprank.rules.base import descending

@@ -10,7 +10,7 @@ from sklearn_dprank import Aggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Answers, Central, Exact
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import GroupNetWins, NumberOfVoters, ScaledMargins
 from sklearn_dprank.rules import SwissRule
 from sklearn_dprank.sampling.bit_source import SeededBits

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import MaxViolatedPrefixMargin
 from sklearn_dprank.rules import ChooseTop

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from sklearn_dprank.channels import Answers
 from sklearn_dprank.mechanisms import MECHANISMS
-from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
 from sklearn_dprank.sampling.bit_source import SeededBits
 
