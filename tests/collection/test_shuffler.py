@@ -11,7 +11,7 @@ import signal
 import sqlite3
 from collections import Counter
 from contextlib import closing, suppress
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from state_tools import at_once
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection import Device, RefusedProtocol, ServerFileError, Shuffler
+from sklearn_dprank.collection.base import is_random_number
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.servers import longest_submission as longest
 from sklearn_dprank.sampling.bit_source import Bits
@@ -369,6 +370,19 @@ def test_a_release_erases_the_order_of_arrival(tmp_path):
 def rows(shuffler):
     with shuffler._file.transaction(write=False):
         return list(shuffler._file.rows())
+
+
+def test_waiting_messages_do_not_show_the_order_of_arrival():
+    """Even voters, who answer 0, arrive before odd ones, who answer 1; in the file the answers alternate at random."""
+    shuffler = with_voters([*range(0, 200, 2), *range(1, 200, 2)])
+    answers = [value[-8] for key, value in rows(shuffler) if key[:1] == b"w"]
+    assert sorted(answers) == [0] * 200 + [1] * 200
+    assert abs(sum(one != other for one, other in pairwise(answers)) - 199.5) < 60  # six standard deviations
+
+
+def test_two_devices_send_different_numbers():
+    numbers = {Device(PROTOCOL["hidden"]).report([0, 1, 2])["report"] for _ in range(5)}
+    assert len(numbers) == 5 and all(map(is_random_number, numbers))
 
 
 def test_the_file_does_not_join_numbers_and_messages(tmp_path):
