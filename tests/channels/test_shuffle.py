@@ -374,7 +374,7 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
         margins = session.published.pop("margins")
         np.testing.assert_array_equal(margins, session.answer(AllMargins()))
         assert session.published.pop("noise").law.gain == 1 - 2 * tally.flip
-        assert session.published == {"reports_accepted": size * n_queries, "reports_refused": {}, "local_epsilon": 2.0}
+        assert session.published == {"reports_accepted": size, "reports_refused": {}, "local_epsilon": 2.0}
         seen.append(np.repeat(np.arange(16), tally.wins.ravel()).tolist())
     assert same_law(*seen) > 1e-3
 
