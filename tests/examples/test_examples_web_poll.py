@@ -51,7 +51,8 @@ RECORD = """async () => {
 }"""
 SPENT = """async () => {
   const { BrowserStore } = await import("./device.js");
-  const record = { epsilon: { "0123456789abcdef": "3" }, reports: {} };
+  const name = "0123456789abcdef";
+  const record = { epsilon: { [name]: "3" }, reports: { [name]: { report: {}, ticket: "0".repeat(32) } } };
   await new BrowserStore().update("dprank", () => record);
 }"""
 FORGET = """() => new Promise((resolve, reject) => {
