@@ -30,7 +30,6 @@ ROOM_NAMES = ["sklearn_dprank", *re.findall(r"^   (sklearn_dprank[\w.]*)$", LIST
 ROOMS = [import_module(name) for name in ROOM_NAMES if not INSIDES.match(name)]
 
 
-@pytest.mark.slow
 def test_strict_mypy_on_user_code(tmp_path):
     """As a user runs it: from elsewhere and without our settings, on the package as it is found on the path."""
     pytest.importorskip("mypy")
