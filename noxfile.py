@@ -1,6 +1,6 @@
 """The commands of the project, each in one place: `.ci/run` calls them from here too.
 
-    nox -s test        or lint, docs, bench, planted, peers, audit; what follows `--` goes to the command
+    nox -s test        or lint, docs, bench, planted, mutants, peers, audit; what follows `--` goes to the command
 
 They run in the environment that is active, which `python -m pip install -e ".[dev]"` fills; but for `peers`.
 """
@@ -83,6 +83,12 @@ def audit(session):
 def planted(session):
     """Plant faults, each of which a test has to catch: all, or those whose names hold a word after `--`."""
     session.run("python", "tests/audit/planted.py", *session.posargs)
+
+
+@nox.session
+def mutants(session):
+    """Change operators and constants of the privacy modules, which their tests must notice; takes an hour."""
+    session.run("python", "tests/audit/mutants.py", *session.posargs)
 
 
 @nox.session(venv_backend="venv")

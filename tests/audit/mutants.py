@@ -1,0 +1,230 @@
+"""Change one operator or constant of a privacy module at a time, and check that the tests of that module notice.
+
+    python tests/audit/mutants.py [--number 200] [--seed 0] [part of a module's name ...]
+
+A mutant swaps a comparison, a sign or ``min`` and ``max``, moves a number by one, or drops a ``not`` or a ``raise``. It
+runs in a fork against the fast tests that mirror its module: ``tests/privacy/test_budget*.py`` for
+``privacy/budget.py``. Exits with 1 if fewer than 85 % of the mutants are caught, not counting those in ``ACCEPTED``.
+"""
+
+import argparse
+import ast
+import copy
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = (
+    "privacy/guarantee",
+    "privacy/composition",
+    "privacy/rounding",
+    "privacy/shuffle",
+    "privacy/skellam",
+    "privacy/budget",
+    "privacy/estimator_guarantees",
+    "mechanisms/additive",
+    "mechanisms/exponential",
+    "queries/base",
+    "ballots/weights",
+    "channels/plan",
+    "channels/central",
+    "collection/allowance",
+    "collection/device",
+    "collection/shares",
+)
+LEAST = 0.85  # share of mutants that must be caught
+LONGEST = 60  # seconds of one mutant; a mutant that takes longer is caught
+OPTIONS = ("-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
+
+#: Survivors that no test needs to catch, with the reason.
+ACCEPTED: dict[str, str] = {}
+
+COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+LOGIC = {ast.And: ast.Or, ast.Or: ast.And}
+EXTREMES = {"min": "max", "max": "min"}
+
+
+class Mutant(NamedTuple):
+    """One change: its module, a name that does not depend on line numbers, and the source with it."""
+
+    module: str
+    name: str
+    text: str
+
+
+def changes(node):
+    """Yield (description, function that changes the node in place) of every change to one node."""
+
+    def replaced(name, value):
+        return lambda other: setattr(other, name, value)
+
+    if isinstance(node, ast.Compare):
+        for k, operator in enumerate(node.ops):
+            wrong = COMPARISONS[type(operator)]
+            what = f"{type(operator).__name__} becomes {wrong.__name__}"
+            yield what, lambda other, k=k, wrong=wrong: other.ops.__setitem__(k, wrong())
+    elif isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
+        wrong = SIGNS[type(node.op)]
+        yield f"{type(node.op).__name__} becomes {wrong.__name__}", replaced("op", wrong())
+    elif isinstance(node, ast.BoolOp):
+        wrong = LOGIC[type(node.op)]
+        yield f"{type(node.op).__name__} becomes {wrong.__name__}", replaced("op", wrong())
+    elif isinstance(node, ast.Name) and node.id in EXTREMES and isinstance(node.ctx, ast.Load):
+        yield f"{node.id} becomes {EXTREMES[node.id]}", replaced("id", EXTREMES[node.id])
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield f"{node.value} becomes {node.value + 1}", replaced("value", node.value + 1)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield "a not is dropped", lambda other: setattr(other, "operand", ast.UnaryOp(ast.Not(), other.operand))
+    elif isinstance(node, ast.Raise):
+        yield "a raise is dropped", lambda other: setattr(other, "dropped", True)
+
+
+class Dropped(ast.NodeTransformer):
+    """Replace marked statements by ``pass``."""
+
+    def visit_Raise(self, node):
+        return ast.copy_location(ast.Pass(), node) if hasattr(node, "dropped") else node
+
+
+def places(tree):
+    """Yield (path of indices to a node, name of its function) for the code of a module's functions."""
+
+    def walk(node, path, function):
+        for k, child in enumerate(ast.iter_child_nodes(node)):
+            here = (*path, k)
+            inside = function
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                inside = f"{function}.{child.name}" if function else child.name
+            if isinstance(child, ast.JoinedStr | ast.arguments) or (
+                isinstance(node, ast.FunctionDef) and child in [*node.decorator_list, node.returns]
+            ):
+                continue  # texts of messages, signatures and decorators
+            if inside:
+                yield here, inside
+            yield from walk(child, here, inside)
+
+    return walk(tree, (), "")
+
+
+def reached(tree, path):
+    """Return the node at the end of a path."""
+    for k in path:
+        tree = list(ast.iter_child_nodes(tree))[k]
+    return tree
+
+
+def mutants(module):
+    """Return all mutants of a module."""
+    tree = ast.parse((ROOT / "sklearn_dprank" / f"{module}.py").read_text(encoding="utf-8"))
+    found, seen = [], {}
+    for path, function in places(tree):
+        for number, (what, _) in enumerate(changes(reached(tree, path))):
+            name = f"{module}.{function}: {what}"
+            seen[name] = seen.get(name, 0) + 1
+            found.append((path, number, f"{name} ({seen[name]})"))
+    return [(module, *each) for each in found]
+
+
+def mutant(module, path, number, name):
+    """Return one mutant with its source."""
+    tree = copy.deepcopy(ast.parse((ROOT / "sklearn_dprank" / f"{module}.py").read_text(encoding="utf-8")))
+    node = reached(tree, path)
+    list(changes(node))[number][1](node)
+    return Mutant(module, name, ast.unparse(ast.fix_missing_locations(Dropped().visit(tree))))
+
+
+def mirrored(module):
+    """Return the test files of a module."""
+    folder, _, name = module.partition("/")
+    return [str(path) for path in sorted((ROOT / "tests" / folder).glob(f"test_{name}*.py"))]
+
+
+def forked(one):
+    """Run the mirrored tests in this process, a fork, with the mutant, and exit as pytest does."""
+    import pytest
+
+    os.setsid()
+    read, changed = SourceFileLoader.get_code, str(ROOT / "sklearn_dprank" / f"{one.module}.py")
+
+    def get_code(self, name):
+        return compile(one.text, self.path, "exec", dont_inherit=True) if self.path == changed else read(self, name)
+
+    SourceFileLoader.get_code = get_code
+    with open(os.devnull, "w") as null:
+        os.dup2(null.fileno(), 1)
+        os.dup2(null.fileno(), 2)
+    os.chdir(ROOT)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    sys.exit(int(pytest.main([*OPTIONS, *mirrored(one.module)])))
+
+
+def tried(chosen):
+    """Yield (mutant, whether it is caught), as many at a time as there are processors."""
+    context, waiting, running = multiprocessing.get_context("fork"), list(reversed(chosen)), {}
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            one = mutant(*waiting.pop())
+            process = context.Process(target=forked, args=(one,))
+            process.start()
+            running[process.sentinel] = one, process, time.monotonic()
+        ready = wait(running, timeout=1)
+        for sentinel, (one, process, began) in list(running.items()):
+            if sentinel not in ready and time.monotonic() - began < LONGEST:
+                continue
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.join()
+            del running[sentinel]
+            yield one, process.exitcode != 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--number", type=int, default=200, help="number of mutants (default 200)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of mutants (default 0)")
+    parser.add_argument("words", nargs="*", help="parts of names of modules; all modules without them")
+    options = parser.parse_args()
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    for name in ("numpy", "scipy.stats", "scipy.optimize", "sklearn.base", "sklearn.pipeline", "hypothesis", "pytest"):
+        import_module(name)
+    modules = [name for name in MODULES if not options.words or any(word in name for word in options.words)]
+    files = [file for module in modules for file in mirrored(module)]
+    if subprocess.run([sys.executable, "-m", "pytest", "-n", "auto", *OPTIONS, *files], cwd=ROOT).returncode:
+        sys.exit("without a mutant a test fails")
+    everything = [each for module in modules for each in mutants(module) if each[-1] not in ACCEPTED]
+    chosen = random.Random(options.seed).sample(everything, min(options.number, len(everything)))
+    caught = 0
+    for one, is_caught in tried(chosen):
+        caught += is_caught
+        if not is_caught:
+            print(f"SURVIVES: {one.name}", flush=True)
+    share = caught / len(chosen)
+    print(f"{caught} of {len(chosen)} mutants are caught ({share:.0%}); {len(everything)} are possible")
+    sys.exit(share < LEAST)
+
+
+if __name__ == "__main__":
+    main()
