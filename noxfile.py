@@ -95,4 +95,4 @@ def mutants(session):
 def peers(session):
     """Measure other packages in their own environment, and write the tables of the page that compares them."""
     session.install("-e", ".[plot]", *PEERS)
-    session.run("python", "examples/measure_peers.py", "--full")
+    session.run("python", "tests/benchmarks/measure_peers.py", "--full")

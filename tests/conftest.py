@@ -22,7 +22,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the processors; set bef
 settings.register_profile("sklearn_dprank", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("sklearn_dprank")
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+FOLDERS = Path(__file__).parents[1] / "examples", Path(__file__).with_name("benchmarks")
+
+
+def script(name):
+    """Return the path of an example, or of a script that measures."""
+    (path,) = (path for folder in FOLDERS if (path := folder / f"{name}.py").exists())
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +37,13 @@ def example():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MPLBACKEND", "agg")
         patch.delenv("SKLEARN_DPRANK_DATA", raising=False)
-        patch.syspath_prepend(str(EXAMPLES))
+        for folder in FOLDERS:
+            patch.syspath_prepend(str(folder))
 
         def load(name):
             if name.startswith("_"):
                 return importlib.import_module(name)
-            spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+            spec = importlib.util.spec_from_file_location(name, script(name))
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             return module
@@ -81,7 +88,7 @@ def verdicts(example, monkeypatch, capsys):
     def run(name, *arguments):
         monkeypatch.setattr("sys.argv", [name, *arguments])
         example("_shared")
-        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        runpy.run_path(str(script(name)), run_name="__main__")
         lines = capsys.readouterr().out.splitlines()
         after = zip(lines, [*lines[1:], ""], strict=True)
         return {

@@ -101,85 +101,6 @@ def grid(axes, values, left, bottom, side):
     axes.add_patch(Rectangle((left, bottom), side, side, fc="none", ec=BLACK, lw=2.2, zorder=3))
 
 
-def how_many_voters(axes):
-    """The less trust, the more voters: three crowds."""
-    crowds = ((1.35, 0.5, 7, BLUE, "curator"), (4.05, 1.05, 40, ORANGE, "shuffler"), (7.75, 2.1, 230, RED, "nobody"))
-    for middle, radius, count, colour, name in crowds:
-        turn, far = np.arange(count) * np.pi * (3 - 5**0.5), radius * np.sqrt((np.arange(count) + 0.5) / count)
-        axes.scatter(middle + far * np.cos(turn), 4.2 + far * np.sin(turn), s=38, color=colour, lw=0, zorder=3)
-        axes.text(middle, 0.7, name, ha="center", color=colour, fontsize=14, weight="bold")
-
-
-def frame(axes):
-    """The two axes of a picture in the picture."""
-    arrow(axes, (0.7, 0.7), (9.7, 0.7))
-    arrow(axes, (0.7, 0.7), (0.7, 6.8))
-
-
-def simulate_recommendations(axes):
-    """Curves of several mechanisms; what is recommended is the lowest."""
-    frame(axes)
-    across = np.linspace(0.9, 9.4, 200)
-    curves = [5.5 / (1 + np.exp((across - middle) * steep)) + floor for middle, steep, floor in CURVES]
-    for curve, colour in zip(curves, (BLUE, RED, GREEN), strict=True):
-        axes.plot(across, 0.8 + curve, color=colour, lw=2.4, ls="--", zorder=3)
-    axes.plot(across, 0.8 + np.min(curves, axis=0), color=ORANGE, lw=9, alpha=0.45, solid_capstyle="round", zorder=2)
-
-
-CURVES = ((2.6, 0.8, 1.1), (5.0, 1.9, 0.15), (4.6, 0.75, 0.6))
-
-
-def judge_recommendations(axes):
-    """Ranges that were foretold, and what came."""
-    frame(axes)
-    middles = (5.2, 4.9, 4.1, 3.9, 3.0, 2.7, 2.0, 1.8)
-    halves = (0.9, 1.2, 0.8, 1.1, 0.9, 0.9, 0.7, 0.6)
-    measured = (0.3, -0.5, 0.4, -0.2, 0.5, -0.4, 0.2, -0.3)
-    for place, (middle, half, off) in enumerate(zip(middles, halves, measured, strict=True)):
-        across = 1.5 + 1.05 * place
-        axes.plot([across, across], [middle - half, middle + half], color=SKY, lw=11, solid_capstyle="round", zorder=2)
-        axes.plot(across, middle + off, "o", color=RED, ms=10, zorder=3)
-
-
-def measure_bounds(axes):
-    """Errors above what no mechanism avoids."""
-    frame(axes)
-    across = np.linspace(0.9, 9.4, 200)
-    floor = 0.9 + 3.1 * np.exp(-(across - 0.9) / 2)
-    axes.fill_between(across, 0.75, floor, color="#DDDDDD", zorder=1)
-    axes.fill_between(across, 0.75, floor, facecolor="none", edgecolor="#888888", hatch="//", lw=0, zorder=1)
-    axes.plot(across, floor, color=BLACK, lw=2.4, zorder=2)
-    for height, marker, colour in ((1.35, "o", BLUE), (2.1, "s", RED)):
-        some = np.linspace(1.3, 8.9, 7)
-        axes.plot(some, 0.9 + 3.1 * height * np.exp(-(some - 0.9) / 2.6), marker, ls="-", lw=2, ms=10, color=colour)
-
-
-def measure_scale(axes):
-    """Time against items, up to a limit."""
-    frame(axes)
-    axes.plot([0.9, 9.4], [5.6, 5.6], color=RED, lw=2.4, ls="--")
-    for start, end, marker, colour in ((1.2, 3.6, "o", BLUE), (3.4, 6.4, "s", GREEN), (6.0, 9.2, "^", ORANGE)):
-        some = np.linspace(start, end, 5)
-        axes.plot(
-            some, 1.1 + 4.5 * ((some - start) / (end - start)) ** 1.5, marker, ls="-", lw=2.2, ms=10, color=colour
-        )
-
-
-def measure_memory(axes):
-    """Jars that are filled, each to a mark."""
-    for left, height, colour in ((0.8, 1.2, BLUE), (4.0, 2.6, GREEN), (7.2, 4.3, ORANGE)):
-        box(axes, left, 0.5, 2.0, 6.0)
-        axes.bar(left + 1.0, height, 1.6, bottom=0.8, color=colour, zorder=3)
-        axes.plot([left, left + 2.0], [1.3 + height] * 2, color=RED, lw=2.4, ls="--", zorder=4)
-
-
-def measure_peers(axes):
-    """Faster on one side of a line, slower on the other."""
-    axes.plot([3.6, 3.6], [0.5, 6.6], color=BLACK, lw=2.4)
-    for place, ratio in enumerate((5.4, 3.9, 2.6, 1.5, 0.6, -0.9, -2.2)):
-        axes.barh(6.2 - 0.88 * place, ratio, 0.55, left=3.6, color=BLUE if ratio > 0 else RED)
-
-
 def yan_tables(axes):
     """A table of what was measured."""
     lengths = (0.35, 0.6, 0.95, 0.5, 0.85, 1.2, 0.75, 1.1, 1.5)
@@ -204,13 +125,6 @@ DRAWN = {
     "run_clients": run_clients,
     "run_secure_aggregation": run_secure_aggregation,
     "run_on_dask": run_on_dask,
-    "how_many_voters": how_many_voters,
-    "simulate_recommendations": simulate_recommendations,
-    "judge_recommendations": judge_recommendations,
-    "measure_bounds": measure_bounds,
-    "measure_scale": measure_scale,
-    "measure_memory": measure_memory,
-    "measure_peers": measure_peers,
     "plot_top_k": top_k,
     "plot_yan_2020_tables": yan_tables,
 }

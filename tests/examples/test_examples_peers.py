@@ -132,7 +132,7 @@ def test_calls_are_told_for_every_row_and_the_picture_is_there(peers, rows, is_p
 @pytest.mark.parametrize("module", ["_peers", "_peers_rankings", "_peers_privacy", "measure_peers"])
 def test_peers_are_imported_by_the_function_that_needs_them(peers, module):
     assert set(peers.PEERS) == set(MODULES)
-    tree = ast.parse((ROOT / "examples" / f"{module}.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "tests" / "benchmarks" / f"{module}.py").read_text(encoding="utf-8"))
     found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
     found |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     assert not {name.split(".")[0] for name in found} & set(MODULES.values())

@@ -6,11 +6,9 @@ This script measures the time of the same work here and in other packages (peers
 tables and the picture of the user guide's page "Comparison with other packages". `nox -s peers` installs the peers in a
 separate environment, and runs this script. A peer that is not installed is skipped, with a message::
 
-    python examples/measure_peers.py           # each row once, printed with the stored ratio: a minute
-    python examples/measure_peers.py --full    # writes the tables and the picture of the page: minutes
+    python tests/benchmarks/measure_peers.py           # each row once, printed with the stored ratio: a minute
+    python tests/benchmarks/measure_peers.py --full    # writes the tables and the picture of the page: minutes
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_peers.png"
 
 import argparse
 import csv
@@ -37,7 +35,7 @@ from threadpoolctl import threadpool_limits
 
 import sklearn_dprank
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "user_guide"
 ROUNDS = 5
 LEAST = 0.02  # minimum seconds of one reading of the clock; short calls are repeated

@@ -5,11 +5,9 @@ Measuring the page on bounds
 This script measures the distance of each private estimator from the best consensus, and computes lower bounds for any
 private mechanism. It makes the tables of the user guide's page "Error and bounds"::
 
-    python examples/measure_bounds.py           # a few cells again, printed with the stored ones: seconds
-    python examples/measure_bounds.py --full    # writes the tables of the page: minutes
+    python tests/benchmarks/measure_bounds.py           # a few cells again, printed with the stored ones: seconds
+    python tests/benchmarks/measure_bounds.py --full    # writes the tables of the page: minutes
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_bounds.png"
 
 import argparse
 import csv
@@ -50,7 +48,7 @@ from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.rules import KemenyRule
 from sklearn_dprank.theory.alabi import fingerprint_floor, packing_floor, packing_voters
 
-PAGE = Path(__file__).parents[1] / "docs" / "user_guide"
+PAGE = Path(__file__).parents[2] / "docs" / "user_guide"
 ITEMS, VOTERS, EPSILONS = (10, 45), (1000, 20_000), (0.1, 1.0)
 DELTA = 1e-6
 N_PROFILES, TRIALS = 4, 100

@@ -6,12 +6,10 @@ This script measures time and memory of every estimator against items, voters an
 beyond the sizes that take at most ten seconds. It makes the tables and the picture of the user guide's page "Scale", on
 Linux or macOS::
 
-    python examples/measure_scale.py           # three sizes per estimator, printed: half a minute
-    python examples/measure_scale.py --full    # writes the tables and the picture of the page: 20 minutes
-    python examples/measure_scale.py --reports # writes the table of reports only: 5 minutes
+    python tests/benchmarks/measure_scale.py           # three sizes per estimator, printed: half a minute
+    python tests/benchmarks/measure_scale.py --full    # writes the tables and the picture of the page: 20 minutes
+    python tests/benchmarks/measure_scale.py --reports # writes the table of reports only: 5 minutes
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_scale.png"
 
 import argparse
 import csv
@@ -41,7 +39,7 @@ from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.collection import Device, ReportCounts
 from sklearn_dprank.plotting._style import look
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)
 VOTERS = (100, 1000, 10_000, 100_000, 1_000_000)
 EPSILONS = (0.01, 0.1, 1.0, 10.0, 100.0)

@@ -5,14 +5,12 @@ Measuring memory
 This script measures the memory of a fit with ten million voters and with a thousand items, and that of the functions
 that read or make ballots. It makes the second table of the user guide's page "Scale", on Linux or macOS::
 
-    python examples/measure_memory.py           # the smallest size, printed: a minute
-    python examples/measure_memory.py --full    # writes the table of the page: minutes
+    python tests/benchmarks/measure_memory.py           # the smallest size, printed: a minute
+    python tests/benchmarks/measure_memory.py --full    # writes the table of the page: minutes
 
 The measure is the peak resident memory of a new process, above its value before the call. It does not include the
 input, but it includes the result.
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_memory.png"
 
 import argparse
 import csv

@@ -10,12 +10,10 @@ disagree, and with an estimate that is rounded to the nearest 0.05. All data set
 time. On a busy machine, that took over 15 minutes. A progress bar appears if tqdm is installed
 (``pip install "sklearn-dprank[progress]"``). From a shell::
 
-    SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py            # all data sets
-    SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py --jobs 4   # on four cores
-    SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py SUSHI "JESTER 15" --all
+    SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py            # all data sets
+    SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py --jobs 4   # on four cores
+    SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py SUSHI "JESTER 15" --all
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/judge_recommendations.png"
 
 import argparse
 import math

@@ -5,12 +5,11 @@ Simulating the curves behind recommend
 ``recommend`` in ``sklearn_dprank.model_selection`` states the expected error of its choice, and a range. Both come from
 simulated curves, which this script makes. The curves use no real votes. From a shell::
 
-    python examples/simulate_recommendations.py              # simulates a few points again, for comparison: seconds
-    python examples/simulate_recommendations.py --full FILE  # writes the file with all curves: 20 minutes
-    python examples/simulate_recommendations.py --full FILE --family swiss peeled  # keeps the curves of the others
+    cd tests/benchmarks
+    python simulate_recommendations.py              # simulates a few points again, for comparison: seconds
+    python simulate_recommendations.py --full FILE  # writes the file with all curves: 20 minutes
+    python simulate_recommendations.py --full FILE --family swiss peeled  # keeps the curves of the others
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/simulate_recommendations.png"
 
 import argparse
 import math

@@ -6,13 +6,11 @@ This script prints the table of the page "Choosing a mechanism and epsilon": the
 most one point. One point is one more pair in a hundred in the wrong order than in the best consensus. The voters
 contradict that consensus on 35 % of the pairs. ``recommend`` uses public numbers only, so no ballots are needed::
 
-    python examples/how_many_voters.py             # prints the table
-    python examples/how_many_voters.py --simulate  # also simulates the error in each cell: three minutes on one core
+    python tests/benchmarks/how_many_voters.py             # prints the table
+    python tests/benchmarks/how_many_voters.py --simulate  # also simulates each error: three minutes on one core
 
 Some numbers are one step larger than those of ``recommend``, because simulated errors were above one point there.
 """
-
-# sphinx_gallery_thumbnail_path = "images/thumbnails/how_many_voters.png"
 
 import argparse
 import bisect
