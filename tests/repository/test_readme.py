@@ -12,7 +12,6 @@ from sklearn_dprank.cli import main as dprank
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LANDING = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
 CHOOSING = (ROOT / "docs" / "user_guide" / "choosing.rst").read_text(encoding="utf-8")
 COMMANDS = [
     ("command: run", 'python -m pip install ".[plot]"', "python -m sklearn_dprank rank --example"),
@@ -26,48 +25,18 @@ def block(marker, language):
     return found
 
 
-def printed():
-    """Return the output of the example."""
-    (found,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-    return found
-
-
-def test_three_minutes_to_read():
-    """At 300 words a minute, without code, tables and comments."""
-    prose = re.sub(r"```.*?```|<!--.*?-->|^\|.*?$", "", README, flags=re.DOTALL | re.MULTILINE)
-    assert len(prose.split()) <= 900
-
-
-def run_example(capsys, parameters):
-    """Return what the example prints with these parameters of `DPBorda`."""
-    pytest.importorskip("pandas")
-    code = block("example", "python").replace("DPBorda(epsilon=1.0)", f"DPBorda({parameters})")
-    exec(compile(code, "README.md", "exec"), {})
-    return capsys.readouterr().out
-
-
 def test_example_prints_what_readme_prints(capsys):
-    assert len(block("example", "python").splitlines()) <= 12
-    assert "DPBorda(epsilon=1.0)" in block("example", "python")
-    found = run_example(capsys, "epsilon=1.0, random_state=0")
-    assert found.replace("; simulation only: a seed was given", "") == printed()
-
-
-def test_example_without_a_seed_prints_the_same_form(capsys):
-    found = run_example(capsys, "epsilon=1.0")
-    assert re.sub(r"\d to \d", "1 to 1", found) == re.sub(r"\d to \d", "1 to 1", printed())
+    pytest.importorskip("pandas")
+    code = block("example", "python").replace("DPBorda(epsilon=1.0)", "DPBorda(epsilon=1.0, random_state=0)")
+    exec(compile(code, "README.md", "exec"), {})
+    (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    assert capsys.readouterr().out.replace("; simulation only: a seed was given", "") == printed
 
 
 def test_other_examples():
     (example,) = re.findall(r"```python\n(>>> .*?)```", README, flags=re.DOTALL)
     parsed = doctest.DocTestParser().get_doctest(example, {}, "README", "README.md", 0)
     assert doctest.DocTestRunner().run(parsed).failed == 0
-
-
-def test_landing_page_has_the_same_example():
-    pages = (README, LANDING.replace("\n   ", "\n"))
-    for text in (block("example", "python"), printed(), block("command: run", "bash")):
-        assert all(text in page for page in pages)
 
 
 @pytest.mark.parametrize(("marker", "install", "job"), COMMANDS)
@@ -121,11 +90,6 @@ def test_command_for_a_file(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} >= {"ranking.png", "report.html"}
     (command,) = re.findall(r"`dprank (recommend .+?)`", README)
     assert dprank(shlex.split(command)) == 0
-
-
-@pytest.mark.parametrize("path", re.findall(r"\]\(([^)#:]+)\)", README))
-def test_links_into_the_tree(path):
-    assert (ROOT / path).is_file()
 
 
 def test_voters_needed_are_those_of_the_guide():
