@@ -20,7 +20,7 @@ LINT = (
     "mypy --strict --config-file= --follow-imports=silent tests/support/user_code.py",
     "lint-imports --no-cache",
 )
-#: What the page "Comparison with other packages" measures; the package and its tests do not need them.
+#: What the page "Measurements" measures; the package and its tests do not need them.
 PEERS = (
     "svvamp==0.15.2",
     "pref_voting==1.18.2",

@@ -60,15 +60,14 @@ def _absent(name):
 autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
 _guides = {  # where a class page sends its reader; the rest to "choosing"
     "Aggregator": "../extending/idea",
-    "DPStreamingBorda": "streams",
-    "DPTopK": "topk",
+    "DPStreamingBorda": "publishing",
     "PrivacyBudget": "budgets",
     "PrivacyGuarantee": "privacy",
     "Device": "collecting",
     "GridSearchCV": "sweeps",
     "PrivateSelection": "sweeps",
     "Profile": "ballots",
-    "SegmentedAggregator": "segments",
+    "SegmentedAggregator": "surveys",
     "RatingsToRankings": "ballots",
 }
 autosummary_context["guides"] = dict.fromkeys(sklearn_dprank.__all__, "choosing") | _guides

@@ -2,7 +2,7 @@
 Lower bounds for any mechanism
 ==============================
 
-The sharp bounds of the user guide's page "Error and bounds", each with the results of the package's estimators. All
+The sharp bounds of the user guide's page "Measurements", each with the results of the package's estimators. All
 numbers are computed here, and none is quoted.
 """
 

@@ -1,9 +1,9 @@
 """
-Measuring the page on bounds
+Measuring the page of measurements
 ============================
 
 This script measures the distance of each private estimator from the best consensus, and computes lower bounds for any
-private mechanism. It makes the tables of the user guide's page "Error and bounds"::
+private mechanism. It makes the tables of the user guide's page "Measurements"::
 
     python tests/benchmarks/measure_bounds.py           # a few cells again, printed with the stored ones: seconds
     python tests/benchmarks/measure_bounds.py --full    # writes the tables of the page: minutes

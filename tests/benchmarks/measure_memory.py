@@ -3,7 +3,7 @@ Measuring memory
 ================
 
 This script measures the memory of a fit with ten million voters and with a thousand items, and that of the functions
-that read or make ballots. It makes the second table of the user guide's page "Scale", on Linux or macOS::
+that read or make ballots. It makes the second table of the user guide's page "Measurements", on Linux or macOS::
 
     python tests/benchmarks/measure_memory.py           # the smallest size, printed: a minute
     python tests/benchmarks/measure_memory.py --full    # writes the table of the page: minutes

@@ -3,7 +3,7 @@ Measuring the page on other packages
 ====================================
 
 This script measures the time of the same work here and in other packages (peers) that do a part of it. It makes the
-tables and the picture of the user guide's page "Comparison with other packages". `nox -s peers` installs the peers in a
+tables and the picture of the user guide's page "Measurements". `nox -s peers` installs the peers in a
 separate environment, and runs this script. A peer that is not installed is skipped, with a message::
 
     python tests/benchmarks/measure_peers.py           # each row once, printed with the stored ratio: a minute

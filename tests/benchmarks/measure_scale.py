@@ -1,10 +1,10 @@
 """
-Measuring the page on scale
-===========================
+Measuring time and memory
+=========================
 
 This script measures time and memory of every estimator against items, voters and epsilon. It also finds what happens
-beyond the sizes that take at most ten seconds. It makes the tables and the picture of the user guide's page "Scale", on
-Linux or macOS::
+beyond the sizes that take at most ten seconds. It makes the tables and the
+picture of the user guide's page "Measurements", on Linux or macOS::
 
     python tests/benchmarks/measure_scale.py           # three sizes per estimator, printed: half a minute
     python tests/benchmarks/measure_scale.py --full    # writes the tables and the picture of the page: 20 minutes

@@ -1,4 +1,4 @@
-"""The table of memory on the page on scale: a row for all that reads ballots, and bounds that hold."""
+"""The table of memory on the page of measurements: a row for all that reads ballots, and bounds that hold."""
 
 import csv
 import math

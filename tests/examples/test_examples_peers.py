@@ -121,7 +121,7 @@ def test_calls_are_told_for_every_row_and_the_picture_is_there(peers, rows, is_p
     told = list(csv.reader(text(peers, "benchmarks_calls.csv").splitlines()))[1:]
     assert {(task, peer): (here.strip("`"), there.strip("`")) for task, peer, here, there in told} == peers.CALLS
     assert is_picture(peers.DOCS / "images" / "benchmarks.png")
-    page = text(peers, "benchmarks.rst")
+    page = text(peers, "measurements.rst")
     for name in ("benchmarks.inc", "benchmarks_lost.inc", "benchmarks.csv", "benchmarks_calls.csv", "benchmarks.png"):
         assert name in page
 

@@ -1,4 +1,4 @@
-"""The page on scale: a row for every estimator, sizes and refusals that are true, and a measure that ends."""
+"""The page of measurements: a row for every estimator, sizes and refusals that are true, and a measure that ends."""
 
 import csv
 import math
