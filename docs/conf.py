@@ -59,7 +59,7 @@ def _absent(name):
 
 autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
 _guides = {  # where a class page sends its reader; the rest to "choosing"
-    "Aggregator": "../extending/idea",
+    "Aggregator": "../extending/layout",
     "DPStreamingBorda": "publishing",
     "PrivacyBudget": "budgets",
     "PrivacyGuarantee": "privacy",
