@@ -254,7 +254,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             VOTES,
             ["tea", "juice", "tea ", "a"],
             ["--ratings", "--items", "juice, tea"],
-            "--items 'tea' names two columns",
+            "--items 'tea' names 2 columns",
         ),
         (VOTES, ["tea", "juice", "tea ", "a"], ["--ratings"], "columns 1 and 3 have the same name; rename one of them"),
         (VOTES, ["a b", "7", "8", "7"], ["--ratings"], "columns 2 and 4 have the same name; rename one of them"),
