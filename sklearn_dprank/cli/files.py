@@ -97,8 +97,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         action=File,
-        help="CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi); CSV and PrefLib files may "
-        "be gzipped, and - is CSV from standard input",
+        help="CSV (- is standard input), Parquet or PrefLib (soc, soi, toc, toi); CSV and PrefLib may be gzipped",
     )
     for name, about in {
         "ratings": "larger is better",
@@ -106,44 +105,28 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "orders": "items, best first; no header, see --items",
     }.items():
         layout.add_argument(f"--{name}", dest="layout", action="store_const", const=name, help=about)
-    add(
-        "--items",
-        help="names of the items, with commas between: of all with --orders, else of the columns that are items, or of "
-        "the items of one question; default: all columns that no other option names",
-    )
-    add(
-        "--scale",
-        metavar="WORST,...,BEST",
-        help="answers in words for --ratings, the worst first, such as bad,fair,good; public, not read off the file",
-    )
+    add("--items", help="names of the items, with commas between; default: all columns that no other option names")
+    add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells of a CSV file; default: a comma")
     add(
         "--unranked",
         choices=list(_LEFT_OUT),
-        help="what it means that a ballot leaves an item out: it is worse than all listed, or was not asked about; "
-        "default: no_opinion with --ratings and --positions, last with --orders and PrefLib files",
+        help="meaning of items that a ballot leaves out; default: last with --orders and PrefLib, else no_opinion",
     )
-    add(
-        "--person",
-        type=plain,
-        help="a column that says whose row it is; the guarantee then protects all rows of one person. Persons whose "
-        "cells differ, also in case, count as two",
-    )
+    add("--person", type=plain, help="column of the person of each row; the guarantee then covers all rows of a person")
     add("--weight", type=plain, help="a column with the weight of each row; needs --max-weight")
     add(
         "--max-weight",
         type=max_weight,
-        help="public bound on the weight of a person, for --person and --weight: larger weights are scaled down to it. "
-        "Noise is proportional to it. Without --weight, a person counts for at most so many rows; default: 1. With "
-        '"auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
+        help="public bound on the weight of a person, for --person and --weight; noise is proportional to it. Default: "
+        '1. With "auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
     )
     add(
         "--unreadable",
         choices=["error", "empty"],
         default="error",
-        help="what happens if a row of a CSV or Parquet file cannot be read: an error, or the row counts as a ballot "
-        "without opinions; default: %(default)s",
+        help="a row that cannot be read is an error, or a ballot without opinions; default: %(default)s",
     )
 
 
@@ -544,8 +527,6 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if the column is None, or the layout has no columns.
     """
     path: Path = options.file
-    if path != STANDARD_INPUT and path.is_dir():
-        raise ValueError(f"{path} is a folder. Name a file in it.")
     if path != STANDARD_INPUT and not path.exists():
         raise ValueError(f"there is no file {path}. Check its name, and the folder in which you run the command.")
     suffix = next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")

@@ -33,16 +33,11 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
     files.add_arguments(added)
     add = added.add_argument
-    add(
-        "--example",
-        action="store_true",
-        help=f"rank {_EXAMPLE} on five drinks in place of a file, with epsilon 1, and draw ranking.png",
-    )
+    add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
     add(
         "--epsilon",
         type=float,
-        help="privacy loss: a smaller value is more private and less accurate. Needed with a file. 1 is a usual start; "
-        f"{_TABLE} compares values",
+        help="privacy loss, needed with a file: a smaller value is more private and less accurate; 1 is a usual start",
     )
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder")
     add(
@@ -52,36 +47,12 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="what is hidden: whether somebody voted (%(default)s, the default), or only how",
     )
     add("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
-    add(
-        "--noise",
-        choices=["laplace", "knorm", "gaussian"],
-        help="noise of DPBorda or DPPairwise; default: laplace. knorm is for DPBorda: smaller error, but no intervals",
-    )
-    add(
-        "--window",
-        type=int,
-        help="window of DPPrudentOrder without a delta, 2 to 12; needed above 16 items. 7 is a good choice",
-    )
+    add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
+    add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
     add("--top", type=int, metavar="K", help="release only the best K items, in order")
-    add(
-        "--level",
-        type=float,
-        default=0.95,
-        help="simultaneous coverage probability of the intervals; default: %(default)s",
-    )
-    add(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="draw the intervals; the name ends in png, pdf or svg, for example. An existing file is replaced",
-    )
-    add(
-        "--report",
-        type=Path,
-        metavar="FILE",
-        help="write one HTML page for publication: ranking, intervals, what they mean, and the guarantee. An existing "
-        "file is replaced",
-    )
+    add("--level", type=float, default=0.95, help="simultaneous coverage of the intervals; default: %(default)s")
+    add("--plot", type=Path, metavar="FILE", help="draw the intervals (png, pdf, svg); replaces an existing file")
+    add("--report", type=Path, metavar="FILE", help="write an HTML page for publication; replaces an existing file")
     add("--budget", type=Path, metavar="FILE", help="SQLite file with the voters' privacy budget, to charge")
     add("--budget-epsilon", type=float, help="epsilon of a new budget; needed if the file does not exist")
     add("--budget-delta", type=float, help="delta of a new budget")
@@ -89,16 +60,14 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "--segments",
         type=files.plain,
         metavar="COLUMN",
-        help="publish one consensus for each segment, such as a region, all together for one epsilon. The column holds "
-        "the segment of each row; it is not an item. Small segments learn from the others, as far as they are alike. "
-        "--delta is 1e-6 by default; with --delta 0, each segment is ranked by itself, and only orders are published",
+        help="a column with the segment of each row, such as its region; one consensus is published for each, all for "
+        "one epsilon. --delta is 1e-6 by default; with 0, segments do not learn from others and have no intervals",
     )
     add(
         "--segment-values",
         metavar="A,B,C",
-        help="names of the segments, with commas between. They are public: do not read them off the file. All are "
-        "published, also those without rows. Rows with an empty cell or another name count nowhere. Names are compared "
-        "as text, without blanks around them, also in columns of numbers. north and North differ; 1.0 is the same as 1",
+        help="public names of the segments: do not read them off the file. All are published, also those without rows. "
+        "Rows with an empty cell or another name count nowhere. Names are compared exactly, but 1.0 is the same as 1",
     )
 
 

@@ -436,7 +436,7 @@ def test_no_such_file(run, tmp_path):
             layout = [] if name.endswith("soc") else ["--ratings"]
             refusal = run(*command, tmp_path / name, *layout, "--epsilon", "1")
             assert f"there is no file {tmp_path / name}. Check its name" in refusal
-    assert f"{tmp_path} is a folder" in run("rank", tmp_path, "--ratings", "--epsilon", "1")
+    assert "Is a directory" in run("rank", tmp_path, "--ratings", "--epsilon", "1")
 
 
 def test_an_error_of_the_system_is_in_words(run, tmp_path, monkeypatch):
