@@ -85,17 +85,13 @@ def run(options: argparse.Namespace) -> str:
     wanted, one_report = set(options.estimators or _ESTIMATORS), " and ".join(_ONE_REPORT)
     if ballots.bound is not None:
         if options.estimators and not wanted.isdisjoint(_ONE_REPORT):
-            raise ValueError(
-                f"{one_report} count one report per voter; leave them out, or leave out --person and --weight."
-            )
+            raise ValueError(f"{one_report} count one report per voter; leave them out, or --person and --weight.")
         wanted.difference_update(_ONE_REPORT)
     if ballots.n_items > _MOST_PRUDENT:
         wanted.discard("DPPrudentOrder")
     tried = {name: each for name, each in MECHANISMS.items() if type(each).__name__ in wanted}
     if not tried:
-        raise ValueError(
-            f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
-        )
+        raise ValueError(f"DPPrudentOrder takes up to {_MOST_PRUDENT} items here, got {ballots.n_items}; add another.")
     tried = tried if options.estimators else dict(list(tried.items())[:_MOST_LINES])
     with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
         shown = PrivacyUtilityDisplay.from_estimators(

@@ -242,13 +242,9 @@ def _segment_names(options):
     if any(other is not None for other in others) or options.estimator != "DPBorda":
         raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise, --top and --window.")
     if options.layout not in ("ratings", "positions"):
-        raise ValueError(
-            "--segments names a column; use it with --ratings or --positions, and with a CSV or Parquet file."
-        )
+        raise ValueError("--segments names a column; use it with --ratings or --positions, and a CSV or Parquet file.")
     if options.segments in (options.person, options.weight, *files.listed(options.items or "", "--items")):
-        raise ValueError(
-            f"--segments {options.segments!r} is also named by --person, --weight or --items; name another column."
-        )
+        raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
     names = files.listed(options.segment_values, "--segment-values")
     names = [checked_name(name, "--segment-values") for name in names]
     if not 2 <= len(names) <= 1000:
@@ -316,23 +312,22 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if form == "json":
         return json.dumps(made)
     guarantee = guarantee_from_text(result["guarantee"])
-    if "segments" in made:
-        tables = [f"{title(each)}\n{table(each)}\n" for each in made["segments"]]
+    segments = made.get("segments")
+    tables = [f"{title(each)}\n{table(each)}\n" for each in segments] if segments else [f"{table(made)}\n"]
+    if "level" in made:
         about = [
-            "Sizes are in votes, with noise. The intervals contain the ranks without noise, in all segments at once "
-            f"with probability at least {made['level']:g}. They come from the answers of the segment alone, so its "
-            "ranking may be outside of them. They describe these voters only, and may be published."
-            if "level" in made
-            else "No intervals and no sizes: with --delta 0, only orders are published."
+            f"The intervals contain the ranks without noise, {'in all segments' if segments else 'all'} at once with "
+            f"probability at least {made['level']:g}. They describe these voters only, and may be published."
         ]
+        if segments:
+            about[0] += (
+                " They come from the answers of the segment alone, so its ranking may be outside of them. Sizes are in "
+                "votes, with noise."
+            )
+    elif segments:
+        about = ["No intervals and no sizes: with --delta 0, only orders are published."]
     else:
-        tables = [f"{table(made)}\n"]
-        about = [
-            "The intervals contain the ranks without noise, all at once with probability at least "
-            f"{made['level']:g}. They describe these voters only, and may be published."
-            if "level" in made
-            else "No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."
-        ]
+        about = ["No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."]
     if made["unranked"] is not None:
         about.append(files.about_unranked(made["unranked"]))
     if "max_weight" in made:
@@ -359,12 +354,13 @@ def title(made: dict[str, Any]) -> str:
     if "size" not in made:
         return f"{made['segment']}:"
     share, ends = made["own_weight"], made["intervals"].values()
+    whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers"
     if share <= 1 / 3:
         whose = "mostly the answers of all"
     elif all(each == [1, len(ends)] for each in ends):  # own weights do not show that own answers are only noise
-        whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers, which leave every rank open"
-    else:
-        whose = "mostly its own answers" if share >= 2 / 3 else "half its own answers, half the answers of all"
+        whose += ", which leave every rank open"
+    elif share < 2 / 3:
+        whose += ", half the answers of all"
     return f"{made['segment']}: about {max(made['size'], 0):,} votes, {whose}"
 
 

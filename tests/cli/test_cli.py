@@ -123,7 +123,7 @@ def test_a_comparison_leaves_out_what_counts_one_report_a_voter(tmp_path, run):
     common += ["--picture", tmp_path / "compare.png"]
     said = run(*common)
     assert "LDPPairwise and ShufflePairwise are left out" in said and "DPSwissBorda" in said
-    assert "leave them out, or leave out --person" in run(*common, "--estimators", "DPBorda", "LDPPairwise")
+    assert "leave them out, or --person and --weight" in run(*common, "--estimators", "DPBorda", "LDPPairwise")
 
 
 def test_weights_decide_up_to_their_bound(tmp_path, printed):
