@@ -57,63 +57,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = argparse.Namespace(command="")
-    try:
-        return _run(words, options)
-    except SystemExit:  # of --help, --version or wrong options
-        if status := _flushed(""):
-            return status
-        raise
-    except KeyboardInterrupt:
-        tell(f"dprank: interrupted. {_STAYS}{_way_back(options)}")
-        return 130
-
-
-def _run(words, options):
-    """Run the command of these words; set its `options`, so that a failure at any time finds the kept result."""
+    options = argparse.Namespace(command="", is_kept=False, is_incomplete=False)
+    text, problem, status = "", "", 2
     try:
         parser(words).parse_args(words, options)
         if sys.stdout is None:
             raise ValueError("standard output is closed, so the result would be lost; open it, or name a file for it.")
-        text = options.run(options)
+        text, status = f"{options.run(options)}\n", int(options.is_incomplete)
+    except SystemExit as stop:  # of --help, --version or wrong options
+        status = int(stop.code or 0)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
-        tell(f"{_name(options)}: {printable(message(refusal))}{_way_back(options)}")
-        return 2
+        problem = printable(message(refusal))
+    except KeyboardInterrupt:
+        problem, status = f"interrupted. {_STAYS}", 130
     except MemoryError:
-        tell(f"{_name(options)}: out of memory. {_STAYS}{_way_back(options)}")
-        return 1
+        problem, status = f"out of memory. {_STAYS}", 1
     except Exception as error:  # its message and its traceback may quote ballots
         fault = f"stopped by an unexpected {type(error).__name__}, which is a fault of this program"
-        tell(f"{_name(options)}: {fault}. {_STAYS}{_way_back(options)}")
-        return 1
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    status = _flushed(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n", _way_back(options))
-    return status or int(getattr(options, "is_incomplete", False))
-
-
-def _name(options):
-    return f"dprank {options.command or ''}".strip()
-
-
-def _way_back(options):
-    """Return how to print a result again that was charged and kept; empty if there is none."""
-    if not getattr(options, "is_kept", False):
-        return ""
-    file = shlex.quote(printable(str(options.budget)))
-    return f" Print it again, without a new charge: dprank budget {file} --last"
-
-
-def _flushed(text, back=""):
-    """Print text to the end; return the exit status. A reader that is gone is an error only if a result was charged."""
+        problem, status = f"{fault}. {_STAYS}", 1
+    name, back = f"dprank {options.command or ''}".strip(), ""
+    if options.is_kept:
+        file = shlex.quote(printable(str(options.budget)))
+        back = f" Print it again, without a new charge: dprank budget {file} --last"
+    if problem:
+        tell(f"{name}: {problem}{back}")
+        return status
     try:
-        print(text, end="", flush=True)
-    except OSError as error:
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
+    except (OSError, KeyboardInterrupt) as error:  # a reader that is gone is an error only if a result was charged
         is_gone = isinstance(error, BrokenPipeError)
         if back or not is_gone:
-            tell(f"dprank: the output could not be written ({message(error)}). {_STAYS}{back}")
+            tell(f"{name}: the output could not be written ({message(error) or 'interrupted'}). {_STAYS}{back}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return 141 if is_gone else 1
-    return 0
+    return status
 
 
 _DESCRIPTION = (

@@ -55,12 +55,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     )
     add("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     add("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
-    add(
-        "--picture",
-        type=Path,
-        default=Path("compare.png"),
-        help="where the picture goes; an existing file is replaced; default: %(default)s",
-    )
+    add("--picture", type=Path, default=Path("compare.png"), help="where to draw; it is replaced; default: %(default)s")
 
 
 def _estimator(name):
@@ -87,21 +82,17 @@ def run(options: argparse.Namespace) -> str:
     ballots = files.read(options) if options.file else simulated(10, phi=0.75)
     if ballots.n_voters == 0:
         raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
-    wanted = set(options.estimators or _ESTIMATORS)
-    one_report = " and ".join(_ONE_REPORT)
-    refused = {"DPPrudentOrder"} if ballots.n_items > _MOST_PRUDENT else set()
+    wanted, one_report = set(options.estimators or _ESTIMATORS), " and ".join(_ONE_REPORT)
     if ballots.bound is not None:
-        refused |= {*_ONE_REPORT}
-        if options.estimators and wanted & {*_ONE_REPORT}:
-            raise ValueError(
-                f"{one_report} count one report per voter; leave them out, or leave out --person and --weight."
-            )
-    allowed = {name: each for name, each in MECHANISMS.items() if type(each).__name__ in wanted - refused}
-    if not allowed:
-        raise ValueError(
-            f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
-        )
-    tried = allowed if options.estimators else dict(list(allowed.items())[:_MOST_LINES])
+        if options.estimators and not wanted.isdisjoint(_ONE_REPORT):
+            raise ValueError(f"{one_report} count one report per voter; leave them out, or --person and --weight.")
+        wanted.difference_update(_ONE_REPORT)
+    if ballots.n_items > _MOST_PRUDENT:
+        wanted.discard("DPPrudentOrder")
+    tried = {name: each for name, each in MECHANISMS.items() if type(each).__name__ in wanted}
+    if not tried:
+        raise ValueError(f"DPPrudentOrder takes up to {_MOST_PRUDENT} items here, got {ballots.n_items}; add another.")
+    tried = tried if options.estimators else dict(list(tried.items())[:_MOST_LINES])
     with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
         shown = PrivacyUtilityDisplay.from_estimators(
             tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
@@ -126,13 +117,8 @@ def run(options: argparse.Namespace) -> str:
     if ballots.bound is not None:
         about.append(f"{one_report} are left out: they count one report per voter, and neither persons nor weights.")
     source = "" if options.file else ", simulated: no file was given"
-    return "\n".join(
-        [
-            f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits",
-            as_table(rows),
-            A_POINT,
-            *about,
-            "NOT PRIVATE: these errors are computed exactly from the ballots. Use them to choose; do not publish them.",
-            f"Picture: {options.picture}",
-        ]
+    title = f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits"
+    about.append(
+        "NOT PRIVATE: these errors are computed exactly from the ballots. Use them to choose; do not publish them."
     )
+    return "\n".join([title, as_table(rows), A_POINT, *about, f"Picture: {options.picture}"])

@@ -13,9 +13,10 @@ import shlex
 import sys
 import unicodedata
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +24,8 @@ import numpy as np
 
 from .._utils.checks import safe_repr
 from ..ballots.profile import Profile
-from ..ballots.reading import MAX_ITEMS, checked_names, missing, normal
-from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
+from ..ballots.reading import checked_names, missing, normal
+from ..preprocessing import RatingsToRankings, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell
 
 # Options.
@@ -35,11 +36,9 @@ class File(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         """Set ``file`` unless the argument is missing; raise ArgumentError if there is one."""
-        if values is None:
-            return
-        if namespace.file is not None:
+        if values is not None and namespace.file is not None:
             raise argparse.ArgumentError(self, f"two files are given, {str(namespace.file)!r} and {str(values)!r}")
-        namespace.file = values
+        namespace.file = namespace.file if values is None else values
 
 
 class Several(File):
@@ -55,24 +54,18 @@ class Several(File):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         """Set the values and, if the last argument is a file, ``file``."""
-        *others, last = values
-        if others and hasattr(namespace, "file"):
+        found: list[Any] = []
+        for place, value in enumerate(values, start=1):
             try:
-                self._converted([last])
-            except ValueError:
-                if last == "-" or Path(last).exists() or Path(last).suffix[1:2].isalpha():
-                    values = others
-                    super().__call__(parser, namespace, Path(last))
-        try:
-            found = self._converted(values)
-        except ValueError as error:
-            raise argparse.ArgumentError(self, str(error)) from None
+                found += [self._one(each.strip()) for each in value.split(",") if each.strip()]
+            except ValueError as error:
+                is_file = value == "-" or Path(value).exists() or Path(value).suffix[1:2].isalpha()
+                if not (is_file and 1 < place == len(values) and hasattr(namespace, "file")):
+                    raise argparse.ArgumentError(self, str(error)) from None
+                super().__call__(parser, namespace, Path(value))
         if not found:
             raise argparse.ArgumentError(self, "expected at least one value")
         setattr(namespace, self.dest, found)
-
-    def _converted(self, values):
-        return [self._one(each.strip()) for value in values for each in value.split(",") if each.strip()]
 
 
 def number(text: str) -> float:
@@ -83,14 +76,6 @@ def number(text: str) -> float:
         raise ValueError(f"must be numbers, with blanks or commas between, got {text!r}") from None
 
 
-def _max_weight(text):
-    """Return a bound on weights as a number, or "auto"."""
-    try:
-        return text if text == "auto" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number or auto, got {text!r}") from None
-
-
 _LEFT_OUT = {
     "last": "count as worse than those that it lists (--unranked last)",
     "no_opinion": "count as no opinion (--unranked no_opinion)",
@@ -99,14 +84,20 @@ _LEFT_OUT = {
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for the file and its layout."""
+
+    def max_weight(text: str) -> float | str:
+        try:
+            return text if text == "auto" else float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a number or auto, got {text!r}") from None
+
     add, layout = added.add_argument, added.add_mutually_exclusive_group()
     add(
         "file",
         nargs="?",
         type=Path,
         action=File,
-        help="CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi); CSV and PrefLib files may "
-        "be gzipped, and - is CSV from standard input",
+        help="CSV (- is standard input), Parquet or PrefLib (soc, soi, toc, toi); CSV and PrefLib may be gzipped",
     )
     for name, about in {
         "ratings": "larger is better",
@@ -114,50 +105,28 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "orders": "items, best first; no header, see --items",
     }.items():
         layout.add_argument(f"--{name}", dest="layout", action="store_const", const=name, help=about)
-    add(
-        "--items",
-        help="names of the items, with commas between: of all with --orders, else of the columns that are items, or of "
-        "the items of one question (without it, all columns that no other option names)",
-    )
-    add(
-        "--scale",
-        metavar="WORST,...,BEST",
-        help="answers in words for --ratings, the worst first, such as bad,fair,good: public, and not read off the "
-        "file. Case and blanks around an answer do not matter",
-    )
-    add(
-        "--no-answer",
-        metavar="A,B,C",
-        help='answers that count as empty cells, such as "no idea,99": public, and not read off the file. Case and '
-        "blanks do not matter",
-    )
+    add("--items", help="names of the items, with commas between; default: all columns that no other option names")
+    add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
+    add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells of a CSV file; default: a comma")
     add(
         "--unranked",
         choices=list(_LEFT_OUT),
-        help="what it means that a ballot leaves an item out: it is worse than all listed, or was not asked about; "
-        "default: no_opinion with --ratings and --positions, last with --orders and PrefLib files",
+        help="meaning of items that a ballot leaves out; default: last with --orders and PrefLib, else no_opinion",
     )
-    add(
-        "--person",
-        type=plain,
-        help="a column that says whose row it is; the guarantee then protects all rows of one person. Persons whose "
-        "cells differ, also in case, count as two",
-    )
+    add("--person", type=plain, help="column of the person of each row; the guarantee then covers all rows of a person")
     add("--weight", type=plain, help="a column with the weight of each row; needs --max-weight")
     add(
         "--max-weight",
-        type=_max_weight,
-        help="public bound on the weight of a person, for --person and --weight: larger weights are scaled down to it. "
-        "Noise is proportional to it. Without --weight, a person counts for at most so many rows; default: 1. With "
-        '"auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
+        type=max_weight,
+        help="public bound on the weight of a person, for --person and --weight; noise is proportional to it. Default: "
+        '1. With "auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
     )
     add(
         "--unreadable",
         choices=["error", "empty"],
         default="error",
-        help="what happens if a row of a CSV or Parquet file cannot be read: an error, or the row counts as a ballot "
-        "without opinions; default: %(default)s",
+        help="a row that cannot be read is an error, or a ballot without opinions; default: %(default)s",
     )
 
 
@@ -180,9 +149,7 @@ def _describing(options):
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
     """Return the meaning of left-out items: ``--unranked``, or the default of the layout; ballots never change it."""
-    if options.unranked:
-        return options.unranked
-    return "no_opinion" if options.layout in ("ratings", "positions") else "last"
+    return options.unranked or ("no_opinion" if options.layout in ("ratings", "positions") else "last")
 
 
 def about_unranked(choice: str) -> str:
@@ -203,19 +170,19 @@ def called(path: Path) -> str:
     return "standard input" if path == STANDARD_INPUT else path.name
 
 
-def joined(names: Iterable[str]) -> str:
-    """Return names with commas between, as ``--items`` reads them."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([name] for name in names)
-    return ", ".join(out.getvalue().split("\n")[:-1])
-
-
 def listed(names: str, option: str) -> list[str]:
     """Return the names that an option lists; names that contain a comma are in quotes."""
     try:
         return [plain(name) for name in next(csv.reader([names], skipinitialspace=True), [])]
     except csv.Error as error:
         raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
+
+
+def _joined(names):
+    """Return names with commas between, as `listed` reads them."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([name] for name in names)
+    return ", ".join(out.getvalue().split("\n")[:-1])
 
 
 def _listed_items(items):
@@ -232,12 +199,9 @@ def _place_of(option, name, names):
         return names.index(name)
     if count:
         raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
-    # Cells that look like those of a ballot must not be quoted.
-    these = (
-        ". Correct the spelling. If other rows stand above the names, delete them."
-        if any(map(_is_no_name, names))
-        else f"; these are {joined(names)[:200]}."
-    )
+    these = f"; these are {_joined(names)[:200]}."
+    if any(map(_is_no_name, names)):  # cells that look like those of a ballot must not be quoted
+        these = ". Correct the spelling. If other rows stand above the names, delete them."
     raise ValueError(f"{option} {name!r} is none of the columns{these}")
 
 
@@ -254,6 +218,7 @@ _QUALTRICS = {  # two of these names in the first row announce two more header r
     "Duration (in seconds)",
 }
 _QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
+_GRID = re.compile(r"(.+?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")  # question [item], of Google Forms
 _TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
     *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
     *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
@@ -278,83 +243,67 @@ class Header:
     no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
     n_lines: int = 1
 
-    def items(self, names: list[str], wanted: str | None) -> tuple[list[Any], list[str]]:
-        """Return the names of the items and of their columns, out of the columns that no other option names.
+    def items(self, others: Collection[str | None], wanted: str | None) -> tuple[list[Any], list[str]]:
+        """Return the names of the items and of their columns, without the columns that other options name.
 
-        They are those in ``--items``, or those of all columns if none looks like something else.
+        They are those in ``--items``, or those of all columns if none looks like something else. If one question asks
+        about all of them, the items have the short names.
         """
         if wanted is None:
-            given = columns = [name for name in names if name not in self.no_items]
-            self._check_items(columns)
+            given = columns = [name for name in self.names if name not in self.no_items and name not in others]
+            self._check_items(set(columns))
         else:
-            given, count, by_item = _listed_items(wanted), Counter(names), self._by_item(names)
-            columns = []
+            given, columns = _listed_items(wanted), []
+            by_name, by_item = defaultdict(list), defaultdict(list)
+            for name in self.names:
+                if name not in others:
+                    by_name[name].append(name)
+                    by_item[self.parts[name][1]].append(name)
             for item in given:
-                found = [item] if item in count else by_item[item]
+                found = by_name.get(item) or by_item.get(item) or []
                 if len(found) > 1:
                     raise ValueError(
-                        f"--items {item!r} is an item of {len(found)} questions. List the names of the columns: "
-                        f"{joined(found)}."
+                        f"--items {item!r} names {len(found)} columns: {_joined(found)}. List one of these names, or "
+                        "rename one of the columns."
                     )
                 if not found:
-                    names = [self.parts[name][1] for name in names if name not in self.no_items]
-                if not found or count[found[0]] > 1:
-                    _place_of("--items", item, names)
+                    shown = [item for item, names in by_item.items() if not self.no_items.issuperset(names)]
+                    _place_of("--items", item, shown)
                 columns += found
             if len(set(columns)) < len(columns):
                 raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
-        items = self._shortened(columns) if given == columns else given
+        items = [self.parts[name][1] for name in columns]
+        is_one_question = len({self.parts[name][0] for name in columns}) == 1 and all(items)
+        if given != columns or not is_one_question or len(set(items)) < len(items):
+            items = given
         return checked_names(items, "--items" if wanted else f"the first row of {self.file}"), columns
-
-    def _by_item(self, names):
-        """Return the columns of each item by its short name, one for each question."""
-        found = defaultdict(list)
-        for name in names:
-            found[self.parts[name][1]].append(name)
-        return found
-
-    def _shortened(self, names):
-        """Return the items of these columns if one question asks about them, else the names of the columns."""
-        parts = [self.parts[name] for name in names]
-        items = [item for _, item in parts]
-        one_question = len({question for question, _ in parts}) == 1 < len(parts)
-        return items if one_question and all(items) and len(set(items)) == len(items) else names
 
     def _check_items(self, names):
         """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
-        if len(names) > MAX_ITEMS:
-            raise ValueError(f"{self.file} has {len(names)} columns; at most {MAX_ITEMS} can be items.")
-        places = defaultdict(list)
+        places: dict[str, int] = {}
+        questions: dict[str, list[str]] = defaultdict(list)
         for place, name in enumerate(self.names, start=1):
-            places[name].append(place)
-        for name in names:
-            first, *others = places[name]
+            if name not in names:
+                continue
             if not name or _ROW_NUMBERS.fullmatch(name):
                 raise ValueError(
-                    f"column {first} has no name. If it holds row numbers, which pandas writes without index=False, "
+                    f"column {place} has no name. If it holds row numbers, which pandas writes without index=False, "
                     "delete it, or list the items with --items. If a title stands above the names, delete its row."
                 )
-            if others:
-                raise ValueError(
-                    f"columns {first} and {others[0]} have the same name; rename one of them, or list the items with "
-                    "--items."
-                )
+            if name in places:
+                raise ValueError(f"columns {places[name]} and {place} have the same name; rename one of them.")
             if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
                 raise ValueError(
                     f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
                     "--person, and if it holds weights, with --weight. Otherwise list the items with --items."
                 )
-        asked = [self.parts[name][0] for name in names]
-        sizes = Counter(filter(None, asked))
-        if len(set(asked)) > 1 and max(sizes.values(), default=1) > 1:
-            question = sizes.most_common(1)[0][0]
-            columns = [name for name, found in zip(names, asked, strict=True) if found == question]
-            items, by_item = self._shortened(columns), self._by_item(self.names)
-            if any(len(by_item[item]) > 1 for item in items):
-                items = columns
+            places[name] = place
+            questions[self.parts[name][0]].append(name)
+        columns = max((questions[asked] for asked in questions if asked), key=len, default=[])
+        if len(questions) > 1 < len(columns):
             raise ValueError(
                 f"{self.file} has columns of several questions. List the items of one question, such as --items "
-                f"{shlex.quote(joined(items))}."
+                f"{shlex.quote(_joined(columns))}."
             )
 
 
@@ -363,9 +312,12 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
 
     The names alone decide how many rows the header has, so that no ballot affects how others are read.
     """
+    parts = {name: ("", name) for name in names}
     own_names = [name for name in names if name in _QUALTRICS]
     if len(set(own_names)) < 2 or not lines:
-        return Header(file, names, {name: _grid(name) for name in names}, frozenset(names[:1]) & _TIMESTAMPS)
+        grids = {name: _GRID.fullmatch(name) for name in names}
+        parts |= {name: (grid[1].strip(), grid[2].strip()) for name, grid in grids.items() if grid}
+        return Header(file, names, parts, frozenset(names[:1]) & _TIMESTAMPS)
     # Qualtrics exports three rows: names, texts of questions, and ImportIds.
     reader = csv.reader((line.decode("utf-8") + "\n" for line in lines), delimiter=delimiter, strict=True)
     try:
@@ -382,37 +334,20 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
     for name, text, own in zip(names, texts, ids, strict=True):
         if matched := _QUESTION.fullmatch(own):
             questions[matched[1]][name] = " ".join(normal(text).split()).split(" - ")
-    parts = {name: ("", name) for name in names}
-    for question, columns in questions.items():
-        same = 0  # texts are "question - item", and both may hold " - "
-        while same + 1 < min(map(len, columns.values())) and len({text[same] for text in columns.values()}) == 1:
-            same += 1
+    for question, columns in questions.items():  # texts are "question - item", and both may hold " - "
+        starts = zip(*(text[:-1] for text in columns.values()), strict=False)
+        same = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
         parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in columns.items()}
     no_items = frozenset(name for name, own in zip(names, ids, strict=True) if "QID" not in own)
     return Header(file, names, parts, no_items, reader.line_num)
 
 
-def _grid(name):
-    """Return the question and the item in a name like "question [item]"; no question if it is not like that."""
-    depth = 0
-    for place in range(len(name) - 1, 0, -1):
-        depth += {"]": 1, "[": -1}.get(name[place], 0)
-        if depth == 0 and place < len(name) - 1:
-            return name[:place].strip(), name[place + 1 : -1].strip()
-        if depth == 0:
-            break
-    return "", name
-
-
-# Rows and cells of CSV and Parquet files.
+# Rows and cells of CSV and Parquet files. Cells are text.
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
 _NOT_PUBLIC = "depends on the ballots; do not publish it."
-_ENCODING = (
-    'is not UTF-8 text, as CSV must be; unpack it first, or save it again as UTF-8 (in a spreadsheet "CSV UTF-8").'
-)
 
 
 class Unreadable:
@@ -466,40 +401,42 @@ def _lines(path, separator):
 
 
 def _split(line, delimiter):
-    """Return the cells of one line; raise UnicodeDecodeError or csv.Error if it is not CSV."""
-    (cells,) = csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True)
+    """Return the cells of one line; raise ValueError with the problem if it is not CSV."""
+    try:
+        (cells,) = csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True)
+    except UnicodeDecodeError:
+        raise ValueError(
+            "this line is not UTF-8 text, as CSV must be; unpack the file first, or save it again as UTF-8 (in a "
+            'spreadsheet "CSV UTF-8").'
+        ) from None
+    except csv.Error as error:
+        raise ValueError(
+            f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled. "
+            "Correct it, delete a column of free text, or export the file again without line breaks."
+        ) from None
     return cells
 
 
-def _rows(lines: list[bytes], delimiter: str, unreadable: Unreadable) -> Iterator[list[str] | None]:
-    """Yield the cells of each line; None if it cannot be read.
+def _rows(lines: list[bytes], delimiter: str, unreadable: Unreadable) -> Iterator[list[str]]:
+    """Yield the cells of each line; none if it cannot be read.
 
     Each line is parsed separately, so that an unclosed quote does not affect the following lines.
     """
     for row, line in enumerate(lines):
         try:
             yield _split(line, delimiter)
-            continue
-        except UnicodeDecodeError:
-            problem = f"this line {_ENCODING}"
-        except csv.Error as error:
-            problem = (
-                f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled. "
-                "Correct it, delete a column of free text, or export the file again without line breaks."
-            )
-        unreadable.add(row, problem)
-        yield None
+        except ValueError as problem:
+            unreadable.add(row, str(problem))
+            yield []
 
 
 def _from_csv(path, separator, unreadable):
-    """Return the header and the cells of the lines after it; a row that cannot be read holds None."""
+    """Return the header and the cells of the lines after it; the cells of a row that cannot be read are empty."""
     file, (lines, numbers, delimiter) = called(path), _lines(path, separator)
     try:
         names = [plain(name) for name in _split(lines[0], delimiter)] if lines else []
-    except UnicodeDecodeError:
-        raise ValueError(f"{file} {_ENCODING}") from None
-    except csv.Error as error:
-        raise ValueError(f"the first line of {file} cannot be read as CSV ({error}); correct it.") from None
+    except ValueError as problem:
+        raise ValueError(f"{file}, first line: {problem}") from None
     if len(names) < 2:
         raise ValueError(
             f"{file} must have a first row with the names of at least two items, and a row a voter; if cells "
@@ -507,17 +444,17 @@ def _from_csv(path, separator, unreadable):
         )
     head = header(file, names, lines, delimiter)
     lines, unreadable.lines = lines[head.n_lines :], numbers[head.n_lines :]
-    cells = np.full((len(lines), len(names)), None, dtype=object)
+    cells = np.full((len(lines), len(names)), "", dtype=object)
     for row, found in enumerate(_rows(lines, delimiter, unreadable)):
-        if found is not None and len(found) != len(names):
-            unreadable.add(row, f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
-        elif found is not None:
+        if len(found) == len(names):
             cells[row] = found
+        elif found:
+            unreadable.add(row, f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
     return head, cells
 
 
-def _from_parquet(path):
-    """Return the header and the cells of a Parquet file."""
+def _from_parquet(path, person):
+    """Return the header and the cells of a Parquet file; missing cells are empty."""
     try:
         import pandas as pd
     except ImportError:
@@ -525,11 +462,16 @@ def _from_parquet(path):
     try:
         # Columns of integers with nulls stay integers, because two large person numbers could be equal as doubles.
         frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
-    except (ImportError, FileNotFoundError, PermissionError):
+    except (ImportError, PermissionError):
         raise
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    return header(path.name, [plain(str(name)) for name in frame.columns]), frame.to_numpy(dtype=object)
+    names, cells = [plain(str(name)) for name in frame.columns], frame.to_numpy(dtype=object)
+    gaps = missing(cells)
+    for name, column, gap in zip(names, cells.T, gaps.T, strict=True):
+        if name == person and any(isinstance(cell, (float, np.floating)) for cell in column[~gap]):
+            raise ValueError(f"column {person!r} must hold text or whole numbers, and holds floats.")
+    return header(path.name, names), np.where(gaps, "", np.frompyfunc(str, 1, 1)(cells))
 
 
 def _answer(text):
@@ -537,41 +479,31 @@ def _answer(text):
     return " ".join(normal(text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()).casefold()
 
 
-def _code(cell):
+def _code(text):
     """Return a cell in the form in which cells are compared with ``--no-answer``: 99 is the same as 99.0."""
-    text = str(cell)
     return float(text) if _NUMBER.fullmatch(text) else _answer(text)
 
 
-def _number(cell: Any, scale: dict[str, float] | None, codes: Collection[str | float]) -> float | None:
-    """Return a cell as a float: NaN if it is empty or one of `codes`, None if it cannot be read.
-
-    With a `scale`, the cell is one of its answers, which may look like a gap. Other text must be a number in the usual
-    notation.
-    """
-    if codes and _code(cell) in codes:
-        return np.nan
-    if scale is not None or isinstance(cell, str):
-        text = str(cell)
-        gap = np.nan if text.strip() in GAPS else None
-        if scale is not None:
-            return scale.get(_answer(text), gap)
-        if gap is not None or not _NUMBER.fullmatch(text):
-            return gap
-    elif isinstance(cell, (bytes, np.ndarray)):  # older NumPy converts an array of one element to a number
-        return None
-    try:
-        number = float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return None if abs(number) > _LARGEST else number
-
-
 def _numbers(cells, scale=None, codes=()):
-    """Return each cell of a column as `_number`, and a missing cell as NaN."""
-    listed = np.where(missing(cells), "", cells).tolist()
-    known = {cell: _number(cell, scale, codes) for cell in {cell for cell in listed if type(cell) is str}}
-    return [known[cell] if type(cell) is str else _number(cell, scale, codes) for cell in listed]
+    """Return the cells of a column as doubles: NaN if empty or one of `codes`, infinite if a cell cannot be read.
+
+    With a `scale`, a cell is one of its answers, which may look like a gap. Without, it is a number in the usual
+    notation, or True or False, as Parquet files hold them.
+    """
+    known = {}
+    for text in set(cells):
+        known[text] = np.inf
+        if codes and _code(text) in codes:
+            known[text] = np.nan
+        elif scale is not None and (answer := _answer(text)) in scale:
+            known[text] = scale[answer]
+        elif text.strip() in GAPS:
+            known[text] = np.nan
+        elif scale is None and text in ("False", "True"):
+            known[text] = float(text == "True")
+        elif scale is None and _NUMBER.fullmatch(text) and abs(float(text)) <= _LARGEST:
+            known[text] = float(text)
+    return np.array([known[text] for text in cells], dtype=float)
 
 
 # Layouts of files.
@@ -592,8 +524,6 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if the column is None, or the layout has no columns.
     """
     path: Path = options.file
-    if path != STANDARD_INPUT and path.is_dir():
-        raise ValueError(f"{path} is a folder. Name a file in it.")
     if path != STANDARD_INPUT and not path.exists():
         raise ValueError(f"there is no file {path}. Check its name, and the folder in which you run the command.")
     suffix = next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")
@@ -620,8 +550,23 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
         raise ValueError("--scale lists answers, the worst first; use it with --ratings.")
     unreadable = Unreadable(options.unreadable, called(path))
     if options.layout == "orders":
-        return _from_orders(path, options, unreadable), []
-    return _from_table(path, options, unreadable, column, suffix == ".parquet")
+        (values, items), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
+    else:
+        is_parquet = suffix == ".parquet"
+        values, items, persons, weights, segments = _from_table(path, options, unreadable, column, is_parquet)
+    unreadable.report(len(values))
+    if len(items) < 2:
+        raise ValueError(f"a ranking needs at least two items, got {len(items)}; name them with --items.")
+    if len(values) and options.layout == "ratings":
+        values = RatingsToRankings().fit_transform(values)
+    if len(values) and unranked(options) == "last":
+        values = unranked_last(values)
+    if persons is None and weights is None and options.max_weight is not None:
+        raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
+    most = 1 if options.max_weight is None else options.max_weight
+    with own_words(max_weight="max-weight"):
+        profile = Profile.from_rankings(values, items=items, groups=persons, sample_weight=weights, max_weight=most)
+    return profile, segments
 
 
 def _codes(options, others, option):
@@ -636,7 +581,10 @@ def _codes(options, others, option):
 
 
 def _from_table(path, options, unreadable, column, is_parquet):
-    """Return the ballots and the segments of a table with a header."""
+    """Return the ballots of a table with a header, the items, persons and weights or None, and the segments.
+
+    A row without a person or a weight does not count.
+    """
     scale = None
     if options.scale is not None:
         answers = [_answer(text) for text in listed(options.scale, "--scale")]
@@ -648,91 +596,76 @@ def _from_table(path, options, unreadable, column, is_parquet):
         scale = {text: float(place) for place, text in enumerate(answers)}
     codes = _codes(options, scale or {}, "--scale")
     others = (column, options.person, options.weight)
-    if is_parquet:
-        if options.separator is not None:
-            raise ValueError("--separator is for CSV files; leave it out.")
-        head, cells = _from_parquet(path)
-    else:
-        head, cells = _from_csv(path, options.separator, unreadable)
-        # The first row may be a ballot, whose cells would be published as names and not counted.
-        listed_answers = {*(scale or {}), *codes}
-        if any(_answer(name) in listed_answers for name in head.names):
-            raise ValueError(
-                f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer. "
-                "If it is a ballot, put a row of names before it. If these are names, rename the columns."
-            )
-        if all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
-            raise ValueError(
-                f"the first row of {called(path)} must name the items, but it holds only numbers or gaps. If it is a "
-                "ballot, put a row of names before it. If these are names, add a letter to one of them."
-            )
-    segments = []
-    if column is not None:
-        own = cells[:, _place_of("--segments", column, head.names)]
-        segments = ["" if gap else plain(str(cell)) for gap, cell in zip(missing(own), own, strict=True)]
-    persons, weights = _persons_and_weights(head.names, cells, options, unreadable)
-    items, columns = head.items([name for name in head.names if name not in others], options.items)
-    places = {name: place for place, name in reversed([*enumerate(head.names)])}
-    values = np.empty((len(cells), len(columns)))
-    must = f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in words,"
-    must = "answers of --scale, or empty cells, which mean no opinion." if scale else f"{must} use --scale."
-    for item, name in enumerate(columns):
-        shown = places[name] + 1 if _is_no_name(name) else safe_repr(name)
-        problem = (
-            f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is not '
-            "an item, list the items with --items. If it is the voter's, use --person. If each line is one rating, "
-            "pivot the table."
-        )
-        found = _numbers(cells[:, places[name]], scale, codes)
-        for row in [row for row, value in enumerate(found) if value is None]:
-            unreadable.add(row, problem)
-        values[:, item] = np.array(found, dtype=float)  # None becomes NaN
-    values[list(unreadable.rows)] = np.nan
-    unreadable.report(len(values))
-    return _profile(values, items, options, persons, weights), segments
-
-
-def _persons_and_weights(names, cells, options, unreadable):
-    """Return the person of each row, None without ``--person``, and its weight, None without both options.
-
-    A row without a person or a weight does not count.
-    """
     if options.weight is not None and options.max_weight is None:
         raise ValueError(
             "--weight needs --max-weight, a public bound on the weight of a person: about the 95th percentile of the "
             "weights in the survey's design, not of this file."
         )
-    persons = weights = None
-    if options.person is not None:
-        column = cells[:, _place_of("--person", options.person, names)]
-        column = [None if gap else cell for gap, cell in zip(missing(column), column, strict=True)]
-        if any(isinstance(cell, (float, np.floating)) for cell in column):  # two large ids may be one float
-            raise ValueError(f"column {options.person!r} must hold text or whole numbers, and holds floats.")
-        named = ["" if cell is None else unicodedata.normalize("NFC", str(cell).strip()) for cell in column]
-        unnamed = [row for row, who in enumerate(named) if not who]
-        for row in unnamed:
-            problem = "has an empty cell, so it is not known whose row this is; fill it, or drop the row."
-            unreadable.add(row, f"column {options.person!r} {problem}")
-        numbers: dict[str | int, int] = {}
-        persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
+    if is_parquet:
+        if options.separator is not None:
+            raise ValueError("--separator is for CSV files; leave it out.")
+        head, cells = _from_parquet(path, options.person)
+    else:
+        head, cells = _from_csv(path, options.separator, unreadable)
+        # The first row may be a ballot, whose cells would be published as names and not counted.
+        listed_answers = {*(scale or {}), *codes}
+        looks = None
+        if any(_answer(name) in listed_answers for name in head.names):
+            looks = "answers of --scale or --no-answer", "rename the columns"
+        elif all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
+            looks = "only numbers or gaps", "add a letter to one of them"
+        if looks:
+            raise ValueError(
+                f"the first row of {called(path)} must name the items, but it holds {looks[0]}. If it is a ballot, put "
+                f"a row of names before it. If these are names, {looks[1]}."
+            )
+    segments, persons, weights = [], None, None
+    if column is not None:
+        segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, head.names)]]
     if options.weight is not None:
-        problem = (
-            f"column {safe_repr(options.weight)} must hold weights of at least 0, and no empty cells. Decimals need a "
-            "point, not a comma."
-        )
-        column = cells[:, _place_of("--weight", options.weight, names)]
-        weights = np.array(_numbers(column), dtype=float)  # None becomes NaN
-        for row in np.flatnonzero(~(weights >= 0)).tolist():
+        weights = _numbers(cells[:, _place_of("--weight", options.weight, head.names)])
+        for row in np.flatnonzero(~((weights >= 0) & (weights < np.inf))).tolist():
             weights[row] = 0.0
-            unreadable.add(row, problem)
-    if persons is not None:
-        weights = np.ones(len(persons)) if weights is None else weights
-        weights[unnamed] = 0.0  # many such rows may be of one person
-    return persons, weights
+            unreadable.add(
+                row,
+                f"column {safe_repr(options.weight)} must hold weights of at least 0, and no empty cells. Decimals "
+                "need a point, not a comma.",
+            )
+    if options.person is not None:
+        weights = np.ones(len(cells)) if weights is None else weights
+        numbers: dict[str | int, int] = {}
+        persons = []
+        for row, cell in enumerate(cells[:, _place_of("--person", options.person, head.names)]):
+            who = unicodedata.normalize("NFC", cell.strip())
+            if not who:
+                weights[row] = 0.0  # many such rows may be of one person
+                unreadable.add(
+                    row,
+                    f"column {options.person!r} has an empty cell, so it is not known whose row this is; fill it, or "
+                    "drop the row.",
+                )
+            persons.append(numbers.setdefault(who or row, len(numbers)))
+    items, columns = head.items(others, options.items)
+    places = {name: place for place, name in reversed([*enumerate(head.names)])}
+    values = np.empty((len(cells), len(columns)))
+    must = f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in words,"
+    must = "answers of --scale, or empty cells, which mean no opinion." if scale else f"{must} use --scale."
+    for item, name in enumerate(columns):
+        values[:, item] = _numbers(cells[:, places[name]], scale, codes)
+        for row in np.flatnonzero(np.isinf(values[:, item])).tolist():
+            shown = places[name] + 1 if _is_no_name(name) else safe_repr(name)
+            unreadable.add(
+                row,
+                f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is '
+                "not an item, list the items with --items. If it is the voter's, use --person. If each line is one "
+                "rating, pivot the table.",
+            )
+    values[list(unreadable.rows)] = np.nan
+    return values, items, persons, weights, segments
 
 
 def _from_orders(path, options, unreadable):
-    """Return the ballots of a CSV file without a header, which list items, best first."""
+    """Return the positions in a CSV file without a header, whose rows list items, best first, and the items."""
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person or options.weight or options.max_weight is not None:
@@ -741,10 +674,10 @@ def _from_orders(path, options, unreadable):
     codes = _codes(options, names, "--items")
     index = {name: item for item, name in enumerate(names)}
     lines, unreadable.lines, delimiter = _lines(path, options.separator)
-    orders = []
+    positions = np.full((len(lines), len(names)), np.nan)
     for row, cells in enumerate(_rows(lines, delimiter, unreadable)):
         order: dict[int, None] = {}
-        for column, cell in enumerate(cells or [], start=1):
+        for column, cell in enumerate(cells, start=1):
             name = plain(cell)
             if index.get(name) in order:
                 unreadable.add(row, f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
@@ -756,23 +689,6 @@ def _from_orders(path, options, unreadable):
                     f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, or "
                     "delete a column that holds no items, such as a time.",
                 )
-        orders.append(list(order) if order and row not in unreadable.rows else [None])  # None: no item
-    unreadable.report(len(orders))
-    positions = orders_to_positions(orders, len(names)) if orders else np.empty((0, len(names)))
-    return _profile(positions, names, options)
-
-
-def _profile(values, names, options, persons=None, weights=None):
-    """Return a profile of ratings or positions of shape (n_voters, n_items), NaN where a ballot leaves an item out."""
-    if len(names) < 2:
-        raise ValueError(f"a ranking needs at least two items, got {len(names)}; name them with --items.")
-    if len(values):
-        if options.layout == "ratings":
-            values = RatingsToRankings().fit_transform(values)
-        if unranked(options) == "last":
-            values = unranked_last(values)
-    if persons is None and weights is None and options.max_weight is not None:
-        raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
-    most = 1 if options.max_weight is None else options.max_weight
-    with own_words(max_weight="max-weight"):
-        return Profile.from_rankings(values, items=names, groups=persons, sample_weight=weights, max_weight=most)
+        if row not in unreadable.rows:
+            positions[row, list(order)] = range(len(order))
+    return positions, names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from errno import ELOOP
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,23 +60,15 @@ def own_words(*same: str, **renamed: str) -> Iterator[None]:
     """Name options, not parameters, in the messages of ValueErrors: those of the same name, and `renamed` ones.
 
     ``delta=0`` becomes ``--delta 0``. Only calls of the library are translated, because other messages quote names from
-    files. Names that are no words of English, so the `renamed` ones, are replaced anywhere.
+    files.
     """
-
-    def option(found: re.Match[str]) -> str:
-        name, value = found.groups()
-        if value is None and found.start() > 0 and name not in renamed:
-            return found[0]
-        text = f"--{renamed.get(name, name)}"
-        return f"no {text}" if value == "None" else f"{text} {value.strip(quotes)}" if value else text
-
-    quotes = "'\""
-    pattern = rf"(?<![\w='\"-])({'|'.join([*same, *renamed])})(?:=('\w*'|\"\w*\"|[\w.+-]*\w)|(?![\w='\"]))"
+    options, values = {**{name: name for name in same}, **renamed}, str.maketrans("=", " ", "'")
     try:
         yield
     except ValueError as error:
-        text = re.sub(pattern, option, str(error)).replace("must be None or ", "must be ")
-        raise ValueError(text.replace("'replace' or None", "replace or left out")) from None
+        pattern = rf"(?<![\w'\"-])({'|'.join(options)})\b(?!['\"])(=[\w.+'-]*)?"
+        text = re.sub(pattern, lambda found: f"--{options[found[1]]}{found[2] or ''}".translate(values), str(error))
+        raise ValueError(text.replace("None or ", "").replace(" None", " left out")) from None
 
 
 # Files that commands write: checks before the work, and pictures.
@@ -93,12 +83,9 @@ def check_path(path: Path, option: str, endings: list[str]) -> None:
     """Raise ValueError unless a file with one of these endings can be written; create no file."""
     if path.suffix.lstrip(".").lower() not in endings:
         raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {path.name!r}.")
-    try:
-        os.stat(path)
-    except OSError as error:
-        if error.errno == ELOOP:
-            raise ValueError(f"{option}: {path} is a loop of links; name another file.") from None
     real = Path(os.path.realpath(path))
+    if real.is_symlink():
+        raise ValueError(f"{option}: {path} is a loop of links; name another file.")
     if not real.parent.is_dir():
         raise ValueError(f"{option}: the folder of {path} does not exist; make it first.")
     if (real.exists() and not real.is_file()) or not os.access(real if real.exists() else real.parent, os.W_OK):
@@ -135,15 +122,9 @@ def save(figure: Any, path: Path) -> None:
     pyplot().close(figure)
 
 
-# Results as text and as JSON.
+# Results as text.
 
 A_POINT = "A point is one pair of items in a hundred more than the best possible consensus gets wrong."
-
-
-def as_json(made: dict[str, Any]) -> str:
-    """Return a result as one line of JSON; non-ASCII letters are escaped unless the output encoding is a UTF."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return json.dumps(made, ensure_ascii=not encoding.lower().startswith("utf"))
 
 
 def as_table(rows: list[list[str]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -25,7 +26,6 @@ _TABLE = "the table of epsilon in the user guide (Epsilon and privacy guarantees
 _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 _BLANK = "\N{NO-BREAK SPACE}"
-_MOST = 1000  # segments
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 
 
@@ -33,16 +33,11 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
     files.add_arguments(added)
     add = added.add_argument
-    add(
-        "--example",
-        action="store_true",
-        help=f"rank {_EXAMPLE} on five drinks in place of a file, with epsilon 1, and draw ranking.png",
-    )
+    add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
     add(
         "--epsilon",
         type=float,
-        help="privacy loss: a smaller value is more private and less accurate. Needed with a file. 1 is a usual start; "
-        f"{_TABLE} compares values",
+        help="privacy loss, needed with a file: a smaller value is more private and less accurate; 1 is a usual start",
     )
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder")
     add(
@@ -52,36 +47,12 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="what is hidden: whether somebody voted (%(default)s, the default), or only how",
     )
     add("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
-    add(
-        "--noise",
-        choices=["laplace", "knorm", "gaussian"],
-        help="noise of DPBorda or DPPairwise; default: laplace. knorm is for DPBorda: smaller error, but no intervals",
-    )
-    add(
-        "--window",
-        type=int,
-        help="window of DPPrudentOrder without a delta, 2 to 12; needed above 16 items. 7 is a good choice",
-    )
+    add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
+    add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
     add("--top", type=int, metavar="K", help="release only the best K items, in order")
-    add(
-        "--level",
-        type=float,
-        default=0.95,
-        help="simultaneous coverage probability of the intervals; default: %(default)s",
-    )
-    add(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="draw the intervals; the name ends in png, pdf or svg, for example. An existing file is replaced",
-    )
-    add(
-        "--report",
-        type=Path,
-        metavar="FILE",
-        help="write one HTML page for publication: ranking, intervals, what they mean, and the guarantee. An existing "
-        "file is replaced",
-    )
+    add("--level", type=float, default=0.95, help="simultaneous coverage of the intervals; default: %(default)s")
+    add("--plot", type=Path, metavar="FILE", help="draw the intervals (png, pdf, svg); replaces an existing file")
+    add("--report", type=Path, metavar="FILE", help="write an HTML page for publication; replaces an existing file")
     add("--budget", type=Path, metavar="FILE", help="SQLite file with the voters' privacy budget, to charge")
     add("--budget-epsilon", type=float, help="epsilon of a new budget; needed if the file does not exist")
     add("--budget-delta", type=float, help="delta of a new budget")
@@ -89,24 +60,32 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "--segments",
         type=files.plain,
         metavar="COLUMN",
-        help="publish one consensus for each segment, such as a region, all together for one epsilon. The column holds "
-        "the segment of each row; it is not an item. Small segments learn from the others, as far as they are alike. "
-        "--delta is 1e-6 by default; with --delta 0, each segment is ranked by itself, and only orders are published",
+        help="a column with the segment of each row, such as its region; one consensus is published for each, all for "
+        "one epsilon. --delta is 1e-6 by default; with 0, segments do not learn from others and have no intervals",
     )
     add(
         "--segment-values",
         metavar="A,B,C",
-        help="names of the segments, with commas between. They are public: do not read them off the file. All are "
-        "published, also those without rows. Rows with an empty cell or another name count nowhere. Names are compared "
-        "as text, without blanks around them, also in columns of numbers. north and North differ; 1.0 is the same as 1",
+        help="public names of the segments: do not read them off the file. All are published, also those without rows. "
+        "Rows with an empty cell or another name count nowhere. Names are compared exactly, but 1.0 is the same as 1",
     )
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the consensus of all or of each segment, its intervals if there are any, and the privacy guarantee."""
-    _check_source(options)
+    if options.example:
+        if options.file is not None:
+            raise ValueError("--example ranks simulated votes: leave out the file, or leave out --example.")
+        files.check_no_layout(options)
+        others = ("segments", "segment_values", "budget", "budget_epsilon", "budget_delta")
+        if unused := [f"--{name.replace('_', '-')}" for name in others if getattr(options, name) is not None]:
+            raise ValueError(f"--example has no voters to count or protect: leave out {', '.join(unused)}.")
+        options.epsilon = 1.0 if options.epsilon is None else options.epsilon
+    elif options.file is None:
+        raise ValueError("no file is given: name the file of the ballots, or add --example for simulated votes.")
+    elif options.epsilon is None:
+        raise ValueError(f"--epsilon is missing: state the privacy loss of the release. See {_TABLE}.")
     estimator = _estimator(options)
-    check_number(options.level, "--level", above=0, below=1)  # before the budget is charged
     _check_outputs(options, estimator)
     given: dict[str, Any] = {}
     if options.example:
@@ -130,24 +109,21 @@ def run(options: argparse.Namespace) -> str:
         if budget:
             made["budget"] = accounts.state(budget)
             options.is_kept = bool(_attempt(options, "Last result", lambda: accounts.keep(options.budget, result)))
-    return show(result, options.format, _write(options, fitted, made))
 
+    def draw():
+        from ..plotting import RankIntervalDisplay, SegmentsDisplay
 
-def _check_source(options):
-    """Raise ValueError unless there is either a file or an example; give the example its epsilon."""
-    if not options.example:
-        if options.file is None:
-            raise ValueError("no file is given: name the file of the ballots, or add --example for simulated votes.")
-        if options.epsilon is None:
-            raise ValueError(f"--epsilon is missing: state the privacy loss of the release. See {_TABLE}.")
-        return
-    if options.file is not None:
-        raise ValueError("--example ranks simulated votes: leave out the file, or leave out --example.")
-    files.check_no_layout(options)
-    others = ("segments", "segment_values", "budget", "budget_epsilon", "budget_delta")
-    if unused := [f"--{name.replace('_', '-')}" for name in others if getattr(options, name) is not None]:
-        raise ValueError(f"--example has no voters to count or protect: leave out {', '.join(unused)}.")
-    options.epsilon = 1.0 if options.epsilon is None else options.epsilon
+        display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
+        name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
+        printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
+
+    def publish():
+        document = page(made, best=options.top is not None)
+        options.report.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
+
+    written = [] if options.plot is None else _attempt(options, f"Picture: {options.plot}", draw)
+    written += [] if options.report is None else _attempt(options, f"Report: {options.report}", publish)
+    return show(result, options.format, written)
 
 
 def _estimator(options):
@@ -204,7 +180,8 @@ def options_of(estimator: Any) -> list[str] | None:
 
 
 def _check_outputs(options, estimator):
-    """Raise if the picture or the report cannot be made; choose the picture of the example."""
+    """Raise if the level is wrong or an output cannot be written; choose the picture of the example."""
+    check_number(options.level, "--level", above=0, below=1)
     intervals = options.segments is not None or publishes_intervals(estimator)
     if options.example and intervals and options.plot is None:
         options.plot = Path("ranking.png")
@@ -224,12 +201,11 @@ def _check_outputs(options, estimator):
 
 def _opened_budget(options, estimator, ballots, given):
     """Return the budget to charge, None without one; create no budget that this release does not fit."""
-    terms, neighboring = (options.budget_epsilon, options.budget_delta), None
+    terms, forecast = (options.budget_epsilon, options.budget_delta), None
     if options.budget is None:
         if terms != (None, None):
             raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
-    words = {"epsilon": "budget-epsilon", "delta": "budget-delta"}
     if not options.budget.exists():
         if terms[0] is None:
             raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
@@ -238,14 +214,14 @@ def _opened_budget(options, estimator, ballots, given):
             raise ValueError(
                 f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta."
             )
-        neighboring = options.neighboring
         with _own_words():
             forecast = guarantee_before(estimator, ballots, **given)
-        with printing.own_words("neighboring", **words):
-            trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=neighboring)
+    with printing.own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
+        if forecast is None:
+            return PrivacyBudget.open(options.budget, *terms)
+        trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=options.neighboring)
         trial.charge(forecast, type(estimator).__name__)
-    with printing.own_words("neighboring", **words):
-        return PrivacyBudget.open(options.budget, *terms, neighboring=neighboring)
+        return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring)
 
 
 def _own_words():
@@ -266,24 +242,19 @@ def _segment_names(options):
     if any(other is not None for other in others) or options.estimator != "DPBorda":
         raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise, --top and --window.")
     if options.layout not in ("ratings", "positions"):
-        raise ValueError(
-            "--segments names a column; use it with --ratings or --positions, and with a CSV or Parquet file."
-        )
+        raise ValueError("--segments names a column; use it with --ratings or --positions, and a CSV or Parquet file.")
     if options.segments in (options.person, options.weight, *files.listed(options.items or "", "--items")):
-        raise ValueError(
-            f"--segments {options.segments!r} is also named by --person, --weight or --items; name another column."
-        )
-    listed = files.listed(options.segment_values, "--segment-values")
-    names = [checked_name(name, "--segment-values") for name in listed]
-    if not 2 <= len(names) <= _MOST:
-        raise ValueError(f"--segment-values must list 2 to {_MOST} names, with commas between, got {len(names)}.")
+        raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
+    names = files.listed(options.segment_values, "--segment-values")
+    names = [checked_name(name, "--segment-values") for name in names]
+    if not 2 <= len(names) <= 1000:
+        raise ValueError(f"--segment-values must list 2 to 1000 names, with commas between, got {len(names)}.")
     if "" in names:
         raise ValueError("--segment-values has an empty name, but rows with an empty cell count nowhere; leave it out.")
-    known: set[str] = set()
-    for name in (seen(_plain(name)) for name in names):
-        if name in known:
-            raise ValueError(f"--segment-values lists {safe_repr(name)} twice (1.0 is the same as 1); leave one out.")
-        known.add(name)
+    shown = [seen(_plain(name)) for name in names]
+    if len(set(shown)) < len(shown):
+        twice = safe_repr(max(shown, key=shown.count))
+        raise ValueError(f"--segment-values lists {twice} twice (1.0 is the same as 1); leave one out.")
     return names
 
 
@@ -317,50 +288,46 @@ def _loosely(text):
 
 def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
     """Return the consensus or the segments, with the intervals and their level if the release has intervals."""
-
-    def with_names(intervals):
-        ends = (intervals + 1).tolist()  # best and worst rank, from 1
-        return {"intervals": {str(name): each for name, each in zip(names, ends, strict=True)}}
-
-    has_intervals = hasattr(fitted, "rank_intervals")
-    stated = {"level": level} if has_intervals else {}
-    if not hasattr(fitted, "segments_"):
-        ends = with_names(fitted.rank_intervals(level)) if has_intervals else {}
-        return {"consensus": [str(item) for item in fitted.consensus_], **stated, **ends}
-    segments: list[dict[str, Any]] = [
-        {"segment": segment, "consensus": [str(item) for item in order]}
-        for segment, order in zip(fitted.segments_, fitted.consensus_, strict=True)
-    ]
+    has_intervals, is_segmented = hasattr(fitted, "rank_intervals"), hasattr(fitted, "segments_")
+    orders = fitted.consensus_ if is_segmented else [fitted.consensus_]
+    made: list[dict[str, Any]] = [{"consensus": [str(item) for item in order]} for order in orders]
     if has_intervals:
-        intervals = fitted.rank_intervals(level, simultaneous=True)
-        for made, ends, size, share in zip(segments, intervals, fitted.sizes_, fitted.own_weights_, strict=True):
-            made |= {**with_names(ends), "size": round(float(size)), "own_weight": round(float(share), 4)}
-    return {**stated, "segments": segments}
+        intervals = fitted.rank_intervals(level, simultaneous=True) if is_segmented else [fitted.rank_intervals(level)]
+        for each, ends in zip(made, intervals, strict=True):  # best and worst rank, from 1
+            each["intervals"] = dict(zip(map(str, names), (ends + 1).tolist(), strict=True))
+    stated = {"level": level} if has_intervals else {}
+    if not is_segmented:
+        return {**made[0], **stated}
+    for number, each in enumerate(made):
+        each["segment"] = fitted.segments_[number]
+        if has_intervals:
+            each["size"] = round(float(fitted.sizes_[number]))
+            each["own_weight"] = round(float(fitted.own_weights_[number]), 4)
+    return {**stated, "segments": made}
 
 
 def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     """Return a result as it is printed, with a line for each file that was written."""
     made = result["made"]
     if form == "json":
-        return printing.as_json(made)
+        return json.dumps(made)
     guarantee = guarantee_from_text(result["guarantee"])
-    if "segments" in made:
-        tables = [f"{title(each)}\n{table(each)}\n" for each in made["segments"]]
+    segments = made.get("segments")
+    tables = [f"{title(each)}\n{table(each)}\n" for each in segments] if segments else [f"{table(made)}\n"]
+    if "level" in made:
         about = [
-            "Sizes are in votes, with noise. The intervals contain the ranks without noise, in all segments at once "
-            f"with probability at least {made['level']:g}. They come from the answers of the segment alone, so its "
-            "ranking may be outside of them. They describe these voters only, and may be published."
-            if "level" in made
-            else "No intervals and no sizes: with --delta 0, only orders are published."
+            f"The intervals contain the ranks without noise, {'in all segments' if segments else 'all'} at once with "
+            f"probability at least {made['level']:g}. They describe these voters only, and may be published."
         ]
+        if segments:
+            about[0] += (
+                " They come from the answers of the segment alone, so its ranking may be outside of them. Sizes are in "
+                "votes, with noise."
+            )
+    elif segments:
+        about = ["No intervals and no sizes: with --delta 0, only orders are published."]
     else:
-        tables = [f"{table(made)}\n"]
-        about = [
-            "The intervals contain the ranks without noise, all at once with probability at least "
-            f"{made['level']:g}. They describe these voters only, and may be published."
-            if "level" in made
-            else "No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."
-        ]
+        about = ["No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."]
     if made["unranked"] is not None:
         about.append(files.about_unranked(made["unranked"]))
     if "max_weight" in made:
@@ -387,33 +354,14 @@ def title(made: dict[str, Any]) -> str:
     if "size" not in made:
         return f"{made['segment']}:"
     share, ends = made["own_weight"], made["intervals"].values()
+    whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers"
     if share <= 1 / 3:
         whose = "mostly the answers of all"
     elif all(each == [1, len(ends)] for each in ends):  # own weights do not show that own answers are only noise
-        whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers, which leave every rank open"
-    else:
-        whose = "mostly its own answers" if share >= 2 / 3 else "half its own answers, half the answers of all"
+        whose += ", which leave every rank open"
+    elif share < 2 / 3:
+        whose += ", half the answers of all"
     return f"{made['segment']}: about {max(made['size'], 0):,} votes, {whose}"
-
-
-def _write(options, fitted, made):
-    """Write the picture and the report; return a line about each."""
-
-    def draw():
-        from ..plotting import RankIntervalDisplay, SegmentsDisplay
-
-        display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
-        name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
-        printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
-
-    def publish():
-        document = page(made, best=options.top is not None)
-        options.report.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
-
-    return [
-        *([] if options.plot is None else _attempt(options, f"Picture: {options.plot}", draw)),
-        *([] if options.report is None else _attempt(options, f"Report: {options.report}", publish)),
-    ]
 
 
 def _attempt(options: argparse.Namespace, line: str, write: Callable[[], None]) -> list[str]:

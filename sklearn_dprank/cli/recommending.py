@@ -10,30 +10,17 @@ from .files import Several, number
 from .printing import A_POINT, as_table, own_words
 from .ranking import options_of
 
-TRUST = ["central", "secure_aggregation", "shuffle", "local"]
-
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``recommend``."""
     add = added.add_argument
     add("--items", type=int, required=True, help="number of items")
     add("--voters", type=float, required=True, help="public estimate of the number of voters")
-    add(
-        "--epsilon",
-        action=Several,
-        one=number,
-        required=True,
-        help="privacy loss; separate several values with blanks or commas to compare them",
-    )
-    add(
-        "--delta",
-        type=float,
-        default=0.0,
-        help="delta of the guarantee; shuffle and secure_aggregation need a positive value, such as 1e-6",
-    )
+    add("--epsilon", action=Several, one=number, required=True, help="privacy losses, with blanks or commas between")
+    add("--delta", type=float, default=0.0, help="needed for shuffle and secure_aggregation, such as 1e-6; default: 0")
     add(
         "--trust",
-        choices=TRUST,
+        choices=["central", "secure_aggregation", "shuffle", "local"],
         default="central",
         help="trust model: a curator sees the ballots (central, the default), servers add up shares "
         "(secure_aggregation), a shuffler mixes reports (shuffle), or only the voter's device is trusted (local)",

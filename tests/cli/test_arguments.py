@@ -117,7 +117,7 @@ def test_an_interrupt_is_one_line(monkeypatch, capsys):
 
     monkeypatch.setattr("sklearn_dprank.cli.recommending.run", interrupted)
     assert main(ADVICE) == 130
-    assert capsys.readouterr() == ("", "dprank: interrupted. If a budget was charged, it stays charged.\n")
+    assert capsys.readouterr() == ("", "dprank recommend: interrupted. If a budget was charged, it stays charged.\n")
 
 
 @pytest.mark.parametrize("arguments", [ADVICE, ["--help"], ["rank", "--help"]])
@@ -186,7 +186,7 @@ def test_tables_line_up_for_wide_and_combining_characters():
         ),
         (
             "rank b.csv --epsilon 1 --noise gaussian",
-            "--noise gaussian needs delta > 0, got --delta 0; set --delta 1e-6, say; where noise can be chosen, "
+            "--noise gaussian needs --delta > 0, got --delta 0; set --delta 1e-6, say; where --noise can be chosen, "
             "'laplace' needs none.",
         ),
         (
@@ -195,8 +195,8 @@ def test_tables_line_up_for_wide_and_combining_characters():
         ),
         (
             "rank b.csv --epsilon 1 --estimator DPPrudentOrder --window 7 --delta 1e-6",
-            "a window needs --delta 0, got --window 7 and --delta 1e-06; set --delta 0, or no --window, which takes "
-            "any number of items with a delta.",
+            "a --window needs --delta 0, got --window 7 and --delta 1e-06; set --delta 0, or --window left out, which "
+            "takes any number of items with a --delta.",
         ),
         (
             "rank b.csv --epsilon 1 --estimator DPPrudentOrder --window 13",
@@ -244,7 +244,7 @@ def test_tables_line_up_for_wide_and_combining_characters():
         ),
         (
             "recommend --items 5 --voters 9 --epsilon 1 --trust local --neighboring add_remove",
-            "--neighboring must be replace or left out for --trust local, where the number of voters is public, got "
+            "--neighboring must be 'replace' or left out for --trust local, where the number of voters is public, got "
             "'add_remove'.",
         ),
     ],

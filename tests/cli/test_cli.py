@@ -123,7 +123,7 @@ def test_a_comparison_leaves_out_what_counts_one_report_a_voter(tmp_path, run):
     common += ["--picture", tmp_path / "compare.png"]
     said = run(*common)
     assert "LDPPairwise and ShufflePairwise are left out" in said and "DPSwissBorda" in said
-    assert "leave them out, or leave out --person" in run(*common, "--estimators", "DPBorda", "LDPPairwise")
+    assert "leave them out, or --person and --weight" in run(*common, "--estimators", "DPBorda", "LDPPairwise")
 
 
 def test_weights_decide_up_to_their_bound(tmp_path, printed):
@@ -160,8 +160,7 @@ def test_a_bound_on_weights_may_be_chosen_privately(tmp_path, printed, run):
     assert "leave out --delta 0 with --segments" in run(*by_segment, "--delta", "0")
     compared = run("compare", path, "--public", "--positions", "--person", "who", "--max-weight", "auto")
     assert "--max-weight auto is for rank; give compare a number." in compared
-    with pytest.raises(SystemExit):
-        run(*common, "--max-weight", "most")
+    assert "must be a number or auto, got 'most'" in run(*common, "--max-weight", "most")
 
 
 def test_rows_with_unreadable_weights_do_not_count(tmp_path, printed, capsys):
@@ -254,7 +253,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
             VOTES,
             ["tea", "juice", "tea ", "a"],
             ["--ratings", "--items", "juice, tea"],
-            "--items 'tea' names two columns",
+            "--items 'tea' names 2 columns",
         ),
         (VOTES, ["tea", "juice", "tea ", "a"], ["--ratings"], "columns 1 and 3 have the same name; rename one of them"),
         (VOTES, ["a b", "7", "8", "7"], ["--ratings"], "columns 2 and 4 have the same name; rename one of them"),
@@ -437,7 +436,7 @@ def test_no_such_file(run, tmp_path):
             layout = [] if name.endswith("soc") else ["--ratings"]
             refusal = run(*command, tmp_path / name, *layout, "--epsilon", "1")
             assert f"there is no file {tmp_path / name}. Check its name" in refusal
-    assert f"{tmp_path} is a folder" in run("rank", tmp_path, "--ratings", "--epsilon", "1")
+    assert "Is a directory" in run("rank", tmp_path, "--ratings", "--epsilon", "1")
 
 
 def test_an_error_of_the_system_is_in_words(run, tmp_path, monkeypatch):

