@@ -13,12 +13,12 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole
+from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole, is_whole
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import make_protocol
-from ..collection.protocol import RefusedProtocol, cost_as_text, digest, is_whole
+from ..collection.protocol import RefusedProtocol, cost_as_text, digest
 from ..collection.randomizers import CLIENT_RANDOMIZERS
 from ..collection.reports import (
     FOLLOW,

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._utils.checks import as_double, check_number, safe_repr
+from .._utils.checks import as_double, check_number, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..sampling.bit_source import Bits
 from .allowance import Allowance
 from .base import QuestionRandomizer, ReportRandomizer, read_ballot
-from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits, is_whole
+from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits
 from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
 
 if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import Check, check_parameters, one_of
+from .._utils.checks import Check, check_parameters, is_whole, one_of
 from .._utils.types import Amount, Items
 from ..queries.base import n_pairs
 from ..queries.pairs import AllMargins
 from ..uncertainty.laws import AnswersLaw
 from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, opinions
-from .protocol import as_text, check_levels, is_whole, levels_within, log_ratio, pair_count, refuse_unless
+from .protocol import as_text, check_levels, levels_within, log_ratio, pair_count, refuse_unless
 from .reports import RefusedReport, columns, reject_unless
 
 VARIANTS = ("best_cap", "half_tie")

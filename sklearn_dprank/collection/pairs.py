@@ -24,6 +24,8 @@ from .._utils.checks import (
     check_positive,
     check_whole,
     is_as_printed,
+    is_pair,
+    is_whole,
     safe_repr,
 )
 from .._utils.types import Amount, Items, PairNoise, Variant
@@ -60,8 +62,6 @@ from .protocol import (
     is_amount,
     is_digits,
     is_flip,
-    is_pair,
-    is_whole,
     pair_count,
     refuse_unless,
     total,

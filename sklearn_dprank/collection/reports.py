@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import is_whole
 from .._utils.types import Message
 from ..ballots.profile import is_lazy, reduce_partitions
 from .base import Drawn, is_random_number, joined
-from .protocol import digest, is_digits, is_whole
+from .protocol import digest, is_digits
 
 LONGEST = 1 << 22  # characters of a report or a submission; longer ones are refused before parsing
 RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal

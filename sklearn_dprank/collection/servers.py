@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils.checks import safe_repr
+from .._utils.checks import is_pair, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..privacy.new_file import make_whole
 from ..sampling.bit_source import SecureBits
 from .base import is_random_number
-from .protocol import digest, is_digits, is_pair, is_whole, refuse_unless
+from .protocol import digest, is_digits, refuse_unless
 from .randomizers import checked
 from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
 from .shares import RoundsRandomizer, commitment, report_number, sum_about, summed, sums
