@@ -25,8 +25,8 @@ from ..collection.reports import (
     Inbox,
     RefusedReport,
     as_reports,
+    columns,
     end_to_end,
-    fields,
     protocol_of,
     whole_numbers,
 )
@@ -204,7 +204,9 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Server
     if protocol_of(message) != digest(protocol):
         raise RefusedReport("another protocol")
     asked = () if question is None else ("question",)
-    server, voters, n_reports, numbers, *about = fields(message, "server", "voters", "n_reports", "sum", *asked)
+    server, voters, n_reports, numbers, *about = (
+        column[0] for column in columns([message], "server", "voters", "n_reports", "sum", *asked)
+    )
     if about and about != [question]:
         raise RefusedReport("another question")
     if not is_whole(server, 0, protocol["servers"] - 1):

@@ -138,12 +138,12 @@ class Device:
                 f"the protocol has delta={self.delta:.6g}{_TRUSTED}, above max_delta={max_delta!r}. Send no report, or "
                 "ask the curator for a protocol with a smaller delta."
             )
-        if allowance is not None:  # last, so that a refused protocol is not charged
-            self._charge(allowance)
+        self._charge(allowance)  # last, so that a refused protocol is not charged
 
     def _charge(self, allowance):
-        """Charge the total cost of this device to the allowance, unless it was charged before."""
-        allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
+        """Charge the total cost of this device to the allowance, if any, unless it was charged before."""
+        if allowance is not None:
+            allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -312,8 +312,7 @@ class Device:
         if device is None:
             raise ValueError("text must be what to_json returned, with randomizer= if the device has one.")
         device._number, device._ballot, device._sent = state["number"], state["ballot"], MappingProxyType(sent)
-        if allowance is not None:
-            device._charge(allowance)
+        device._charge(allowance)
         return device
 
     def __copy__(self):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import factorial, isqrt
@@ -385,11 +384,11 @@ def chosen_max_weight(counts: NDArray[Any], deviation: float) -> int:
     >>> chosen_max_weight(np.array([900, 200, 2, 120, -9, 3]), deviation=20.0)
     8
     """
-    return 2 ** next(k for k in range(len(counts)) if not _significant(counts[k + 1 :].cumsum(), deviation))
-
-
-def _significant(sums, deviation):
-    return any(sums[k] >= _SIGNIFICANT * deviation * math.sqrt(k + 1) for k in range(len(sums)))
+    for k in range(len(counts)):
+        sums = counts[k + 1 :].cumsum()
+        if not (sums >= _SIGNIFICANT * deviation * np.sqrt(np.arange(1, len(sums) + 1))).any():
+            break
+    return int(2**k)
 
 
 # Margins of pairs or net wins within groups, scaled to a common sensitivity.

@@ -27,7 +27,6 @@ from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection import Device, RefusedProtocol, ServerFileError, Shuffler
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.servers import longest_submission as longest
 from sklearn_dprank.sampling.bit_source import Bits
 
 ITEMS = ["a", "b", "c"]
@@ -119,7 +118,7 @@ BAD = [
     (b"\xff\xfe", "not JSON"),
     ("[" * 400, "not JSON"),
     (json.dumps(submission(1)) + " " * 600, "too long"),
-    (b"0" * (longest(PROTOCOL["hidden"]) + 1), "too long"),
+    (b"0" * (Shuffler(PROTOCOL["hidden"])._longest + 1), "too long"),
     (None, "not a JSON object"),
     (json.dumps(json.dumps(submission(1))), "not a JSON object"),
     ([submission(1)], "not a JSON object"),
