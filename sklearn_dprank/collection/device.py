@@ -27,10 +27,6 @@ if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
 
 _TRUSTED = " (without trust in the servers)"
 _KEPT = {"device", "number", "protocol", "ballot", "said", "max_epsilon", "max_delta"}  # fields of a stored device
-_COPY = (
-    "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter would report twice. "
-    "Make the device in the process that uses it, or move it there with to_json and from_json."
-)
 
 
 class Device:
@@ -251,7 +247,11 @@ class Device:
                 "this device has already reported another ballot. Pass the same ballot to get the same report."
             )
         if name not in self._sent:
-            raise BudgetExhausted(_COPY)
+            raise BudgetExhausted(
+                "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter "
+                "would report twice. Make the device in the process that uses it, or move it there with to_json and "
+                "from_json."
+            )
         return json.loads(self._sent[name])
 
     def to_json(self) -> str:

@@ -581,22 +581,20 @@ class ReportCounts:
                         "package that write the same version."
                     )
                 elif all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in state["refused"].items()):
-                    tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
-        except (TypeError, ValueError, AttributeError, RecursionError):
+                    for name, stored in state["protocols"].items():
+                        n_reports, shape, counts = (stored.pop(field) for field in ("n_reports", "shape", "counts"))
+                        valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is type(counts) is list
+                        valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
+                        if stored or not valid or (n_reports == 0) != (not counts):
+                            raise ValueError
+                        if counts:
+                            whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range")
+                        tallies[name] = Tally(np.array(counts, dtype=np.int64).reshape(shape), n_reports)
+        except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
             tallies = {}
         if not tallies:
             raise ValueError(problem)
         return cls(tallies, state["refused"])
-
-
-def _tally(name: str, n_reports: Any, shape: Any, counts: Any) -> Tally:
-    """Return the counts of one protocol; raise ValueError or TypeError if the stored form is invalid."""
-    valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is list and type(counts) is list
-    valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
-    if not valid or (n_reports == 0) != (not counts):
-        raise ValueError
-    found = whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range") if counts else np.zeros(0, dtype=np.int64)
-    return Tally(found.reshape(shape), n_reports)
 
 
 class ReportReader:

@@ -69,7 +69,7 @@ class CheckedFile:
         self._lock, self._home = threading.Lock(), os.getpid()
         self._head: dict[str, Any] = {}
         about = {"format": _FORMAT, "kind": kind, "owner": dict(owner)}
-        first = _body({**about, "state": dict(state), "rows": 0, "digest": 0})
+        first = json.dumps({**about, "state": dict(state), "rows": 0, "digest": 0}, sort_keys=True).encode()
 
         def fill(connection):
             for command in _TABLES:
@@ -127,7 +127,7 @@ class CheckedFile:
                     raise self._damaged("has a damaged state")
                 self._head = json.loads(before)
                 yield self._head["state"]
-                after = _body(self._head)
+                after = json.dumps(self._head, sort_keys=True).encode()
                 if write and after != before:
                     connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
                 if write:
@@ -197,10 +197,6 @@ class CheckedFile:
 def _close(connection, home):
     if home == os.getpid():  # closing in a fork would roll back a transaction of the parent
         connection.close()
-
-
-def _body(head):
-    return json.dumps(head, sort_keys=True).encode()
 
 
 def _checksum(*parts):

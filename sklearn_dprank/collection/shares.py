@@ -28,11 +28,9 @@ from .protocol import UNCHANGED, RefusedProtocol, as_digits, canonical, digest, 
 def summand(stated: Any, n_items: int) -> Statistic:
     """Return the statistic that a protocol names; raise `RefusedProtocol` if it is unknown or invalid."""
     try:
-        found = statistic(stated, n_items)
-        found.check()
+        return statistic(stated, n_items)
     except ValueError as error:
         raise RefusedProtocol(f"this device does not follow the protocol: {error}.") from None
-    return found
 
 
 # "skellam-shares": a noisy statistic, split among servers.

@@ -98,37 +98,25 @@ class Statistic:
     ----------
     n_items : int
         Number of items.
-    **stated
-        Public numbers of the statistic, of the names in `states`. `check` must accept them before another use.
+    numbers : int or None, default=None
+        Length of the vector. None is `n_items`.
+    largest : int, default=1
+        Bound on the absolute values in the vector.
 
     Attributes
     ----------
     states : tuple of str
-        Fields of the statistic in a protocol, except its name.
+        Fields of the statistic in a protocol, except its name. The constructor of a subclass takes them and raises
+        ValueError if they are invalid, because the curator is not trusted.
     asked_about : str or None
         Field of a question that names its subject: a pair, several pairs, or groups of items.
-    numbers : int
-        Length of the vector.
-    largest : int
-        Bound on the absolute values in the vector.
     """
 
     states: tuple[str, ...] = ()
     asked_about: str | None = None
 
-    def __init__(self, n_items: int, **stated: Any) -> None:
-        self.n_items, self.stated = n_items, stated
-
-    @property
-    def numbers(self) -> int:
-        return self.n_items
-
-    @property
-    def largest(self) -> int:
-        return 1
-
-    def check(self) -> None:
-        """Raise ValueError unless the stated numbers are valid; the curator is not trusted."""
+    def __init__(self, n_items: int, numbers: int | None = None, largest: int = 1) -> None:
+        self.n_items, self.numbers, self.largest = n_items, n_items if numbers is None else numbers, largest
 
     def accepts(self, about: Any) -> bool:
         """Return whether a question may have this subject; the curator is not trusted."""
@@ -149,27 +137,18 @@ class _GroupNetWins(Statistic):
     states: tuple[str, ...] = ("sizes",)
     asked_about: str | None = "groups"
 
-    @property
-    def sizes(self) -> Any:
-        return self.stated["sizes"]
-
-    @property
-    def largest(self) -> int:
-        return max(self.sizes) - 1
-
-    def check(self):
-        form = type(self.sizes) is list and all(is_whole(size, 1, self.n_items) for size in self.sizes)
-        if not form or sum(self.sizes) != self.n_items:
+    def __init__(self, n_items: int, sizes: Any) -> None:
+        form = type(sizes) is list and all(is_whole(size, 1, n_items) for size in sizes)
+        if not form or sum(sizes) != n_items:
             raise ValueError("sizes must be those of groups that hold each item once")
+        super().__init__(n_items, largest=max(sizes) - 1)
+        self.sizes = sizes
 
     def accepts(self, about):
         return _are_groups(about, self.n_items) and [len(group) for group in about] == self.sizes
 
     def of(self, ballots, about, coins):
-        wins = np.zeros(ballots.table.shape[::-1], dtype=np.int64)
-        for group in about:
-            wins[:, group] = net_wins(ballots.table[group], ballots.sentinel)
-        return wins
+        return _group_net_wins(ballots, about)
 
     def sensitivity(self, neighboring):
         change, l2_squared = changed_ballots(neighboring), Fraction(sum(k * (k * k - 1) for k in self.sizes), 3)
@@ -183,9 +162,8 @@ class _NetWins(_GroupNetWins):
     asked_about = None
     accepts = Statistic.accepts
 
-    @property
-    def sizes(self):
-        return [self.n_items]
+    def __init__(self, n_items: int) -> None:
+        super().__init__(n_items, [n_items])
 
     def of(self, ballots, about, coins):
         return net_wins(ballots.table, ballots.sentinel)
@@ -197,9 +175,8 @@ class _NetWins(_GroupNetWins):
 class _Margins(Statistic):
     """Margins of all pairs, in row-major order."""
 
-    @property
-    def numbers(self):
-        return math.comb(self.n_items, 2)
+    def __init__(self, n_items: int) -> None:
+        super().__init__(n_items, math.comb(n_items, 2))
 
     def of(self, ballots, about, coins):
         return margins(ballots.table, ballots.sentinel, *np.triu_indices(self.n_items, 1)).T.astype(np.int64)
@@ -213,7 +190,9 @@ class _PairMargin(_Margins):
     """Margin of one item over another; each question names the two items, in either order."""
 
     asked_about = "pair"
-    numbers = 1
+
+    def __init__(self, n_items: int) -> None:
+        Statistic.__init__(self, n_items, 1)
 
     def accepts(self, about):
         return _is_either_way(about, self.n_items)
@@ -227,9 +206,8 @@ class _PairCounts(Statistic):
 
     asked_about = "pairs"
 
-    @property
-    def numbers(self):
-        return self.n_items**2
+    def __init__(self, n_items: int) -> None:
+        super().__init__(n_items, n_items**2)
 
     def accepts(self, about):
         form = type(about) is list and len(about) <= math.comb(self.n_items, 2)
@@ -257,18 +235,10 @@ class ScaledBallotMargins(Statistic):
 
     asked_about = "margins"
 
-    @property
-    def numbers(self):
-        return max(self.n_items, min(math.comb(self.n_items, 2), MOST_PAIRS))
-
-    @property
-    def squared(self) -> int:
-        """Squared L2 sensitivity of adding a ballot."""
-        return _RESOLUTION**2 * (self.n_items * (self.n_items**2 - 1) // 3)
-
-    @property
-    def largest(self):
-        return math.isqrt(self.squared)
+    def __init__(self, n_items: int) -> None:
+        #: Squared L2 sensitivity of adding a ballot.
+        self.squared = _RESOLUTION**2 * (n_items * (n_items**2 - 1) // 3)
+        super().__init__(n_items, max(n_items, min(math.comb(n_items, 2), MOST_PAIRS)), math.isqrt(self.squared))
 
     def accepts(self, about):
         if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
@@ -287,7 +257,7 @@ class ScaledBallotMargins(Statistic):
 
     def of(self, ballots, about, coins):
         if "groups" in about:
-            values = _GroupNetWins(self.n_items).of(ballots, about["groups"], coins)
+            values = _group_net_wins(ballots, about["groups"])
         else:
             first, second = np.array(about["pairs"], dtype=np.int64).reshape(-1, 2).T
             values = margins(ballots.table, ballots.sentinel, first, second).T.astype(np.int64)
@@ -303,23 +273,20 @@ class _PositionalScores(Statistic):
 
     states = ("scores",)
 
-    @property
-    def largest(self):
-        return max(map(abs, self.stated["scores"]))
-
-    def check(self):
-        scores = self.stated["scores"]
-        form = type(scores) is list and len(scores) == self.n_items
+    def __init__(self, n_items: int, scores: Any) -> None:
+        form = type(scores) is list and len(scores) == n_items
         form = form and all(is_whole(score, 1 - 2**53) for score in scores)
         if not form or sum(map(abs, scores)) >= _LARGEST_SCORES:
             raise ValueError("scores must be an integer for each place")
+        super().__init__(n_items, largest=max(map(abs, scores)))
+        self.scores = scores
 
     def of(self, ballots, about, coins):
         order, first, last, _ = places(ballots.table)
-        return placed(shared_scores(np.cumsum([0, *self.stated["scores"]]), first, last), order)
+        return placed(shared_scores(np.cumsum([0, *self.scores]), first, last), order)
 
     def sensitivity(self, neighboring):
-        change = sorted(self.stated["scores"])
+        change = sorted(self.scores)
         if changed_ballots(neighboring) == 2:  # replaced: the best order against the worst
             change = [high - low for high, low in zip(reversed(change), change, strict=True)]
         # Tied ballots are averages of strict ones (convexity), then rounded: at most 1 per item in total, so m in L1
@@ -334,13 +301,8 @@ class _Histogram(Statistic):
 
     unseen_last = False
 
-    @property
-    def numbers(self):
-        return math.factorial(self.n_items)
-
-    def check(self):
-        if self.n_items > 10:
-            raise ValueError("items must be at most 10 for a histogram of all rankings")
+    def __init__(self, n_items: int) -> None:
+        super().__init__(n_items, math.factorial(n_items))
 
     def of(self, ballots, about, coins):
         complete = completed(ballots.table, ballots.sentinel, coins, unseen_last=self.unseen_last)
@@ -374,7 +336,7 @@ STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
 
 
 def statistic(stated: Any, n_items: int) -> Statistic:
-    """Return the statistic that a protocol or a query names, not checked yet; raise ValueError if it is unknown.
+    """Return the statistic that a protocol or a query names; raise ValueError if it is unknown or invalid.
 
     Examples
     --------
@@ -389,6 +351,14 @@ def statistic(stated: Any, n_items: int) -> Statistic:
     if kind is None or set(fields) != set(kind.states):
         raise ValueError(f"statistic must be one of {list(STATISTICS)}, with what belongs to it and nothing else")
     return kind(n_items, **fields)
+
+
+def _group_net_wins(ballots, groups):
+    """Return each voter's net wins within groups that together hold each item once."""
+    wins = np.zeros(ballots.table.shape[::-1], dtype=np.int64)
+    for group in groups:
+        wins[:, group] = net_wins(ballots.table[group], ballots.sentinel)
+    return wins
 
 
 def _is_either_way(pair, n_items):

@@ -13,7 +13,7 @@ from sklearn_dprank import queries
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.collection import RefusedProtocol
-from sklearn_dprank.collection.shares import summand
+from sklearn_dprank.collection.shares import check_sum, summand
 from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query, ScaledMargins
 from sklearn_dprank.queries.statistics import STATISTICS
 from sklearn_dprank.sampling.bit_source import Bits
@@ -184,8 +184,10 @@ def test_what_is_no_statistic(statistic):
 
 def test_histograms_are_of_few_items():
     assert summand("histogram", 8).numbers == math.factorial(8)
-    with pytest.raises(RefusedProtocol, match="at most 10"):
-        summand("histogram", 11)
+    with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
+        check_sum(
+            {"statistic": "histogram", "rate": [1, 1], "modulus_bits": 53}, {"items": range(11), "max_reports": 1}
+        )
 
 
 @pytest.mark.parametrize(("statistic", "first"), [("histogram", 2), ("histogram_unseen_last", 0)])
