@@ -108,7 +108,6 @@ class Device:
         if not limit > 0:
             raise ValueError(f"max_epsilon must be a positive number or None, got {safe_repr(max_epsilon)}.")
         check_number(max_delta, "max_delta", least=0, below=1)
-        _check_allowance(allowance)
         followed = checked(protocol, randomizer)
         self._protocol, self._randomizer = followed, client_randomizer(followed, randomizer)
         self._costs = self._randomizer.spent(followed), self._randomizer.delta(followed)  # Decimals
@@ -138,6 +137,8 @@ class Device:
 
     def _charge(self, allowance):
         """Charge the total cost of this device to the allowance, if any, unless it was charged before."""
+        if allowance is not None and not isinstance(allowance, Allowance):
+            raise ValueError(f"allowance must be an Allowance or None, got {safe_repr(allowance)}.")
         if allowance is not None:
             allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
 
@@ -297,7 +298,6 @@ class Device:
             If the device has not reported and is not in the allowance, and the allowance does not cover it or was
             charged for another device of this protocol. Also if the allowance is a copy.
         """
-        _check_allowance(allowance)
         device = None
         try:
             state = json.loads(text)
@@ -331,9 +331,3 @@ def _unpickled(text, randomizer):
     device = Device.from_json(text, randomizer=randomizer)
     device._home = None
     return device
-
-
-def _check_allowance(allowance):
-    """Raise ValueError unless `allowance` is an `Allowance` or None."""
-    if allowance is not None and not isinstance(allowance, Allowance):
-        raise ValueError(f"allowance must be an Allowance or None, got {safe_repr(allowance)}.")

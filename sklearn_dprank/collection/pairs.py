@@ -628,13 +628,8 @@ def answers_of(pairs, answers, protocol):
 
 def counted_wins(first, second, answers, n_items):
     """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    if np.size(answers) < n_items**2 // 64:  # for a few answers, do not compute a number for each pair
-        wins = np.zeros((n_items, n_items), dtype=np.int64)
-        np.add.at(wins.reshape(-1), numbered_wins(first, second, answers, n_items).ravel(), 1)
-        return wins
-    cells = 2 * (first * n_items + second) + answers
-    lost, won = np.bincount(cells.ravel(), minlength=2 * n_items**2).reshape(n_items, n_items, 2).transpose(2, 0, 1)
-    return won + lost.T
+    numbers = numbered_wins(first, second, answers, n_items).ravel()
+    return np.bincount(numbers, minlength=n_items**2).reshape(n_items, n_items)
 
 
 def numbered_wins(first, second, answers, n_items):

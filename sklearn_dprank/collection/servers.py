@@ -549,11 +549,10 @@ def checked_design(design, protocol):
     if len(rows) < protocol["min_reports"]:
         raise ValueError(f"design must have at least min_reports={protocol['min_reports']} rows, got {len(rows)}.")
     first, second = rows[..., 0], rows[..., 1]
-    if (first < 0).any() or (first >= second).any() or (second >= m).any():
-        raise ValueError(f"{rule}, of pairs (i, j) of items, i < j.")
     pairs = np.sort(first.astype(np.int64) * m + second, axis=1)
-    if (pairs[:, 1:] == pairs[:, :-1]).any():
-        raise ValueError(f"{rule}, with distinct pairs for each voter.")
+    inside = (first >= 0).all() and (first < second).all() and (second < m).all()
+    if not inside or (pairs[:, 1:] == pairs[:, :-1]).any():
+        raise ValueError(f"{rule}, of distinct pairs (i, j) of items, i < j, for each voter.")
     found, counts = np.unique(pairs, return_counts=True)
     least = counts.min() if len(found) == math.comb(m, 2) else 0
     if counts.max() > least + 1:

@@ -452,7 +452,7 @@ def test_no_message_about_a_pair():
         (DESIGN[..., ::-1], "of items, i < j"),
         (DESIGN + 1, "of items, i < j"),
         (DESIGN - 1, "of items, i < j"),
-        (np.repeat(DESIGN[:, :1], 2, axis=1), "distinct pairs for each voter"),
+        (np.repeat(DESIGN[:, :1], 2, axis=1), "distinct pairs"),
         (np.repeat(DESIGN[:1], 12, axis=0), "balanced"),  # a curator who asks one voter alone about a pair
         ([*[[[0, 1], [0, 2]]] * 11, [[0, 1], [1, 2]]], "balanced"),
     ],
