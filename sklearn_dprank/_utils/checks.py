@@ -24,6 +24,7 @@ LEAST_EPSILON = 1e-9
 LEAST_DELTA = 1e-200
 _MOST_JOBS = 10_000
 _LONGEST = 200  # characters of a value in a message
+_LARGEST_INTEGER = 2**53 - 1  # beyond it, languages read a JSON number differently
 
 
 def check_parameters(part: Any) -> None:
@@ -56,6 +57,18 @@ def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, 
     else:
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
     raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {safe_repr(value)}.")
+
+
+def is_whole(value: Any, low: int, high: int = _LARGEST_INTEGER) -> bool:
+    """Return whether untrusted `value` is an integer from `low` to `high`, and not a boolean."""
+    return type(value) is int and low <= value <= high
+
+
+def is_pair(pair: Any, n_items: int) -> bool:
+    """Return whether untrusted `pair` is a list [i, j] of item indices, i < j."""
+    return (
+        type(pair) is list and len(pair) == 2 and is_whole(pair[0], 0) and is_whole(pair[1], pair[0] + 1, n_items - 1)
+    )
 
 
 def refuse_unknown(estimator: Any, names: Iterable[str], method: str = "fit") -> None:

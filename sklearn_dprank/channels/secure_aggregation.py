@@ -13,20 +13,20 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole
+from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole, is_whole
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import make_protocol
-from ..collection.protocol import RefusedProtocol, cost_as_text, digest, is_whole
+from ..collection.protocol import RefusedProtocol, cost_as_text, digest
 from ..collection.randomizers import CLIENT_RANDOMIZERS
 from ..collection.reports import (
     FOLLOW,
     Inbox,
     RefusedReport,
     as_reports,
+    columns,
     end_to_end,
-    fields,
     protocol_of,
     whole_numbers,
 )
@@ -204,7 +204,9 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Server
     if protocol_of(message) != digest(protocol):
         raise RefusedReport("another protocol")
     asked = () if question is None else ("question",)
-    server, voters, n_reports, numbers, *about = fields(message, "server", "voters", "n_reports", "sum", *asked)
+    server, voters, n_reports, numbers, *about = (
+        column[0] for column in columns([message], "server", "voters", "n_reports", "sum", *asked)
+    )
     if about and about != [question]:
         raise RefusedReport("another question")
     if not is_whole(server, 0, protocol["servers"] - 1):

@@ -122,32 +122,28 @@ class Allowance:
                 "this is a copy of an allowance, from a fork or a pickle, and cannot be charged; use the allowance "
                 "in the process that made it, or move it with to_json and from_json."
             )
-        cost = Charge(protocol, _as_text(epsilon), _as_text(delta))
+        stated = [f"{_UP.create_decimal(cost):e}" if cost else "0" for cost in (epsilon, delta)]
+        cost = Charge(protocol, *stated)
         with self._lock:
             if device in self._charges:
                 return
-            if not reported:
-                self._refuse(cost)
+            if not reported and any(protocol == other.protocol for other in self._charges.values()):
+                raise BudgetExhausted(
+                    "this allowance has already paid for a device of this protocol, and a second one would send a "
+                    "second report; open the first with Device.from_json(text, allowance=allowance)."
+                )
+            after = _totals([*self._charges.values(), cost])
+            if not reported and (after[0] > decimal_of(self.epsilon) or after[1] > decimal_of(self.delta)):
+                spent, lacking = self.spent, ""
+                if self.delta == 0 < float(cost.delta):
+                    lacking = f"Secure aggregation needs an allowance with delta of at least {float(cost.delta):.6g}. "
+                raise BudgetExhausted(
+                    f"the protocol spends epsilon={float(cost.epsilon):.6g} and delta={float(cost.delta):.6g}, which "
+                    f"the allowance (epsilon={self.epsilon:.6g}, delta={self.delta:.6g}) does not cover: "
+                    f"epsilon={spent[0]:.6g} and delta={spent[1]:.6g} are spent. {lacking}Do not report, "
+                    "or use a larger allowance."
+                )
             self._charges = MappingProxyType({**self._charges, device: cost})
-
-    def _refuse(self, cost):
-        """Raise `BudgetExhausted` unless this charge is the first of its protocol and fits."""
-        if any(cost.protocol == other.protocol for other in self._charges.values()):
-            raise BudgetExhausted(
-                "this allowance has already paid for a device of this protocol, and a second one would send a second "
-                "report; open the first with Device.from_json(text, allowance=allowance)."
-            )
-        epsilon, delta = _totals([*self._charges.values(), cost])
-        if epsilon > decimal_of(self.epsilon) or delta > decimal_of(self.delta):
-            spent, lacking = self.spent, ""
-            if self.delta == 0 < float(cost.delta):
-                lacking = f"Secure aggregation needs an allowance with delta of at least {float(cost.delta):.6g}. "
-            raise BudgetExhausted(
-                f"the protocol spends epsilon={float(cost.epsilon):.6g} and delta={float(cost.delta):.6g}, which the "
-                f"allowance (epsilon={self.epsilon:.6g}, delta={self.delta:.6g}) does not cover: "
-                f"epsilon={spent[0]:.6g} and delta={spent[1]:.6g} are spent. {lacking}Do not report, "
-                "or use a larger allowance."
-            )
 
     def to_json(self) -> str:
         """Return the allowance as text, with all charges.
@@ -221,8 +217,3 @@ def _totals(charges):
     """Return the sums of epsilons and of deltas as Decimals, rounded up."""
     charges = list(charges)
     return total(Decimal(one.epsilon) for one in charges), total(Decimal(one.delta) for one in charges)
-
-
-def _as_text(cost):
-    """Return a cost as decimal text, rounded up in the 40th digit."""
-    return f"{_UP.create_decimal(cost):e}" if cost else "0"

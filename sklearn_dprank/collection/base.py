@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from .._utils.types import Amount, Items
 from ..ballots.counting import odd_ballots
-from ..ballots.reading import Positions, as_array, ballot_key, compact_positions, placed, sorted_rows
+from ..ballots.reading import Positions, as_array, ballot_key, compact_positions
+from ..queries import statistics
 from ..queries.base import Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty.laws import AnswersLaw, NormalLaw
@@ -144,22 +145,6 @@ def read_ballot(ballot, n_items):
     return positions, ballot_key(positions)
 
 
-def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Return (order, first, last, ordered) of each ballot, arrays of shape (n_voters, n_items).
-
-    `order` lists the items of each ballot, best first, as indices into the ravelled transpose of `table`. `first` and
-    `last` are the first and the last place that an item shares with the items tied with it. Items without an opinion
-    are tied last. `ordered` contains the positions. `table` has shape (n_items, n_voters).
-    """
-    ballots = np.ascontiguousarray(table.T)
-    order, changes = sorted_rows(ballots)
-    place, n_items = np.arange(len(table)), len(table)
-    first = np.maximum.accumulate(changes * place, axis=1)
-    last = np.full(ballots.shape, n_items - 1)
-    np.minimum.accumulate(np.where(changes[:, 1:], place[:-1], n_items - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
-    return order, first, last, ballots.ravel()[order]
-
-
 def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     """Return each voter's net wins: for each item, the items that it beats minus the items that beat it.
 
@@ -179,22 +164,13 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     # reveal whether the ballot has ties or missing opinions.
     odd = odd_ballots(table) if table.shape[1] > 1 else None
     if odd is None:
-        return _net_wins(table, sentinel)
+        return statistics.net_wins(table, sentinel)
     wins = table.astype(np.int64).T
     wins *= -2
     wins += len(table) - 1
     if len(odd):
-        wins[odd] = _net_wins(table[:, odd], sentinel)
+        wins[odd] = statistics.net_wins(table[:, odd], sentinel)
     return wins
-
-
-def _net_wins(table, sentinel):
-    """Return the net wins of ballots that may have ties or missing opinions, shape (n_voters, n_items)."""
-    order, first, last, ordered = places(table)
-    n_items = len(table)
-    silent = ordered == sentinel
-    n_ranked = n_items - np.count_nonzero(silent, axis=1, keepdims=True)
-    return placed(np.where(silent, 0, n_ranked - 1 - last - first), order)
 
 
 def opinions(table: NDArray[Any], sentinel: int, coins: BitSource) -> NDArray[np.bool_]:
@@ -214,10 +190,8 @@ def opinions(table: NDArray[Any], sentinel: int, coins: BitSource) -> NDArray[np
     ndarray of bool, shape (n_pairs, n_voters)
         Whether the first item of the pair precedes the second. Pairs are in row-major order.
     """
-    rows, columns = np.triu_indices(len(table), 1)
-    first, second = table[rows], table[columns]
-    silent = (first == second) | (first == sentinel) | (second == sentinel)
-    return np.where(silent, coins.coins(silent.size).reshape(silent.shape), first < second)
+    ahead = statistics.margins(table, sentinel, *np.triu_indices(len(table), 1))
+    return np.where(ahead == 0, coins.coins(ahead.size).reshape(ahead.shape), ahead > 0)
 
 
 # Randomised answers about pairs, random pairs, and random identifiers of reports.
@@ -242,19 +216,16 @@ def true_answers(first, second, voter, ballots, coins):
 
     `voter` is a column of ``ballots.table``. The three index arrays broadcast to the shape of `first`.
     """
-    here, there = (_taken(ballots.table, item, voter) for item in (first, second))
+    # One flat index is several times as fast if the table is contiguous.
+    table, (n_items, n_voters) = ballots.table, ballots.table.shape
+    if table.flags.c_contiguous:
+        here, there = (table.ravel().take(item * n_voters + voter) for item in (first, second))
+    elif table.flags.f_contiguous:
+        here, there = (table.T.ravel().take(voter * n_items + item) for item in (first, second))
+    else:
+        here, there = table[first, voter], table[second, voter]
     silent = (here == there) | (here == ballots.sentinel) | (there == ballots.sentinel)
     return np.where(silent, coins.coins(first.size).reshape(first.shape), here < there)
-
-
-def _taken(table, item, voter):
-    """Return ``table[item, voter]``. One flat index is several times as fast if the table is contiguous."""
-    n_items, n_voters = table.shape
-    if table.flags.c_contiguous:
-        return table.ravel().take(item * n_voters + voter)
-    if table.flags.f_contiguous:
-        return table.T.ravel().take(voter * n_items + item)
-    return table[item, voter]
 
 
 def random_number(bits):

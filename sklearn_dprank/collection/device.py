@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._utils.checks import as_double, check_number, safe_repr
+from .._utils.checks import as_double, check_number, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..sampling.bit_source import Bits
 from .allowance import Allowance
 from .base import QuestionRandomizer, ReportRandomizer, read_ballot
-from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits, is_whole
+from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits
 from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
 
 if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
@@ -27,10 +27,6 @@ if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
 
 _TRUSTED = " (without trust in the servers)"
 _KEPT = {"device", "number", "protocol", "ballot", "said", "max_epsilon", "max_delta"}  # fields of a stored device
-_COPY = (
-    "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter would report twice. "
-    "Make the device in the process that uses it, or move it there with to_json and from_json."
-)
 
 
 class Device:
@@ -112,7 +108,6 @@ class Device:
         if not limit > 0:
             raise ValueError(f"max_epsilon must be a positive number or None, got {safe_repr(max_epsilon)}.")
         check_number(max_delta, "max_delta", least=0, below=1)
-        _check_allowance(allowance)
         followed = checked(protocol, randomizer)
         self._protocol, self._randomizer = followed, client_randomizer(followed, randomizer)
         self._costs = self._randomizer.spent(followed), self._randomizer.delta(followed)  # Decimals
@@ -138,12 +133,14 @@ class Device:
                 f"the protocol has delta={self.delta:.6g}{_TRUSTED}, above max_delta={max_delta!r}. Send no report, or "
                 "ask the curator for a protocol with a smaller delta."
             )
-        if allowance is not None:  # last, so that a refused protocol is not charged
-            self._charge(allowance)
+        self._charge(allowance)  # last, so that a refused protocol is not charged
 
     def _charge(self, allowance):
-        """Charge the total cost of this device to the allowance, unless it was charged before."""
-        allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
+        """Charge the total cost of this device to the allowance, if any, unless it was charged before."""
+        if allowance is not None and not isinstance(allowance, Allowance):
+            raise ValueError(f"allowance must be an Allowance or None, got {safe_repr(allowance)}.")
+        if allowance is not None:
+            allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -251,7 +248,11 @@ class Device:
                 "this device has already reported another ballot. Pass the same ballot to get the same report."
             )
         if name not in self._sent:
-            raise BudgetExhausted(_COPY)
+            raise BudgetExhausted(
+                "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter "
+                "would report twice. Make the device in the process that uses it, or move it there with to_json and "
+                "from_json."
+            )
         return json.loads(self._sent[name])
 
     def to_json(self) -> str:
@@ -297,7 +298,6 @@ class Device:
             If the device has not reported and is not in the allowance, and the allowance does not cover it or was
             charged for another device of this protocol. Also if the allowance is a copy.
         """
-        _check_allowance(allowance)
         device = None
         try:
             state = json.loads(text)
@@ -312,8 +312,7 @@ class Device:
         if device is None:
             raise ValueError("text must be what to_json returned, with randomizer= if the device has one.")
         device._number, device._ballot, device._sent = state["number"], state["ballot"], MappingProxyType(sent)
-        if allowance is not None:
-            device._charge(allowance)
+        device._charge(allowance)
         return device
 
     def __copy__(self):
@@ -332,9 +331,3 @@ def _unpickled(text, randomizer):
     device = Device.from_json(text, randomizer=randomizer)
     device._home = None
     return device
-
-
-def _check_allowance(allowance):
-    """Raise ValueError unless `allowance` is an `Allowance` or None."""
-    if allowance is not None and not isinstance(allowance, Allowance):
-        raise ValueError(f"allowance must be an Allowance or None, got {safe_repr(allowance)}.")

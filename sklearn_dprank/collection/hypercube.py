@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import Check, check_parameters, one_of
+from .._utils.checks import Check, check_parameters, is_whole, one_of
 from .._utils.types import Amount, Items
 from ..queries.base import n_pairs
 from ..queries.pairs import AllMargins
 from ..uncertainty.laws import AnswersLaw
 from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, opinions
-from .protocol import as_text, check_levels, is_whole, levels_within, log_ratio, pair_count, refuse_unless
+from .protocol import as_text, check_levels, levels_within, log_ratio, pair_count, refuse_unless
 from .reports import RefusedReport, columns, reject_unless
 
 VARIANTS = ("best_cap", "half_tie")
@@ -81,8 +81,7 @@ def _subsets(sizes, n, bits):
     """Return a uniform subset of 0, ..., n - 1 for each size, as booleans of shape (len(sizes), n)."""
     rows = len(sizes)
     keys = bits.words(-(-rows * n // 2)).view(np.uint32)[: rows * n].reshape(rows, n)
-    ordered = np.sort(keys, axis=1)
-    largest = ordered[np.arange(rows), np.maximum(sizes, 1) - 1]
+    largest = np.sort(keys, axis=1)[np.arange(rows), np.maximum(sizes, 1) - 1]
     out = (keys <= largest[:, None]) & (sizes > 0)[:, None]
     tied = np.flatnonzero(np.count_nonzero(out, axis=1) != sizes)  # equal keys at the boundary: draw again
     if len(tied):
@@ -123,17 +122,15 @@ class WeightedLaw:
         """Return the index for each of `leads`, uniform integers below `LEAD`; `bits` supplies further bits."""
         index = self._leads.searchsorted(leads)
         for row in (index != self._leads.searchsorted(leads, side="right")).nonzero()[0]:
-            index[row] = self._settled(int(leads[row]), LEAD, bits)
+            # A uniform point in total * [low, low + 1) / scale: draw bits until its index is determined.
+            low, scale, least, most = int(leads[row]), LEAD, 0, 1
+            while least < most:
+                least = bisect_right(self._steps, low * self._total // scale)
+                most = bisect_left(self._steps, -(-(low + 1) * self._total // scale))
+                if least < most:
+                    low, scale = low << 64 | int(bits.words(1)[0]), scale << 64
+            index[row] = least
         return index
-
-    def _settled(self, low, scale, bits):
-        """Return the index of a uniform point in total * [low, low + 1) / scale; draw bits until it is determined."""
-        while True:
-            least = bisect_right(self._steps, low * self._total // scale)
-            most = bisect_left(self._steps, -(-(low + 1) * self._total // scale))
-            if least == most:
-                return least
-            low, scale = low << 64 | int(bits.words(1)[0]), scale << 64
 
 
 _SIGNS = "not the right number of signs"

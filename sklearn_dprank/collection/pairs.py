@@ -24,6 +24,8 @@ from .._utils.checks import (
     check_positive,
     check_whole,
     is_as_printed,
+    is_pair,
+    is_whole,
     safe_repr,
 )
 from .._utils.types import Amount, Items, PairNoise, Variant
@@ -60,8 +62,6 @@ from .protocol import (
     is_amount,
     is_digits,
     is_flip,
-    is_pair,
-    is_whole,
     pair_count,
     refuse_unless,
     total,
@@ -252,23 +252,18 @@ class AssignedRandomizer(PairsRandomizer):
 def public_pairs(protocol, voters):
     """Return (first, second), arrays of shape (len(voters), K): the items of the pairs of registered voters."""
     seed, k, n = protocol["assignment_seed"], protocol["n_queries"], pair_count(protocol)
-    numbers = np.array([_numbers(seed, voter, k, n) for voter in voters], dtype=np.int64)
-    return items_of(numbers, len(protocol["items"]))
-
-
-def _numbers(seed, voter, k, n):
-    """Return the first `k` distinct numbers below `n` in the public sequence of a voter; each is exactly uniform.
-
-    Only `k` depends on the epsilon of a protocol. So a voter who chooses the own epsilon cannot choose other pairs.
-    """
-    mask = (1 << (n - 1).bit_length()) - 1
-    found: dict[int, None] = {}  # a dict keeps the order
-    for step in count():
-        number = int(sha256(f"{seed}/{voter}/{step}".encode()).hexdigest()[:16], 16) & mask
-        if number < n:
-            found[number] = None
-            if len(found) == k:
-                return list(found)
+    mask, numbers = (1 << (n - 1).bit_length()) - 1, []
+    for voter in voters:
+        # The first k distinct numbers below n in the public sequence of a voter; each is exactly uniform. Only k
+        # depends on the epsilon of a protocol. So a voter who chooses the own epsilon cannot choose other pairs.
+        found: dict[int, None] = {}  # a dict keeps the order
+        steps = count()
+        while len(found) < k:
+            number = int(sha256(f"{seed}/{voter}/{next(steps)}".encode()).hexdigest()[:16], 16) & mask
+            if number < n:
+                found[number] = None
+        numbers.append(list(found))
+    return items_of(np.array(numbers, dtype=np.int64), len(protocol["items"]))
 
 
 # "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
@@ -633,13 +628,8 @@ def answers_of(pairs, answers, protocol):
 
 def counted_wins(first, second, answers, n_items):
     """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    if np.size(answers) < n_items**2 // 64:  # for a few answers, do not compute a number for each pair
-        wins = np.zeros((n_items, n_items), dtype=np.int64)
-        np.add.at(wins.reshape(-1), numbered_wins(first, second, answers, n_items).ravel(), 1)
-        return wins
-    cells = 2 * (first * n_items + second) + answers
-    lost, won = np.bincount(cells.ravel(), minlength=2 * n_items**2).reshape(n_items, n_items, 2).transpose(2, 0, 1)
-    return won + lost.T
+    numbers = numbered_wins(first, second, answers, n_items).ravel()
+    return np.bincount(numbers, minlength=n_items**2).reshape(n_items, n_items)
 
 
 def numbered_wins(first, second, answers, n_items):
@@ -900,13 +890,9 @@ def group_overflow_bound(q: int, n_items: int, load: int) -> float:
     >>> round(group_overflow_bound(150, 20, 15), 3)
     0.072
     """
-    return float(_overflow(q, n_items, load))
-
-
-def _overflow(q, n_items, load):
     from scipy.stats import binom
 
-    return n_items * binom.sf(load, q, 1 / n_items)
+    return float(n_items * binom.sf(load, q, 1 / n_items))
 
 
 @lru_cache(maxsize=1024)
@@ -941,4 +927,4 @@ def group_load(q: int, n_items: int, xi: float = 1.0) -> int:
     [7, 15, 24, 35]
     """
     check_positive(xi=xi)
-    return int(np.argmax(_overflow(q, n_items, np.arange(q + 1)) <= xi / n_items**4))
+    return next(load for load in range(q + 1) if group_overflow_bound(q, n_items, load) <= xi / n_items**4)

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import is_whole
 from .._utils.types import Amount, Items
 from ..queries import NetWins
 from ..uncertainty import NormalLaw
 from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, net_wins
-from .protocol import as_text, check_levels, is_whole, levels_within, log_ratio, refuse_unless
+from .protocol import as_text, check_levels, levels_within, log_ratio, refuse_unless
 from .reports import columns, end_to_end, whole_numbers
 
 PER_UNIT = 1024  # grid points per unit; gamma is also a multiple of 1 / PER_UNIT

@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from .._utils.checks import check_epsilon, safe_repr
+from .._utils.checks import check_epsilon, is_whole, safe_repr
 from ..privacy.rounding import rounded_up
 
 VERSION = 3
@@ -18,7 +18,6 @@ FLIP_GRID = 2**52  # probabilities are multiples of 1 / FLIP_GRID, so they are s
 UNCHANGED = "it must be what the curator asked the devices of this very protocol, unchanged"
 LARGEST_NAME = 1000  # characters of an item's name
 _UP = Context(prec=80, rounding=ROUND_CEILING)  # own context: a caller may change the context of the process
-_LARGEST_INTEGER = 2**53 - 1  # beyond it, languages read a JSON number differently
 _DIGITS = frozenset("0123456789abcdef")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # alone, it has no UTF-8 encoding
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?", re.ASCII)
@@ -70,11 +69,6 @@ def refuse_unless(valid: bool, name: str, rule: object) -> None:
         raise RefusedProtocol(f"this device does not follow the protocol: {name} must be {rule}.")
 
 
-def is_whole(value, low, high=_LARGEST_INTEGER):
-    """Return whether `value` is an integer from `low` to `high`, and not a boolean."""
-    return type(value) is int and low <= value <= high
-
-
 def is_amount(text):
     """Return whether `text` is a positive decimal number as text.
 
@@ -103,7 +97,7 @@ def are_items(items):
         return False
     if any(len(text) > LARGEST_NAME or _SURROGATE.search(text) for text in texts):
         return False
-    return all(abs(number) <= _LARGEST_INTEGER for number in numbers)
+    return all(is_whole(abs(number), 0) for number in numbers)
 
 
 def check_form(protocol, fields):
@@ -183,13 +177,6 @@ def check_levels(protocol):
     levels = protocol["levels"]
     form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
     refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
-
-
-def is_pair(pair, n_items):
-    """Return whether `pair` is a list [i, j] of item indices, i < j."""
-    return (
-        type(pair) is list and len(pair) == 2 and is_whole(pair[0], 0) and is_whole(pair[1], pair[0] + 1, n_items - 1)
-    )
 
 
 def pair_count(protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial, reduce
@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import is_whole
 from .._utils.types import Message
 from ..ballots.profile import is_lazy, reduce_partitions
-from .base import Drawn, is_random_number, joined
-from .protocol import digest, is_digits, is_whole
+from .base import is_random_number
+from .protocol import digest, is_digits
 
 LONGEST = 1 << 22  # characters of a report or a submission; longer ones are refused before parsing
 RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
@@ -29,7 +30,7 @@ FOLLOW = "must follow estimator.protocol(items), with the same parameters and th
 # Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
 # collector scans them, which would take longer than parsing.
 _TOGETHER, _CHARACTERS = 256, 1 << 13
-_HELD = 1 << 15  # bytes; smaller draws are joined before counting
+_MOST_CHARACTERS = 1 << 20  # with many items, larger blocks: each is counted in a table of all pairs
 _FROM_FILE = (
     "pass a list of them, or an open file of JSON lines: "
     "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
@@ -162,18 +163,6 @@ def protocol_of(report):
     return name if isinstance(name, str) else None
 
 
-def fields(report, *names):
-    """Return the values of `names` in a report.
-
-    Raises
-    ------
-    RefusedReport
-        If the report's keys are not exactly "protocol" and `names`.
-    """
-    reject_unless(set(report) == {"protocol", *names}, "wrong keys")
-    return [report[name] for name in names]
-
-
 def columns(reports, *names, also=("protocol",)):
     """Return, for each of `names`, the list of its values in all reports.
 
@@ -301,7 +290,7 @@ class Inbox:
                 self.accepted += 1
                 yield drawn
 
-    def read_together(self, reports, names, read, number=None):
+    def read_together(self, reports, names, read, number=None, characters=_CHARACTERS):
         """Yield (name, drawn) for blocks of accepted reports of the same protocol.
 
         Parameters
@@ -316,6 +305,9 @@ class Inbox:
         number : str or None, default=None
             Field of a number of which only the first report counts, under any of the protocols.
 
+        characters : int
+            Size of a block.
+
         Yields
         ------
         name : str
@@ -324,7 +316,7 @@ class Inbox:
             Result of `read` for some reports.
         """
         places = {name: place for place, name in enumerate(names)}
-        for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
+        for block in blocks(lines(reports, LONGEST), characters, _CHARACTERS // _TOGETHER):
             known = []
             for report in block:
                 try:
@@ -380,34 +372,6 @@ class Inbox:
             raise ValueError(
                 f"no report was accepted ({f'refused: {reasons}' if reasons else 'none arrived'}). {remedy}"
             )
-
-
-def gathered(accepted, n_items):
-    """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
-
-    Parameters
-    ----------
-    accepted : iterable of (str, drawn)
-        Protocol names, and values that devices drew.
-    n_items : int
-        Number of items. It sets the size of a batch.
-    """
-    waiting: dict[str, list[Drawn]] = defaultdict(list)
-    held, most = 0, max(_HELD, 4 * n_items**2)
-    for name, drawn in accepted:
-        waiting[name].append(drawn)
-        held += sum(part.nbytes for part in (drawn if isinstance(drawn, tuple) else [drawn]))
-        if held > most:
-            yield from _put_together(waiting)
-            waiting.clear()
-            held = 0
-    yield from _put_together(waiting)
-
-
-def _put_together(waiting):
-    for name, draws in waiting.items():
-        drawn = joined(draws)
-        yield name, drawn, len(drawn[0] if isinstance(drawn, tuple) else drawn)
 
 
 # Counts that add up, and the reader that counts reports in this process or in parts on dask.
@@ -617,22 +581,20 @@ class ReportCounts:
                         "package that write the same version."
                     )
                 elif all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in state["refused"].items()):
-                    tallies = {name: _tally(name, **fields) for name, fields in state["protocols"].items()}
-        except (TypeError, ValueError, AttributeError, RecursionError):
+                    for name, stored in state["protocols"].items():
+                        n_reports, shape, counts = (stored.pop(field) for field in ("n_reports", "shape", "counts"))
+                        valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is type(counts) is list
+                        valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
+                        if stored or not valid or (n_reports == 0) != (not counts):
+                            raise ValueError
+                        if counts:
+                            whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range")
+                        tallies[name] = Tally(np.array(counts, dtype=np.int64).reshape(shape), n_reports)
+        except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
             tallies = {}
         if not tallies:
             raise ValueError(problem)
         return cls(tallies, state["refused"])
-
-
-def _tally(name: str, n_reports: Any, shape: Any, counts: Any) -> Tally:
-    """Return the counts of one protocol; raise ValueError or TypeError if the stored form is invalid."""
-    valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is list and type(counts) is list
-    valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
-    if not valid or (n_reports == 0) != (not counts):
-        raise ValueError
-    found = whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range") if counts else np.zeros(0, dtype=np.int64)
-    return Tally(found.reshape(shape), n_reports)
 
 
 class ReportReader:
@@ -680,10 +642,12 @@ class ReportReader:
             return reduce_partitions(parts, self, partial(reduce, add)) if parts else self([])
         inbox, submissions = Inbox(), dict[int, bytes]()
         read = partial(self.read, submissions)
-        accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number)
-        tallies = dict.fromkeys(self.protocols, Tally())
         n_items = len(next(iter(self.protocols.values()))["items"])
-        for name, drawn, n_reports in gathered(accepted, n_items):
+        size = min(max(_CHARACTERS, n_items**2), _MOST_CHARACTERS)
+        accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number, size)
+        tallies = dict.fromkeys(self.protocols, Tally())
+        for name, drawn in accepted:
+            n_reports = len(drawn[0] if isinstance(drawn, tuple) else drawn)
             tallies[name] = tallies[name].plus(Tally(self.counts(drawn, self.protocols[name]), n_reports))
         return ReportCounts(tallies, inbox.refused, submissions, self.second)
 

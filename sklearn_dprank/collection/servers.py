@@ -15,19 +15,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils.checks import safe_repr
+from .._utils.checks import is_pair, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..privacy.new_file import make_whole
 from ..sampling.bit_source import SecureBits
 from .base import is_random_number
-from .protocol import digest, is_digits, is_pair, is_whole, refuse_unless
+from .protocol import digest, is_digits, refuse_unless
 from .randomizers import checked
 from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
 from .shares import RoundsRandomizer, commitment, report_number, sum_about, summed, sums
@@ -70,7 +69,7 @@ class CheckedFile:
         self._lock, self._home = threading.Lock(), os.getpid()
         self._head: dict[str, Any] = {}
         about = {"format": _FORMAT, "kind": kind, "owner": dict(owner)}
-        first = _body({**about, "state": dict(state), "rows": 0, "digest": 0})
+        first = json.dumps({**about, "state": dict(state), "rows": 0, "digest": 0}, sort_keys=True).encode()
 
         def fill(connection):
             for command in _TABLES:
@@ -128,7 +127,7 @@ class CheckedFile:
                     raise self._damaged("has a damaged state")
                 self._head = json.loads(before)
                 yield self._head["state"]
-                after = _body(self._head)
+                after = json.dumps(self._head, sort_keys=True).encode()
                 if write and after != before:
                     connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
                 if write:
@@ -200,10 +199,6 @@ def _close(connection, home):
         connection.close()
 
 
-def _body(head):
-    return json.dumps(head, sort_keys=True).encode()
-
-
 def _checksum(*parts):
     """Return the checksum of `parts`, which are hashed with their lengths."""
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
@@ -242,7 +237,6 @@ class _Receiver:
 
 # Servers of secure aggregation: they collect shares and release one sum for each question.
 
-_ADDED = 1 << 17  # numbers added at a time
 _NAMES = 1024  # characters of the names of all fields, the digests and some white space
 _EACH = 80  # characters of one commitment, its quotation marks and a separator
 
@@ -431,7 +425,24 @@ class AggregationServer(_Receiver):
         """
         stream = lines(as_reports(messages, "messages", _ONE, "messages"), self._longest)
         together = blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)
-        return sum(self._received(block) for block in together if block)
+        new = 0
+        for block in filter(None, together):
+            asked: dict[str, Any] = {}
+            rows: dict[bytes, bytes] | None = None
+            while True:  # messages are read outside the write lock, for the question at that time
+                with self._file.transaction(write=rows is not None) as state:
+                    if state["said"] is not None:
+                        raise BudgetExhausted("this server has released its sum and accepts no more reports.")
+                    if rows is not None and state["name"] == asked["name"]:
+                        new += self._file.add(rows)
+                        break
+                asked, inbox = state, Inbox()
+                question, of = self._about(asked)
+                head = {"protocol": self._name, "server": self._number, **question}
+                valid = partial(read, head, of, self._protocol["servers"])
+                rows = dict(inbox.read(block, valid, self._longest))
+            self._count(inbox.refused)
+        return new
 
     def reports(self) -> list[str]:
         """Return the numbers of the received reports, sorted.
@@ -474,8 +485,24 @@ class AggregationServer(_Receiver):
         name = hashlib.sha256("".join(chosen).encode()).hexdigest()
         with self._file.transaction() as state:
             if state["said"] is None:
+                least, most = self._protocol["min_reports"], self._protocol["max_reports"]
+                if not least <= len(chosen) <= most:
+                    raise ValueError(
+                        f"voters must be {least} to {most} agreed reports (min_reports, max_reports), got "
+                        f"{len(chosen)}. No sum is released."
+                    )
+                question, of = self._about(state)
+                wanted, found = set(map(bytes.fromhex, chosen)), 0
+                total = np.zeros(of.summand.numbers, dtype=np.int64)
+                for report, share in self._file.rows():  # all of them, so that damage anywhere is detected
+                    if report in wanted:
+                        total = (total + np.frombuffer(share, dtype="<i8")) % of.modulus
+                        found += 1
+                if missing := len(chosen) - found:
+                    raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
                 # One transaction: the sum is on disk, and the shares are dropped, before the sum is returned.
-                state["said"] = self._summed(chosen, name, state)
+                about = {"protocol": self._name, **question, "server": self._number, "voters": name}
+                state["said"] = {**about, "n_reports": len(chosen), "sum": total.tolist()}
                 self._file.clear()
             released = state["said"]
         if released["voters"] != name:
@@ -484,45 +511,6 @@ class AggregationServer(_Receiver):
                 "would reveal ballots."
             )
         return released
-
-    def _received(self, block):
-        """Store the shares of a list of messages, and return how many were new."""
-        asked, rows = {}, None
-        while True:  # messages are read outside the write lock, for the question at that time
-            with self._file.transaction(write=rows is not None) as state:
-                if state["said"] is not None:
-                    raise BudgetExhausted("this server has released its sum and accepts no more reports.")
-                if rows is not None and state["name"] == asked["name"]:
-                    new = self._file.add(rows)
-                    break
-            asked, inbox = state, Inbox()
-            question, of = self._about(asked)
-            head = {"protocol": self._name, "server": self._number, **question}
-            valid = partial(read, head, of, self._protocol["servers"])
-            rows = dict(inbox.read(block, valid, self._longest))
-        self._count(inbox.refused)
-        return new
-
-    def _summed(self, chosen, name, state):
-        """Return the message with the sum; raise ValueError if voters are too few, too many or missing."""
-        least, most = self._protocol["min_reports"], self._protocol["max_reports"]
-        if not least <= len(chosen) <= most:
-            raise ValueError(
-                f"voters must be {least} to {most} agreed reports (min_reports, max_reports), got {len(chosen)}. No "
-                "sum is released."
-            )
-        question, of = self._about(state)
-        wanted, total, found = set(map(bytes.fromhex, chosen)), np.zeros(of.summand.numbers, dtype=np.int64), 0
-        # All rows are read, so that damage anywhere is detected.
-        shares = (share for report, share in self._file.rows() if report in wanted)
-        while block := list(islice(shares, max(1, min(512, _ADDED // len(total))))):
-            numbers = np.frombuffer(b"".join(block), dtype="<i8").reshape(len(block), len(total))
-            total = (total + numbers.sum(axis=0)) % of.modulus
-            found += len(block)
-        if missing := len(chosen) - found:
-            raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
-        about = {"protocol": self._name, **question, "server": self._number, "voters": name, "n_reports": len(chosen)}
-        return {**about, "sum": total.tolist()}
 
     def _about(self, state):
         """Return the question fields of messages in this state, and the sum for this question."""
@@ -539,32 +527,6 @@ _HEAD, _EACH_MESSAGE = 256, 128  # characters of a submission without messages, 
 _MESSAGE = struct.Struct("<4q")  # shuffle, first item, second item, answer
 # First byte of a row's key, by the content of the row. Numbers, voters and messages are never in one row.
 _NUMBER, _VOTER, _WAITING, _RELEASED = b"n", b"v", b"w", b"x"
-
-
-def longest_submission(protocol):
-    """Return the largest number of characters of a submission; a longer text is not parsed."""
-    return min(LONGEST, _HEAD + _EACH_MESSAGE * protocol["n_queries"])
-
-
-def read_submission(submission, protocol, name):
-    """Return a parsed submission; raise `RefusedReport` unless it follows the protocol, which has the digest `name`."""
-    k, hidden = protocol["n_queries"], protocol["pairs"] == "hidden"
-    reject_unless(isinstance(submission, dict), "not a JSON object")
-    reject_unless(submission.get("protocol") == name, "another protocol")
-    reject_unless(submission.keys() == {"protocol", "report", "messages"}, "wrong keys")
-    reject_unless(is_random_number(submission["report"]), "no report number")
-    messages = submission["messages"]
-    reject_unless(type(messages) is list and len(messages) == k, "wrong number of messages")
-    reject_unless(all(isinstance(message, dict) for message in messages), "not a JSON object")
-    reject_unless(all(message.keys() == {"shuffle", "pair", "answer"} for message in messages), "wrong keys")
-    shuffles, pairs = ([message[field] for message in messages] for field in ("shuffle", "pair"))
-    numbered = all(is_whole(shuffle, 0) for shuffle in shuffles)
-    numbered = numbered and sorted(shuffles) == (list(range(k)) if hidden else [0] * k)
-    reject_unless(numbered, "shuffle out of range")
-    reject_unless(all(is_pair(pair, len(protocol["items"])) for pair in pairs), "pair out of range")
-    reject_unless(all(is_whole(message["answer"], 0, 1) for message in messages), "answer out of range")
-    reject_unless(hidden or len(set(map(tuple, pairs))) == k, "pair asked twice")
-    return submission
 
 
 def checked_design(design, protocol):
@@ -587,11 +549,10 @@ def checked_design(design, protocol):
     if len(rows) < protocol["min_reports"]:
         raise ValueError(f"design must have at least min_reports={protocol['min_reports']} rows, got {len(rows)}.")
     first, second = rows[..., 0], rows[..., 1]
-    if (first < 0).any() or (first >= second).any() or (second >= m).any():
-        raise ValueError(f"{rule}, of pairs (i, j) of items, i < j.")
     pairs = np.sort(first.astype(np.int64) * m + second, axis=1)
-    if (pairs[:, 1:] == pairs[:, :-1]).any():
-        raise ValueError(f"{rule}, with distinct pairs for each voter.")
+    inside = (first >= 0).all() and (first < second).all() and (second < m).all()
+    if not inside or (pairs[:, 1:] == pairs[:, :-1]).any():
+        raise ValueError(f"{rule}, of distinct pairs (i, j) of items, i < j, for each voter.")
     found, counts = np.unique(pairs, return_counts=True)
     least = counts.min() if len(found) == math.comb(m, 2) else 0
     if counts.max() > least + 1:
@@ -673,6 +634,7 @@ class Shuffler(_Receiver):
         refuse_unless(self._protocol["randomizer"] == "rr-shuffled", "randomizer", "rr-shuffled")
         self._design = checked_design(design, self._protocol)
         self._name = digest(self._protocol)
+        self._longest = min(LONGEST, _HEAD + _EACH_MESSAGE * self._protocol["n_queries"])  # of a submission's text
         drawn = None if self._design is None else hashlib.sha256(self._design.astype("<i8").tobytes()).hexdigest()
         super().__init__("Shuffler", path, {"protocol": self._name, "design": drawn}, {"waiting": 0, "batches": 0})
 
@@ -708,7 +670,7 @@ class Shuffler(_Receiver):
         ServerFileError
             If the file cannot be written, or is damaged. Blocks of submissions before the error are kept.
         """
-        new, limit = 0, longest_submission(self._protocol)
+        new, limit = 0, self._longest
         stream = lines(as_reports(submissions, "submissions", _ONE, "submissions"), limit)
         for block in blocks(stream, _CHARACTERS, _CHARACTERS // _MESSAGES_TOGETHER):
             inbox, accepted = Inbox(), 0
@@ -814,13 +776,27 @@ class Shuffler(_Receiver):
             reject_unless(known, "no voter")
             # The voter comes first: a voter who sends another voter's submission uses up only their own row.
             keys.append(_VOTER + int(voter).to_bytes(8, "big"))
-            submission = parsed(submission, longest_submission(self._protocol))
-        found = read_submission(submission, self._protocol, self._name)
+            submission = parsed(submission, self._longest)
+        k, hidden = self._protocol["n_queries"], self._protocol["pairs"] == "hidden"
+        reject_unless(isinstance(submission, dict), "not a JSON object")
+        reject_unless(submission.get("protocol") == self._name, "another protocol")
+        reject_unless(submission.keys() == {"protocol", "report", "messages"}, "wrong keys")
+        reject_unless(is_random_number(submission["report"]), "no report number")
+        messages = submission["messages"]
+        reject_unless(type(messages) is list and len(messages) == k, "wrong number of messages")
+        reject_unless(all(isinstance(message, dict) for message in messages), "not a JSON object")
+        reject_unless(all(message.keys() == {"shuffle", "pair", "answer"} for message in messages), "wrong keys")
+        shuffles, pairs = ([message[field] for message in messages] for field in ("shuffle", "pair"))
+        numbered = all(is_whole(shuffle, 0) for shuffle in shuffles)
+        numbered = numbered and sorted(shuffles) == (list(range(k)) if hidden else [0] * k)
+        reject_unless(numbered, "shuffle out of range")
+        reject_unless(all(is_pair(pair, len(self._protocol["items"])) for pair in pairs), "pair out of range")
+        reject_unless(all(is_whole(message["answer"], 0, 1) for message in messages), "answer out of range")
+        reject_unless(hidden or len(set(map(tuple, pairs))) == k, "pair asked twice")
         if self._design is not None:
-            pairs = sorted(message["pair"] for message in found["messages"])
-            reject_unless(pairs == sorted(self._design[int(voter)].tolist()), "not the voter's pairs")
-        keys.append(_NUMBER + bytes.fromhex(found["report"]))
-        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in found["messages"]]
+            reject_unless(sorted(pairs) == sorted(self._design[int(voter)].tolist()), "not the voter's pairs")
+        keys.append(_NUMBER + bytes.fromhex(submission["report"]))
+        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in messages]
 
     def _message(self, packed):
         shuffle, first, second, answer = _MESSAGE.unpack(packed)

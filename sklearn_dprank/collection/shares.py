@@ -1,4 +1,4 @@
-"""Shares for secure aggregation: statistics of one ballot, their sensitivities, and what devices send.
+"""Shares for secure aggregation: noisy statistics of one ballot, split among servers.
 
 A protocol states a statistic as a name, or as an object with a name and public numbers. For some statistics, each
 question names a subject: a pair, several pairs, or groups of items. The protocol limits the subjects, and thereby the
@@ -10,278 +10,27 @@ from __future__ import annotations
 import hashlib
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
-from operator import mul
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..ballots.reading import completed, placed
+from .._utils.checks import is_whole
 from ..privacy.skellam import SkellamRelease, skellam_epsilon
+from ..queries.statistics import Statistic, statistic
 from ..sampling.poisson import skellam_noise
-from .base import MOST_ANSWERS, ClientRandomizer, QuestionRandomizer, ReportRandomizer, net_wins, places
-from .protocol import UNCHANGED, as_digits, canonical, digest, is_amount, is_pair, is_whole, refuse_unless
-
-_MARGIN_SCALE, _MOST_PAIRS = 64, 2**14  # of scaled margins
-_LARGEST_SCORES = 2**58  # sum of absolute scores stays below it, so that shared scores are 64-bit integers
-
-
-class Summand:
-    """Statistic that is a sum over voters of one integer vector each.
-
-    `numbers` is the length of the vector, and `largest` bounds the absolute values in it. If one ballot replaces
-    another, the sum changes by at most `l1` in L1 and `l2_squared` in squared L2.
-    """
-
-    states: tuple[str, ...] = ()  #: Fields of the statistic in the protocol, except its name.
-    asked_about: str | None = None  #: Field of a question that names the subject.
-    largest = 1
-
-    def __init__(self, n_items: int, stated: Mapping[str, Any]) -> None:
-        self.n_items = n_items
-        self.numbers, self.l1, self.l2_squared = self._sizes(stated)
-
-    def _sizes(self, stated: Mapping[str, Any]) -> tuple[int, int, int | Fraction]:
-        """Return (numbers, l1, l2_squared); raise `RefusedProtocol` if the stated fields are invalid."""
-        raise NotImplementedError
-
-    def accepts(self, about: Any) -> bool:
-        """Return whether a question may have this subject; the curator is not trusted."""
-        return about is None
-
-    def of(self, ballots: Any, about: Any, coins: Any) -> NDArray[np.int64]:
-        """Return each ballot's vector, int64, shape (n_voters, numbers)."""
-        raise NotImplementedError
-
-
-class _NetWins(Summand):
-    def _sizes(self, stated):
-        m = self.n_items
-        self.largest = m - 1
-        return m, 2 * (m * m // 2), Fraction(4 * m * (m * m - 1), 3)
-
-    def of(self, ballots, about, coins):
-        return net_wins(ballots.table, ballots.sentinel)
-
-
-class _Margins(Summand):
-    def _sizes(self, stated):
-        pairs = math.comb(self.n_items, 2)
-        return pairs, 2 * pairs, 4 * pairs
-
-    def of(self, ballots, about, coins):
-        return _margins(ballots, *np.triu_indices(self.n_items, 1))
-
-
-class _PairMargin(Summand):
-    """Margin of one item over another; each question names the two items, in either order."""
-
-    asked_about = "pair"
-
-    def _sizes(self, stated):
-        return 1, 2, 4
-
-    def accepts(self, about):
-        return _is_either_way(about, self.n_items)
-
-    def of(self, ballots, about, coins):
-        return _margins(ballots, *np.array(about)[:, None])
-
-
-class _PairCounts(Summand):
-    """For each ordered pair of items, 1 if the first precedes the second; 0 if the question does not name the pair."""
-
-    asked_about = "pairs"
-
-    def _sizes(self, stated):
-        pairs = math.comb(self.n_items, 2)
-        return self.n_items**2, 2 * pairs, 2 * pairs
-
-    def accepts(self, about):
-        form = type(about) is list and len(about) <= math.comb(self.n_items, 2)
-        form = form and all(is_pair(pair, self.n_items) for pair in about)
-        return form and len(set(map(tuple, about))) == len(about)
-
-    def of(self, ballots, about, coins):
-        m, (first, second) = self.n_items, np.array(about, dtype=np.int64).reshape(-1, 2).T
-        margins = _margins(ballots, first, second)
-        counts = np.zeros((len(margins), m, m), dtype=np.int64)
-        counts[:, first, second], counts[:, second, first] = margins > 0, margins < 0
-        return counts.reshape(len(margins), -1)
-
-
-class _GroupNetWins(Summand):
-    """Net wins within groups: the protocol fixes their sizes, and each question names their members."""
-
-    states = ("sizes",)
-    asked_about = "groups"
-
-    def _sizes(self, stated):
-        sizes = stated["sizes"]
-        form = type(sizes) is list and all(is_whole(size, 1, self.n_items) for size in sizes)
-        refuse_unless(form and sum(sizes) == self.n_items, "sizes", "those of groups that hold each item once")
-        self.largest, self._groups = max(sizes) - 1, sizes
-        l2_squared = Fraction(4 * sum(k * (k * k - 1) for k in sizes), 3)
-        return self.n_items, 2 * sum(k * k // 2 for k in sizes), l2_squared
-
-    def accepts(self, about):
-        return _are_groups(about, self.n_items) and [len(group) for group in about] == self._groups
-
-    def of(self, ballots, about, coins):
-        return _group_wins(ballots, about)
-
-
-class _ScaledMargins(Summand):
-    """Margins of pairs, or net wins within groups, times an integer scale, then zeros.
-
-    The scale is the largest for which the squared L2 sensitivity of adding a ballot is at most that of 64 times the
-    net wins of all items. So each question has the same cost.
-    """
-
-    asked_about = "margins"
-
-    def _sizes(self, stated):
-        m = self.n_items
-        self._squared, pairs = _MARGIN_SCALE**2 * (m * (m * m - 1) // 3), min(math.comb(m, 2), _MOST_PAIRS)
-        self.largest = math.isqrt(self._squared)
-        numbers = max(m, pairs)
-        return numbers, 2 * math.isqrt(self._squared * numbers), 4 * self._squared
-
-    def accepts(self, about):
-        if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
-            return False
-        (name, lists), m = next(iter(about.items())), self.n_items
-        if name == "groups":
-            return _are_groups(lists, m) and all(lists)
-        few = type(lists) is list and 1 <= len(lists) <= self.numbers
-        return few and all(_is_either_way(pair, m) for pair in lists)
-
-    def of(self, ballots, about, coins):
-        if "groups" in about:
-            values = _group_wins(ballots, about["groups"])
-            squared = sum(k * (k * k - 1) // 3 for k in map(len, about["groups"]))
-        else:
-            first, second = np.array(about["pairs"], dtype=np.int64).reshape(-1, 2).T
-            values, squared = _margins(ballots, first, second), len(about["pairs"])
-        scale = max(1, math.isqrt(self._squared // max(squared, 1)))
-        return np.pad(scale * values, ((0, 0), (0, self.numbers - values.shape[1])))
-
-
-class _PositionalScores(Summand):
-    """Scores of the items' places; tied items share their mean score, and items without a position are tied last."""
-
-    states = ("scores",)
-
-    def _sizes(self, stated):
-        scores = stated["scores"]
-        form = type(scores) is list and len(scores) == self.n_items and set(map(type, scores)) == {int}
-        form = form and is_whole(min(scores), 1 - 2**53) and is_whole(max(scores), 1 - 2**53)
-        refuse_unless(form and sum(map(abs, scores)) < _LARGEST_SCORES, "scores", "an integer for each place")
-        array = np.array(scores)
-        self.largest, self._sums = int(np.abs(array).max()), np.concatenate([[0], array.cumsum()])
-        ordered = np.sort(array)
-        moved = ordered[::-1] - ordered  # from an order to its reverse
-        squares = sum(map(mul, moved.tolist(), moved.tolist()))  # beyond 64 bits
-        # Shared scores are rounded. This adds at most 1 per item: m in L1, and sqrt(m) in L2.
-        l2_squared = squares + 2 * (math.isqrt(squares * self.n_items) + 1) + self.n_items
-        return self.n_items, int(np.abs(moved).sum()) + self.n_items, l2_squared
-
-    def of(self, ballots, about, coins):
-        order, first, last, _ = places(ballots.table)
-        size = last - first + 1
-        share = (2 * (self._sums[last + 1] - self._sums[first]) + size) // (2 * size)
-        return placed(share, order)
-
-
-class _Histogram(Summand):
-    """Indicator of the ballot's ranking; the voter's own coins complete ties and missing opinions."""
-
-    unseen_last = False
-
-    def _sizes(self, stated):
-        refuse_unless(self.n_items <= 10, "items", "at most 10 for a histogram of all rankings")
-        return math.factorial(self.n_items), 2, 2
-
-    def of(self, ballots, about, coins):
-        complete = completed(ballots.table, ballots.sentinel, coins, unseen_last=self.unseen_last)
-        cells = np.zeros((complete.shape[1], self.numbers), dtype=np.int64)
-        cell = np.zeros(len(cells), dtype=np.int64)
-        for item in range(self.n_items):  # number of items with a larger index and a better place
-            cell = cell * (self.n_items - item) + np.count_nonzero(complete[item + 1 :] < complete[item], axis=0)
-        cells[np.arange(len(cells)), cell] = 1
-        return cells
-
-
-class _HistogramUnseenLast(_Histogram):
-    unseen_last = True
-
-
-#: Statistics by their names in protocols.
-SUMMANDS: Mapping[str, type[Summand]] = MappingProxyType(
-    {
-        "net_wins": _NetWins,
-        "margins": _Margins,
-        "pair_margin": _PairMargin,
-        "pair_counts": _PairCounts,
-        "group_net_wins": _GroupNetWins,
-        "scaled_margins": _ScaledMargins,
-        "positional_scores": _PositionalScores,
-        "histogram": _Histogram,
-        "histogram_unseen_last": _HistogramUnseenLast,
-    }
-)
-
-
-def summand(statistic: Any, n_items: int) -> Summand:
-    """Return the statistic that a protocol names; raise `RefusedProtocol` if it is unknown or invalid.
-
-    Examples
-    --------
-    >>> groups = summand({"name": "group_net_wins", "sizes": [2, 2]}, 4)
-    >>> groups.numbers, groups.l1, groups.accepts([[0, 3], [1, 2]]), groups.accepts([[0, 3], [0, 2]])
-    (4, 8, True, False)
-    """
-    whole = statistic if type(statistic) is dict else {"name": statistic}
-    name = whole.get("name")
-    kind = SUMMANDS.get(name) if type(name) is str else None
-    bare = type(statistic) is dict and len(whole) == 1  # a name without fields must be text, so that each has one form
-    known = kind is not None and set(whole) == {"name", *kind.states} and not bare
-    refuse_unless(known, "statistic", f"one of {list(SUMMANDS)}, with what belongs to it and nothing else")
-    stated = {key: value for key, value in whole.items() if key != "name"}
-    return SUMMANDS[str(name)](n_items, stated)
-
-
-def _is_either_way(pair, n_items):
-    """Return whether untrusted content is a list of two distinct items, in either order."""
-    return type(pair) is list and (is_pair(pair, n_items) or is_pair(pair[::-1], n_items))
-
-
-def _are_groups(groups, n_items):
-    """Return whether untrusted content is a list of lists that together hold each item once."""
-    if type(groups) is not list or not all(type(group) is list for group in groups):
-        return False
-    items = [item for group in groups for item in group]
-    return set(map(type, items)) == {int} and sorted(items) == list(range(n_items))
-
-
-def _group_wins(ballots, groups):
-    """Return each voter's net wins within groups that together hold each item once."""
-    wins = np.zeros(ballots.table.shape[::-1], dtype=np.int64)
-    for group in groups:
-        wins[:, group] = net_wins(ballots.table[group], ballots.sentinel)
-    return wins
-
-
-def _margins(ballots, rows, columns):
-    """Return each voter's margins of pairs, int64, shape (n_voters, n_pairs); 0 for ties and missing opinions."""
-    first, second = ballots.table[rows], ballots.table[columns]
-    silent = (first == ballots.sentinel) | (second == ballots.sentinel)
-    return np.where(silent, 0, (first < second).astype(np.int64) - (first > second)).T
+from .base import MOST_ANSWERS, ClientRandomizer, QuestionRandomizer, ReportRandomizer
+from .protocol import UNCHANGED, RefusedProtocol, as_digits, canonical, digest, is_amount, refuse_unless
+
+
+def summand(stated: Any, n_items: int) -> Statistic:
+    """Return the statistic that a protocol names; raise `RefusedProtocol` if it is unknown or invalid."""
+    try:
+        return statistic(stated, n_items)
+    except ValueError as error:
+        raise RefusedProtocol(f"this device does not follow the protocol: {error}.") from None
 
 
 # "skellam-shares": a noisy statistic, split among servers.
@@ -310,15 +59,15 @@ class Sum(NamedTuple):
     `modulus`, a power of two. There are at most `times` such sums.
     """
 
-    summand: Summand
+    summand: Statistic
     rate: Fraction
     modulus: int
     times: int = 1
 
     def release(self, n_voters: int) -> SkellamRelease:
         """Return these sums with the noise of `n_voters` voters, for privacy accounting."""
-        moved = self.summand.l1, self.summand.l2_squared
-        return SkellamRelease(2 * self.rate * n_voters, *moved, self.times)
+        l1, l2_squared, _ = self.summand.sensitivity("replace")
+        return SkellamRelease(2 * self.rate * n_voters, l1, l2_squared, self.times)
 
 
 def sum_of(stated: Any, protocol: Any) -> Sum:
@@ -343,7 +92,7 @@ def sum_about(protocol: Any, number: int) -> Sum:
     return sum_of(protocol["rounds"][bisect_left(last, number)], protocol)
 
 
-def modulus_bits(what: Summand, max_reports: int, rate: float) -> int:
+def modulus_bits(what: Statistic, max_reports: int, rate: float) -> int:
     """Return the smallest k such that sums over `max_reports` voters stay within 2^k, except with probability 2^-40.
 
     Consider noise of variance v = 2 rate max_reports on one of d numbers, and let L = ln(2 d 2^40). By Bernstein's
@@ -426,12 +175,12 @@ def epsilon_among(protocol, sums, n_voters):
 
 def split(protocol, of, ballots, about, bits):
     """Draw (salts, shares) of every voter for one sum of a protocol, as in `draw`."""
-    statistic = of.summand.of(ballots, about, bits.coins)
-    noise = skellam_noise(of.rate, statistic.size, bits.noise).reshape(statistic.shape)
+    vectors = of.summand.of(ballots, about, bits.coins)
+    noise = skellam_noise(of.rate, vectors.size, bits.noise).reshape(vectors.shape)
     others = protocol["servers"] - 1
-    shares = bits.noise.integers(of.modulus, others * statistic.size).reshape(len(statistic), others, -1)
-    last = (statistic + noise - shares.sum(axis=1)) & (of.modulus - 1)
-    salts = bits.noise.words(2 * (others + 1) * len(statistic)).reshape(len(statistic), -1, 2)
+    shares = bits.noise.integers(of.modulus, others * vectors.size).reshape(len(vectors), others, -1)
+    last = (vectors + noise - shares.sum(axis=1)) & (of.modulus - 1)
+    salts = bits.noise.words(2 * (others + 1) * len(vectors)).reshape(len(vectors), -1, 2)
     return salts, np.concatenate([shares, last[:, None]], axis=1)
 
 

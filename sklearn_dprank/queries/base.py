@@ -10,35 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from numpy.typing import NDArray
 
 from .._utils.types import Neighboring
-
-
-class Sensitivity(NamedTuple):
-    """Largest change of a query's vector between neighbouring profiles.
-
-    Attributes
-    ----------
-    l1 : int
-        L1 norm of the change.
-    l2_squared : Fraction
-        Squared L2 norm of the change.
-    gauge : int or None
-        Gauge of the change, for the net-win permutohedron and K-norm noise. None if it does not apply.
-    """
-
-    l1: int
-    l2_squared: Fraction
-    gauge: int | None = None
-
-    def within(self, other: Sensitivity) -> bool:
-        """Return whether noise calibrated to the sensitivity `other` also covers this sensitivity.
-
-        Examples
-        --------
-        >>> Sensitivity(2, Fraction(4)).within(Sensitivity(3, Fraction(5)))
-        True
-        """
-        gauge_fits = other.gauge is None or (self.gauge is not None and self.gauge <= other.gauge)
-        return self.l1 <= other.l1 and self.l2_squared <= other.l2_squared and gauge_fits
+from .statistics import Sensitivity, statistic
 
 
 class Ask(NamedTuple):
@@ -162,8 +134,11 @@ class Query:
         return vector
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        """Return the `Sensitivity` under "add_remove" or "replace"."""
-        raise NotImplementedError
+        """Return the `Sensitivity` under "add_remove" or "replace": by default, of the statistic in `summed_as`."""
+        stated = self.summed_as(n_items)
+        if stated is None:
+            raise NotImplementedError
+        return statistic(stated, n_items).sensitivity(neighboring)
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         """Return this query's answer, derived from the `answer` to `source`, one of its ``derivable_from``."""
@@ -191,7 +166,7 @@ class Query:
         Returns
         -------
         str, dict or None
-            A name from `sklearn_dprank.collection.shares`, or an object with "name" and public numbers. None
+            A name from `sklearn_dprank.queries.statistics`, or an object with "name" and public numbers. None
             if devices do not compute the statistic.
         """
         return None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import factorial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import changed_ballots, check_flag
-from .._utils.types import Neighboring
+from .._utils.checks import check_flag
 from ..ballots.reading import completed
 from ..orders.permutations import indexed_permutations, permutation_index
-from .base import Query, Sensitivity
+from .base import Query
 
 _STARTS = 1 << 10  # places of the first items summed at a time; temporaries stay in cache
 
@@ -71,10 +69,6 @@ class Histogram(Query):
         cells = np.zeros(factorial(profile.n_items), dtype=np.int64)
         np.add.at(cells, index, profile.weights.each)
         return cells
-
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = changed_ballots(neighboring)
-        return Sensitivity(change, Fraction(change))
 
     def __str__(self):
         return f"Histogram(unseen_last={self.unseen_last})" if self.unseen_last else "Histogram"

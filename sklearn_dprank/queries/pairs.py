@@ -159,10 +159,6 @@ class AllMargins(Query):
         out[_upper(n_items)] = vector
         return out - out.T
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = changed_ballots(neighboring)
-        return Sensitivity(change * n_pairs(n_items), Fraction(change**2 * n_pairs(n_items)))
-
     def derive_from(self, source: Query, answer: Any) -> Any:
         if source == PairTallies():
             return estimated_margins(answer)
@@ -223,10 +219,6 @@ class PairMargin(Query):
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector[0]
-
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = changed_ballots(neighboring)
-        return Sensitivity(change, Fraction(change**2))
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         return answer[self.i, self.j]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import factorial, isqrt
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 from .._utils.checks import changed_ballots, check_number, check_whole, safe_repr
 from .._utils.lazy import cached_property
 from .._utils.types import Neighboring
-from .base import Query, Sensitivity, n_pairs
+from .base import Query, Sensitivity
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins, are_pairs, every_pair
+from .statistics import ScaledBallotMargins, shared_scores
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
@@ -51,11 +51,6 @@ class NetWins(Query):
     def scores_by_place(self, n_items: int) -> NDArray[Any]:
         """Return the integer score of each position, best first."""
         return np.arange(n_items - 1, -n_items, -2)
-
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = changed_ballots(neighboring)
-        l2_squared = Fraction(n_items * (n_items**2 - 1), 3)
-        return Sensitivity(change * (n_items**2 // 2), change**2 * l2_squared, gauge=change)
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         return answer.sum(axis=1)
@@ -122,11 +117,8 @@ class PositionalScores(Query):
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         grid, _ = self._grid
-        sums = np.concatenate([[0], np.cumsum(grid)])
         item, first, last, voters = profile.placements.T
-        # 2 * sum + size over 2 * size: the mean rounded to the nearest integer, without floats.
-        size = last - first + 1
-        share = (2 * (sums[last + 1] - sums[first]) + size) // (2 * size)
+        share = shared_scores(np.cumsum([0, *grid]), first, last)
         # Sums of large scores of many voters, or of large weights, exceed 64 bits.
         small = float(np.abs(share).max(initial=0)) * float(voters.sum()) < 2.0**62
         totals = np.zeros(profile.n_items, dtype=np.int64 if small else object)
@@ -139,16 +131,6 @@ class PositionalScores(Query):
     def scores_by_place(self, n_items: int) -> NDArray[Any]:
         """Return the integer score of each position on the grid, best first."""
         return self._grid[0]
-
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = sorted(int(s) for s in self._grid[0])
-        if neighboring == "replace":  # the best order against the worst
-            change = [a - b for a, b in zip(change, reversed(change), strict=True)]
-        # Tied ballots are averages of strict ones (convexity), then rounded: at most 1 per item in total, so m in L1
-        # and sqrt(m) in L2.
-        squares = sum(c * c for c in change)
-        l2_squared = squares + 2 * (isqrt(squares * n_items) + 1) + n_items
-        return Sensitivity(sum(map(abs, change)) + n_items, Fraction(l2_squared))
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         scores, unit = self._grid
@@ -314,12 +296,6 @@ class GroupNetWins(Query):
             wins[group] = profile.margins[np.ix_(group, group)].sum(axis=1)
         return wins
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = changed_ballots(neighboring)
-        sizes = [n_items] if self.groups is None else [len(group) for group in self.groups]
-        l2_squared = Fraction(sum(k * (k**2 - 1) for k in sizes), 3)
-        return Sensitivity(change * sum(k**2 // 2 for k in sizes), change**2 * l2_squared)
-
 
 # Query for the number of voters.
 
@@ -408,18 +384,14 @@ def chosen_max_weight(counts: NDArray[Any], deviation: float) -> int:
     >>> chosen_max_weight(np.array([900, 200, 2, 120, -9, 3]), deviation=20.0)
     8
     """
-    return 2 ** next(k for k in range(len(counts)) if not _significant(counts[k + 1 :].cumsum(), deviation))
-
-
-def _significant(sums, deviation):
-    return any(sums[k] >= _SIGNIFICANT * deviation * math.sqrt(k + 1) for k in range(len(sums)))
+    for k in range(len(counts)):
+        sums = counts[k + 1 :].cumsum()
+        if not (sums >= _SIGNIFICANT * deviation * np.sqrt(np.arange(1, len(sums) + 1))).any():
+            break
+    return int(2**k)
 
 
 # Margins of pairs or net wins within groups, scaled to a common sensitivity.
-
-#: Largest number of pairs in one question of `ScaledMargins`.
-MOST_PAIRS = 2**14
-_RESOLUTION = 64  # scale of the net wins of all items; the scale of any other question is at least as large
 
 
 @dataclass(frozen=True)
@@ -486,15 +458,13 @@ class ScaledMargins(Query):
         self._within.check(n_items)
         if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
             raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
-        if self.pairs is not None and len(self.pairs) > _numbers(n_items):
-            raise ValueError(f"pairs must hold at most {_numbers(n_items)} pairs, got {len(self.pairs)}.")
+        most = ScaledBallotMargins(n_items).numbers
+        if self.pairs is not None and len(self.pairs) > most:
+            raise ValueError(f"pairs must hold at most {most} pairs, got {len(self.pairs)}.")
 
     def scale(self, n_items: int) -> int:
         """Return the public integer by which the margins or net wins are multiplied."""
-        squared = self._within.sensitivity(n_items, "add_remove").l2_squared
-        if self.pairs is not None:
-            squared = Fraction(len(self.pairs))
-        return max(1, isqrt(int(_squared(n_items) / max(squared, 1))))
+        return ScaledBallotMargins(n_items).scale(self.summed_about(n_items))
 
     def summed_as(self, n_items: int) -> str:
         return "scaled_margins"
@@ -518,18 +488,11 @@ class ScaledMargins(Query):
         return vector[: n_items if self.pairs is None else len(self.pairs)]  # devices append zeros
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change, squared, numbers = changed_ballots(neighboring), _squared(n_items), _numbers(n_items)
-        if self.pairs is not None and len(self.pairs) > numbers:  # more than were priced; they may be repeated
-            numbers = len(self.pairs)
-            squared = max(squared, numbers * self.scale(n_items) ** 2)
-        return Sensitivity(change * isqrt(squared * numbers), Fraction(change**2 * squared))
-
-
-def _squared(n_items):
-    """Return the squared L2 sensitivity under "add_remove"."""
-    return _RESOLUTION**2 * (n_items * (n_items**2 - 1) // 3)
-
-
-def _numbers(n_items):
-    """Return the largest length of an answer; by Cauchy and Schwarz, it bounds the ratio of L1 to L2."""
-    return max(n_items, min(n_pairs(n_items), MOST_PAIRS))
+        stated = super().sensitivity(n_items, neighboring)
+        numbers = len(self.pairs or ())
+        if numbers <= ScaledBallotMargins(n_items).numbers:
+            return stated
+        # More pairs than were priced; they may be repeated.
+        change = changed_ballots(neighboring)
+        squared = max(int(stated.l2_squared), (change * self.scale(n_items)) ** 2 * numbers)
+        return Sensitivity(isqrt(squared * numbers), Fraction(squared))

@@ -15,7 +15,7 @@ from .._utils.checks import Check, check_number, check_parameters
 from ..orders.kemeny import Work, insertion_search, total_cost
 from ..privacy.errors import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
-from ..queries.scores import MOST_PAIRS
+from ..queries.statistics import MOST_PAIRS
 from .base import Consensus, Rule, descending
 
 _STEPS, _SOLVER_STEPS = 30, 50  # limits on outer steps and on conjugate gradient steps; about 5 of each are usual

@@ -13,7 +13,7 @@ from sklearn_dprank import collection as randomizers
 from sklearn_dprank.collection import Device, Randomizer, RefusedReport
 from sklearn_dprank.collection.base import joined
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.reports import LONGEST, Inbox, gathered, parsed, whole_numbers
+from sklearn_dprank.collection.reports import LONGEST, Inbox, parsed, whole_numbers
 
 EVERY = [
     kind
@@ -71,8 +71,8 @@ def counts_of(kind, protocol, streams):
     inbox, total, name = Inbox(), 0, digest(protocol)
     for stream in streams:
         said = inbox.read_together(stream, {name}, lambda reports, name: kind.read_all(reports, protocol))
-        for heard, drawn, n_reports in gathered(said, 5):
-            assert heard == name and n_reports > 0
+        for heard, drawn in said:
+            assert heard == name
             total = total + kind.counts(drawn, protocol)
     return total, inbox.accepted, inbox.refused
 
@@ -96,16 +96,6 @@ def test_reading_many_is_reading_each(kind):
     for there, here in zip(parts(one), parts(many), strict=True):
         assert there.dtype == here.dtype
         np.testing.assert_array_equal(there, here)
-
-
-def test_what_is_gathered_keeps_its_name():
-    rng = random.Random(0)
-    said = [(rng.choice("abc"), (np.array([k]), np.array([k % 2]))) for k in range(10_000)]
-    found = {name: [] for name in "abc"}
-    for name, (numbers, bits), n_reports in gathered(said, 2):
-        assert len(numbers) == len(bits) == n_reports < 5000  # a bounded number, whatever comes
-        found[name] += numbers.tolist()
-    assert found == {name: [k for k, (mine, _) in enumerate(said) if mine == name] for name in "abc"}
 
 
 @pytest.mark.parametrize(

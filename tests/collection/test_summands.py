@@ -13,8 +13,9 @@ from sklearn_dprank import queries
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.collection import RefusedProtocol
-from sklearn_dprank.collection.shares import SUMMANDS, summand
+from sklearn_dprank.collection.shares import check_sum, summand
 from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query, ScaledMargins
+from sklearn_dprank.queries.statistics import STATISTICS
 from sklearn_dprank.sampling.bit_source import Bits
 
 EVERY = [getattr(queries, name) for name in queries.__all__]
@@ -28,7 +29,7 @@ def test_devices_know_all_sums_of_numbers():
     others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
     assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram"}
     names = {name_of(query.summed_as(3)) for kind in SENT for query in kind.examples(3)}
-    assert names == set(SUMMANDS)
+    assert names == set(STATISTICS)
 
 
 def name_of(statistic):
@@ -65,18 +66,18 @@ def test_no_ballot_moves_a_sum_further_than_devices_believe(kind, m, k):
     assert said.shape[1] == what.numbers and np.abs(said).max() <= what.largest
     moved = np.array([first - second for first, second in combinations(said, 2)] or [0 * said[0]])
     l1, l2_squared = np.abs(moved).sum(axis=1).max(), np.square(moved).sum(axis=1).max()
-    assert l1 <= what.l1 and l2_squared <= what.l2_squared
+    assert l1 <= what.sensitivity("replace").l1 and l2_squared <= what.sensitivity("replace").l2_squared
     stated = query.sensitivity(m, "replace")
     if kind is PairTallies:  # devices answer at the price of all pairs, whichever are asked about
         stated = PairTallies().sensitivity(m, "replace")
-    assert (what.l1, what.l2_squared) == (stated.l1, stated.l2_squared)
+    assert (what.sensitivity("replace").l1, what.sensitivity("replace").l2_squared) == (stated.l1, stated.l2_squared)
 
 
 @pytest.mark.parametrize("sizes", [[8], [4, 4], [3, 5], [1, 7], [2, 2, 2, 2], [1] * 8])
 def test_what_groups_cost(sizes):
     what = summand({"name": "group_net_wins", "sizes": sizes}, 8)
-    assert what.l1 == 2 * sum(k * k // 2 for k in sizes)
-    assert what.l2_squared == Fraction(4 * sum(k**3 - k for k in sizes), 3)
+    assert what.sensitivity("replace").l1 == 2 * sum(k * k // 2 for k in sizes)
+    assert what.sensitivity("replace").l2_squared == Fraction(4 * sum(k**3 - k for k in sizes), 3)
     items = np.random.default_rng(0).permutation(8).tolist()
     groups = [items[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
     assert what.accepts(groups)
@@ -183,8 +184,10 @@ def test_what_is_no_statistic(statistic):
 
 def test_histograms_are_of_few_items():
     assert summand("histogram", 8).numbers == math.factorial(8)
-    with pytest.raises(RefusedProtocol, match="at most 10"):
-        summand("histogram", 11)
+    with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
+        check_sum(
+            {"statistic": "histogram", "rate": [1, 1], "modulus_bits": 53}, {"items": range(11), "max_reports": 1}
+        )
 
 
 @pytest.mark.parametrize(("statistic", "first"), [("histogram", 2), ("histogram_unseen_last", 0)])
@@ -206,4 +209,4 @@ def test_large_scores_stay_exact():
     what = summand({"name": "positional_scores", "scores": [top, -top, 0]}, 3)
     said = what.of(compact_positions(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]])), None, None)
     assert said.tolist() == [[0, 0, 0], [top, -top, 0]]
-    assert what.l1 == 4 * top + 3
+    assert what.sensitivity("replace").l1 == 4 * top + 3

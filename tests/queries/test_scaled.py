@@ -15,7 +15,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import Ask, GroupNetWins, ScaledMargins
 from sklearn_dprank.queries.base import weighted_sensitivity
-from sklearn_dprank.queries.scores import MOST_PAIRS
+from sklearn_dprank.queries.statistics import MOST_PAIRS
 from sklearn_dprank.sampling.bit_source import Bits
 
 

@@ -34,7 +34,8 @@ def every_query():
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if kind.__module__.startswith(("sklearn_dprank.", "extensions.")) and kind.sensitivity is not Query.sensitivity:
+        stated = kind.sensitivity is not Query.sensitivity or kind.summed_as is not Query.summed_as
+        if kind.__module__.startswith(("sklearn_dprank.", "extensions.")) and stated:
             found.add(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 
