@@ -1241,9 +1241,3 @@ fault(
     nothing,
     "test_options_of_a_file_need_a_file",
 )
-fault(
-    "published: the command's JSON breaks in a terminal without accents",
-    "cli.printing.as_json",
-    result(lambda text: text.replace("\\u00e9", "\u00e9")),
-    "test_json_stays_json_where_the_terminal_has_no_accents",
-)
