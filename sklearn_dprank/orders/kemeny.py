@@ -580,7 +580,7 @@ class WarmRelaxation(Relaxation):
 
     def __init__(self, weights):
         super().__init__(weights)
-        highs = _highspy()
+        highs: Any = _highspy()
         self._optimal, self._interrupted = highs.HighsModelStatus.kOptimal, highs.HighsModelStatus.kIterationLimit
         self._free = -highs.kHighsInf
 
@@ -1428,7 +1428,8 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     """
     check_number(tolerance, "tolerance", least=0)
     check_number(slack, "slack", least=0)
-    cost, unit = np.array(cost), 1
+    cost = np.array(cost)
+    unit: float = 1
     check_square(cost, "cost")
     np.fill_diagonal(cost, 0)
     size = float(np.abs(cost.astype(np.float64)).sum())

@@ -89,5 +89,9 @@ def resolve_rule(rule: RuleName | Rule | None, default: Rule) -> Rule:
     raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {safe_repr(rule)}.")
 
 
+def _check_rule(rule, name):
+    resolve_rule(rule, SortByScore())
+
+
 #: Check of the `rule` parameter of estimators.
-RULE: dict[str, Check] = {"rule": lambda rule, name: resolve_rule(rule, SortByScore())}
+RULE: dict[str, Check] = {"rule": _check_rule}

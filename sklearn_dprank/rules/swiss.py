@@ -341,8 +341,10 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
     misfit = 0.0  # variance of margins around the model, beyond what noise explains at two deviations
     if not drowned:
         surplus = fit.residuals.size - m
-        sizes = [(each.deviation, [len(group) for group in each.groups or [each.wins]]) for each in rounds]
-        opponents = sum(sum(size * (size - 1) for size in groups) / deviation**2 for deviation, groups in sizes)
+        opponents = sum(
+            sum(len(group) * (len(group) - 1) for group in each.groups or [each.wins]) / each.deviation**2
+            for each in rounds
+        )
         excess = (fit.residuals**2).sum() - surplus - 2 * np.sqrt(2 * surplus)
         misfit = max(0.0, excess / opponents) if opponents else 0.0
     if drowned or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):

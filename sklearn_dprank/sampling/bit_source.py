@@ -262,6 +262,11 @@ class SecureBits(BitSource):
         super().__init__()
         self._open.add(self)
 
+    @classmethod
+    def _forget_after_fork(cls):
+        for bits in cls._open:
+            bits.forget()
+
     def forget(self) -> None:
         super().forget()
         self._dealing = RLock()  # a new lock after a fork: a thread of the parent may have held the old one
@@ -282,7 +287,7 @@ class SecureBits(BitSource):
 
 
 if hasattr(os, "register_at_fork"):  # a child process must not use the buffered words of its parent
-    os.register_at_fork(after_in_child=lambda: [bits.forget() for bits in SecureBits._open])
+    os.register_at_fork(after_in_child=SecureBits._forget_after_fork)
 
 
 class SeededBits(BitSource):
