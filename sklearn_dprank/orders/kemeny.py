@@ -1114,8 +1114,17 @@ class LinearOrdering(_Cutting):
         if m >= _LARGE:
             self._offer(memetic_search(cost, first, self._work.part(_FIRST)))
         bound = self._search()
-        if bound >= self._best:
-            self._settle(first)
+        if bound >= self._best:  # choose among tied optima independently of the solver: by local search, else the first
+            met = memetic_search(cost, first, self._work, self._best + self._constant)
+            self._settled = total_cost(cost, met) - self._constant != self._best
+
+            def cut(before):
+                before = _transitive_closure(before, self._work)
+                cyclic = (before & before.T).any()
+                node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
+                return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
+
+            self.order = first_optimum(cost, self.order, cut) if self._settled else met
         pairs = int(np.minimum(self._w, 0).sum())
         if bound < self._best and (self._stopped or bound <= pairs):  # some slack can end the search at once
             bound = max(bound, self._round_up(pairs + packed_cycles(cost - cost.T, work)))
@@ -1192,19 +1201,6 @@ class LinearOrdering(_Cutting):
         order = self._fix(order, reduced, (self._goal << shift) - proved, work)
         bound = max(bound, self._round_up(proved, shift))
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
-
-    def _settle(self, order):
-        """Choose among tied optima, independently of the solver: the one that local search finds, else the first."""
-        met = memetic_search(self._cost, order, self._work, self._best + self._constant)
-        self._settled = total_cost(self._cost, met) - self._constant != self._best
-
-        def cut(before):
-            before = _transitive_closure(before, self._work)
-            cyclic = (before & before.T).any()
-            node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
-            return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
-
-        self.order = first_optimum(self._cost, self.order, cut) if self._settled else met
 
     def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node; return (bound, partial order, x), or None if no better order lies below."""
