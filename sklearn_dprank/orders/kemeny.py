@@ -1439,44 +1439,40 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     max_dp = max(min(max_dp, _EXACT) if slack else max_dp, 2)  # branch and cut needs three items
     order = majority_order(cost.T - cost)
     if order is not None:
-        value = _over_pairs(np.minimum(cost, cost.T)) * unit
+        value = int(np.minimum(cost, cost.T).sum()) // 2 * unit
         return MinimumOrder(order, value, value)
     parts = majority_components(cost.T - cost)
     # Each pair costs at least the smaller of its two costs, and a pair across components costs no more. Only the excess
     # of the pairs within components remains to be decided.
     least = np.minimum(cost, cost.T)
     beyond = cost - least
-    value = bound = _over_pairs(least)
+    value = bound = int(least.sum()) // 2  # each pair is in the symmetric matrix twice
     large = [part for part in parts if len(part) > max_dp]
     # the large components share the slack, and the tolerance, which the costs outside increase
     waiting = len(large)
     shared = int(slack / unit) // max(waiting, 1)
-    outside = max(0, value - sum(_over_pairs(_within(least, part)) for part in large))
+    inside_large = {part[0]: int(least[np.ix_(part, part)].sum()) // 2 for part in large}
+    outside = max(0, value - sum(inside_large.values()))
     for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
         part = parts[index]
         if len(part) == 1:
             continue
-        inside = _within(beyond, part)
+        inside = beyond[np.ix_(part, part)]
         if len(part) <= max_dp:
-            found: MinimumOrder | LinearOrdering = _first_optimum(inside, work)
+            first = first_by_programs(inside, work) if len(part) > FEW else None
+            if first is None:  # a table of subsets
+                work.spend(_SET * len(part) << len(part) - 1)
+                first = best_order(inside)[0]
+            total = total_cost(inside, first)
+            found: MinimumOrder | LinearOrdering = MinimumOrder(first, total, total)
         else:
-            elsewhere = outside // len(large) + _over_pairs(_within(least, part))
+            elsewhere = outside // len(large) + inside_large[part[0]]
             found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), shared)
             waiting -= 1
         parts[index] = part[found.order]
         value, bound = value + found.value, bound + found.bound
     order = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
     return MinimumOrder(order, value * unit, bound * unit)
-
-
-def _first_optimum(cost, work):
-    """Return the first optimum in lexicographic order, by linear programs or by a table of subsets."""
-    order = first_by_programs(cost, work) if len(cost) > FEW else None
-    if order is None:
-        work.spend(_SET * len(cost) << len(cost) - 1)
-        order = best_order(cost)[0]
-    total = total_cost(cost, order)
-    return MinimumOrder(order, total, total)
 
 
 def warn_of_gap(found, tolerance=0.0, slack=0.0):
@@ -1522,12 +1518,3 @@ def majority_order(margins):
     order = wins.argsort()
     # A tournament is transitive exactly if the numbers of wins are 0, 1, ..., m - 1.
     return order[::-1] if (wins[order] == np.arange(len(wins))).all() else None
-
-
-def _within(matrix, part):
-    return matrix[part[:, None], part] if len(part) < len(matrix) else matrix
-
-
-def _over_pairs(matrix):
-    """Return the sum over pairs of a symmetric matrix."""
-    return int(matrix.sum()) // 2
