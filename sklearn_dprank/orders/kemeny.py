@@ -1464,7 +1464,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
                 work.spend(_SET * len(part) << len(part) - 1)
                 first = best_order(inside)[0]
             total = total_cost(inside, first)
-            found: MinimumOrder | LinearOrdering = MinimumOrder(first, total, total)
+            found: Any = MinimumOrder(first, total, total)
         else:
             elsewhere = outside // len(large) + inside_large[part[0]]
             found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), shared)

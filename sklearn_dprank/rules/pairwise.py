@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -261,14 +262,7 @@ def _binary_insertion(items, before):
     """Return the items sorted by binary insertion, with at most ceil(log2 k) comparisons for the k-th item."""
     out: list[int] = []
     for item in items:
-        low, high = 0, len(out)
-        while low < high:
-            middle = (low + high) // 2
-            if before(item, out[middle]):
-                high = middle
-            else:
-                low = middle + 1
-        out.insert(low, item)
+        out.insert(bisect_left(out, True, key=partial(before, item)), item)
     return out
 
 
