@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -174,6 +173,13 @@ class _Noisy:
 class _Noise(OfBudget):
     """Base class for calibrated noise."""
 
+    arithmetic = "exact"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on each number."""
+        return self.law.std  # type: ignore[union-attr]  # K-norm noise has no law, and its numbers are not released
+
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of noisy vectors."""
         return _Noisy(self, vector)
@@ -183,7 +189,6 @@ class _Noise(OfBudget):
 class NoNoise(_Noise):
     """Exact answer, for queries with sensitivity 0."""
 
-    arithmetic = "exact"
     how = "no noise"
     deviation = 0.0
 
@@ -201,18 +206,12 @@ class LaplaceNoise(_Noise):
     """Exact discrete Laplace noise, P(z) proportional to exp(-rate |z|) (Canonne, Kamath and Steinke 2020)."""
 
     rate: Fraction
-    arithmetic = "exact"
     how = "discrete Laplace noise"
 
     @property
     def law(self) -> LaplaceLaw:  # type: ignore[override]
         """Distribution of the noise on each number."""
         return LaplaceLaw(self.rate)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise."""
-        return self.law.std
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, in blocks if it is long."""
@@ -231,18 +230,12 @@ class GaussianNoise(_Noise):
     """Gaussian noise rounded to an integer, which is post-processing of the Gaussian mechanism."""
 
     sigma: float
-    arithmetic = "exact"
     how = "rounded Gaussian noise"
 
     @property
     def law(self) -> NormalLaw:  # type: ignore[override]
         """Distribution of the noise on each number."""
         return NormalLaw(self.sigma, grid_of(self.sigma))
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise before rounding."""
-        return self.sigma
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
         """Return the total squared mu of `times` answers."""
@@ -261,18 +254,12 @@ class SkellamNoise(_Noise):
     """Skellam noise: the difference of two Poisson numbers, and the sum of such noise from many voters."""
 
     rate: Fraction
-    arithmetic = "exact"
     how = "Skellam noise"
 
     @property
     def law(self) -> SkellamLaw:  # type: ignore[override]
         """Distribution of the noise on each number."""
         return SkellamLaw(self.rate)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise."""
-        return math.sqrt(2 * self.rate)
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise of variance 2 rate on every entry."""
@@ -318,13 +305,7 @@ class Laplace(AnyQuery):
     """
 
     def calibrated(
-        self,
-        query: Query,
-        sensitivity: Sensitivity,
-        n_items: int,
-        epsilon: Fraction,
-        delta: float,
-        times: Times = 1,
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> LaplaceNoise:
         """Return noise of rate epsilon / (times l1), rounded down to a ratio of small integers.
 

@@ -35,7 +35,7 @@ class ExponentialNoise(OfBudget):
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. A table, if the sampler uses one, is computed here once."""
-        return query.sampler(matrix_of(vector), self.rate)
+        return query.sampler(vector.reshape(math.isqrt(len(vector)), -1), self.rate)
 
 
 class Exponential(AnyQuery):
@@ -93,12 +93,6 @@ class Exponential(AnyQuery):
         return ExponentialNoise(rate / sensitivity.l1)
 
 
-def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:
-    """Return the margins in a vector, shape (n_items, n_items)."""
-    n_items = math.isqrt(len(vector))
-    return vector.reshape(n_items, n_items)
-
-
 @dataclass(frozen=True)
 class PermuteAndFlipNoise(OfBudget):
     """Random order that maximises -rate cost + Exp(1).
@@ -115,7 +109,7 @@ class PermuteAndFlipNoise(OfBudget):
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. Tables that all draws share are computed here once."""
-        return query.flips(matrix_of(vector), self.rate)
+        return query.flips(vector.reshape(math.isqrt(len(vector)), -1), self.rate)
 
 
 class PermuteAndFlip(AnyQuery):

@@ -9,13 +9,11 @@ import warnings
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.checks import check_number, check_square
@@ -148,8 +146,6 @@ WARM = Pace(start=200_000, line=900, iteration=0.65, filled=31, half=0.4)  # hig
 
 # Decomposition of Kemeny problems into majority components.
 
-_FEW = 32  # up to so many items, a closure of bit masks is faster than SciPy
-
 
 def majority_components(margins):
     """Split items into the strongly connected components of the strict majority graph.
@@ -188,44 +184,26 @@ def majority_components(margins):
     >>> [part.tolist() for part in majority_components(margins)]
     [[3], [0, 1, 2]]
     """
-    beats = np.asarray(margins) > 0
-    beaten_by = masks_above(beats)
-    labels = _closure(beaten_by) if len(beats) <= _FEW else connected_components(beats, connection="strong")[1].tolist()
-    parts: dict[int, list[int]] = {}  # in the order of their smallest items
-    for item, label in enumerate(labels):
-        parts.setdefault(label, []).append(item)
-    waiting = []
-    for part in parts.values():
-        inside = sum(1 << item for item in part)
-        above = 0
-        for item in part:
-            above |= beaten_by[item]
-        waiting.append((part, inside, above & ~inside))
+    # Warshall: the mask of each item and all items that beat it, directly or through others
+    above = [mask | 1 << item for item, mask in enumerate(masks_above(np.asarray(margins) > 0))]
+    for through in range(len(above)):
+        bit, more = 1 << through, above[through]
+        above = [mask | more if mask & bit else mask for mask in above]
+    waiting: dict[int, list[int]] = {}  # items of a component have equal masks; the smallest items come first
+    for item, mask in enumerate(above):
+        waiting.setdefault(mask, []).append(item)
     ordered = []
     done = 0
     while waiting:  # quadratic in the components, but each step is one operation on masks
-        place = next(place for place, (_, _, above) in enumerate(waiting) if not above & ~done)
-        part, inside, _ = waiting.pop(place)
-        ordered.append(np.array(part, dtype=np.int64))
-        done |= inside
+        mask = next(mask for mask, part in waiting.items() if (mask & ~done).bit_count() == len(part))
+        ordered.append(np.array(waiting.pop(mask), dtype=np.int64))
+        done |= mask
     return ordered
 
 
 def masks_above(before):
     """Return, for each item j, the items i with ``before[i, j]`` as a bit mask, a Python int of any length."""
     return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(before.T, axis=1, bitorder="little")]
-
-
-def _closure(beaten_by):
-    """Return, for each item, the mask of itself and all items that beat it directly or through others (Warshall).
-
-    Two items are in one component if and only if their masks are equal.
-    """
-    above = [mask | 1 << item for item, mask in enumerate(beaten_by)]
-    for through in range(len(above)):
-        bit, more = 1 << through, above[through]
-        above = [mask | more if mask & bit else mask for mask in above]
-    return above
 
 
 # Local and memetic search for good orders.
@@ -307,7 +285,7 @@ def insertion_search(cost, order, work=None):
     return order
 
 
-_MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # limits on the population size, see `_count`
+_MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # limits on the population size
 _PATIENCE = 5  # generations without a better member before the search ends
 _STEP, _STEP_ENTRY = 16_000, 0.6  # steps per item for all orders together, and per entry of the orders
 
@@ -351,7 +329,7 @@ def memetic_search(cost, order, work=None, enough=None):
     order = insertion_search(cost, order, work)
     words = np.random.PCG64(0).random_raw
     members, totals = order[None], np.array([total_cost(excess, order)], dtype=excess.dtype)
-    count, patience = _count(m), _PATIENCE
+    count, patience = min(max(_ENTRIES // max(m, 1), _FEWEST), _MOST), _PATIENCE  # generations of many items take long
     children = np.concatenate([members, _shuffled(words, count - 1, m)])
     while patience and not work.over and (enough is None or total_cost(cost, members[0]) > enough):
         children, new = descended(excess, children, work)
@@ -360,8 +338,16 @@ def memetic_search(cost, order, work=None, enough=None):
         patience = patience - 1 if np.array_equal(totals, before) else _PATIENCE
         if len(members) == 1:
             break
-        first, second = _couples(words, members, count)
-        children = _crossed(first, second, _shuffled(words, count, m))
+        # Two different parents for each child; the items at half of the places get the sequence of the second parent.
+        size = np.uint64(len(members))
+        first, step = words(2 * count).reshape(2, count)
+        first, step = first % size, np.uint64(1) + step % (size - np.uint64(1))
+        children = members[first.astype(np.int64)]
+        second = np.argsort(members[((first + step) % size).astype(np.int64)], axis=1)
+        places = np.sort(_shuffled(words, count, m)[:, : m // 2], axis=1)
+        items = np.take_along_axis(children, places, axis=1)
+        sequence = np.argsort(np.take_along_axis(second, items, axis=1), axis=1)
+        np.put_along_axis(children, places, np.take_along_axis(items, sequence, axis=1), axis=1)
     return members[0]
 
 
@@ -411,28 +397,18 @@ def descended(excess, orders, work):
             ahead += here
             if len(better):
                 moved[better] = True
-                _move(orders, places, better, item, gap[better, None])
+                now = places[better]
+                old, new = now[:, item, None], gap[better, None]
+                new -= new > old
+                now += (now >= new) & (now < old)
+                now -= (now <= new) & (now > old)
+                now[:, item] = new[:, 0]
+                places[better] = now
+                orders[better[:, None], now] = np.arange(len(excess))
         settled.append(orders[~moved])
         totals.append(-ahead[~moved])  # `ahead` sums the reversed pairs
         orders, places = orders[moved], places[moved]
     return np.concatenate(settled), np.concatenate(totals)
-
-
-def _move(orders, places, rows, item, gap):
-    """Move one item of each of these rows into its gap (0: first; m: last), shape (len(rows), 1)."""
-    now = places[rows]
-    old = now[:, item, None]
-    new = gap - (gap > old)
-    now += (now >= new) & (now < old)
-    now -= (now <= new) & (now > old)
-    now[:, item] = new[:, 0]
-    places[rows] = now
-    orders[rows[:, None], now] = np.arange(now.shape[1])
-
-
-def _count(m):
-    """Return the population size for m items: smaller for many items, because a generation takes longer."""
-    return min(max(_ENTRIES // max(m, 1), _FEWEST), _MOST)
 
 
 def _best(orders, totals, count):
@@ -449,24 +425,6 @@ def _best(orders, totals, count):
 def _shuffled(words, count, m):
     """Return `count` independent random orders of m items."""
     return np.argsort(words(count * m).reshape(count, m), axis=1, kind="stable")
-
-
-def _couples(words, members, count):
-    """Draw two different members as parents for each of `count` children; return the first and the second parents."""
-    size = np.uint64(len(members))
-    first, step = words(2 * count).reshape(2, count)
-    first, step = first % size, np.uint64(1) + step % (size - np.uint64(1))
-    return members[first.astype(np.int64)], members[((first + step) % size).astype(np.int64)]
-
-
-def _crossed(first, second, shuffled):
-    """Return the first parents, with the items at half of their places in the sequence of the second parents."""
-    places = np.sort(shuffled[:, : shuffled.shape[1] // 2], axis=1)
-    items = np.take_along_axis(first, places, axis=1)
-    sequence = np.argsort(np.take_along_axis(np.argsort(second, axis=1), items, axis=1), axis=1)
-    children = first.copy()
-    np.put_along_axis(children, places, np.take_along_axis(items, sequence, axis=1), axis=1)
-    return children
 
 
 # Lower bounds for Kemeny optima: linear programs, alternating directions, and packings of directed 3-cycles.
@@ -607,11 +565,8 @@ class Relaxation:
             return None
         x = np.clip(np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 0.5)), low, high)
         x[columns] = np.clip(result.x, 0, 1)
-        prices = self._prices(result.ineqlin.marginals)
+        prices = np.maximum(-result.ineqlin.marginals, 0) * self.scale
         return Solved(x, prices, float(self.weights @ x) / self.scale, (result.slack < _SLACK) | (prices > 0))
-
-    def _prices(self, marginals):
-        return np.maximum(-marginals, 0) * self.scale
 
 
 class WarmRelaxation(Relaxation):
@@ -625,10 +580,16 @@ class WarmRelaxation(Relaxation):
 
     def __init__(self, weights):
         super().__init__(weights)
-        highs = _highspy()
+        highs: Any = _highspy()
         self._optimal, self._interrupted = highs.HighsModelStatus.kOptimal, highs.HighsModelStatus.kIterationLimit
         self._free = -highs.kHighsInf
-        self._model = _silent(highs.Highs)()
+
+        class Silent(highs.Highs):
+            def enableCallbacks(self):  # the constructor calls it, and from version 1.16 on it prints a banner
+                self.setOptionValue("output_flag", False)
+                super().enableCallbacks()
+
+        self._model: Any = Silent()
         self._nonbasic = np.empty(0, dtype=bool)  # the rows that the last basis holds tight
         for option, value in {"threads": 1, "solver": "simplex", "presolve": "off"}.items():
             self._model.setOptionValue(option, value)
@@ -657,51 +618,36 @@ class WarmRelaxation(Relaxation):
     def solve(self, low, high, work):
         """Solve within bounds of shape (p,) and the remaining `work`; return Solved, or None if not finished."""
         self._model.changeColsBounds(len(self.weights), self._all, low.astype(float), high.astype(float))
-        while not self._run(work):
-            if self._model.getModelStatus() != self._interrupted or work.over:
-                return None
-        found = self._model.getSolution()
-        prices = self._prices(np.array(found.row_dual))
-        tight = self._nonbasic | (prices > 0)
-        x = np.minimum(np.maximum(found.col_value, 0), 1)
-        return Solved(x, prices, self._info.objective_function_value, tight)
-
-    def _run(self, work):
-        """Run the iterations that the remaining work allows; return whether the program is solved."""
         model, columns, size = self._model, len(self.weights), len(self.right) + len(self.weights)
-        held = np.count_nonzero(self._nonbasic)
-        most = int(_AT_ONE_TIME * size)  # a solution rarely takes so many; if it does, the caller goes on
-        if self.pace.steps(size, most, (held + most) / columns) > work.left:
-            most = self.pace.iterations(size, columns, work.left, held / columns)
-        model.setOptionValue("simplex_iteration_limit", most)
-        model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
-        model.run()
-        self._info = model.getInfo()
-        done = self._info.simplex_iteration_count
-        basic = model.getBasicVariables()[1]  # -1 - row for a row
-        self._nonbasic = np.ones(len(self.right), dtype=bool)
-        self._nonbasic[-1 - basic[basic < 0]] = False
-        now = np.count_nonzero(self._nonbasic)
-        mean = now - (now - held) ** 2 / max(2 * done, 1)  # the first iterations add or remove one column each
-        work.spend(self.pace.steps(size, done, mean / columns))
-        return model.getModelStatus() == self._optimal
+        status = self._interrupted
+        while status != self._optimal:
+            if status != self._interrupted or work.over:
+                return None
+            held = np.count_nonzero(self._nonbasic)
+            most = int(_AT_ONE_TIME * size)  # a solution rarely takes so many; if it does, another run goes on
+            if self.pace.steps(size, most, (held + most) / columns) > work.left:
+                most = self.pace.iterations(size, columns, work.left, held / columns)
+            model.setOptionValue("simplex_iteration_limit", most)
+            model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
+            model.run()
+            done = model.getInfo().simplex_iteration_count
+            basic = model.getBasicVariables()[1]  # -1 - row for a row
+            self._nonbasic = np.ones(len(self.right), dtype=bool)
+            self._nonbasic[-1 - basic[basic < 0]] = False
+            now = np.count_nonzero(self._nonbasic)
+            mean = now - (now - held) ** 2 / max(2 * done, 1)  # the first iterations add or remove one column each
+            work.spend(self.pace.steps(size, done, mean / columns))
+            status = model.getModelStatus()
+        found = model.getSolution()
+        prices = np.maximum(-np.array(found.row_dual), 0) * self.scale
+        x = np.minimum(np.maximum(found.col_value, 0), 1)
+        value = model.getInfo().objective_function_value
+        return Solved(x, prices, value, self._nonbasic | (prices > 0))
 
 
 def relaxation(weights):
     """Return a `WarmRelaxation` if highspy (the extra ``solver``) is installed, else a `Relaxation`."""
     return WarmRelaxation(weights) if _highspy() else Relaxation(weights)
-
-
-@cache
-def _silent(model: Any) -> Any:
-    """Return a class of models like `model` that print nothing."""
-
-    class Silent(model):
-        def enableCallbacks(self):  # the constructor calls it, and from version 1.16 on it prints a banner
-            self.setOptionValue("output_flag", False)
-            super().enableCallbacks()
-
-    return Silent
 
 
 @cache
@@ -723,7 +669,7 @@ _MOST_CELLS = 2**26  # 256 MB
 
 def alternating_steps(n_items):
     """Return an approximate upper limit on the steps of one iteration."""
-    return _SWEEP_ROW * n_items + _SWEEP_CELL * _cells(n_items)
+    return _SWEEP_ROW * n_items + _SWEEP_CELL * (n_items**3 // 3)
 
 
 def alternating_prices(excess, work):
@@ -762,9 +708,8 @@ def alternating_prices(excess, work):
     pull = (excess / unit).astype(np.float32)
     pairs = -np.sign(pull) / 2
     z = pairs.copy()
-    threes = (
-        [np.zeros((m - i - 1, m - i - 1), dtype=np.float32) for i in range(m - 2)] if _cells(m) < _MOST_CELLS else []
-    )
+    few = m**3 // 3 < _MOST_CELLS
+    threes = [np.zeros((m - i - 1, m - i - 1), dtype=np.float32) for i in range(m - 2 if few else 0)]
     for _ in range(_ITERATIONS if threes else 0):
         if work.left < alternating_steps(m) or work.over:
             break
@@ -778,12 +723,12 @@ def alternating_prices(excess, work):
             rest[behind, i] -= reflected.sum(axis=1)
         net = rest.sum(axis=1)
         z = (rest + net[:, None] - net) / np.float32(1 + m)
-    cycles, prices = _priced(threes)
-    return cycles, prices * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
-
-
-def _cells(n_items):
-    return n_items**3 // 3
+    cycles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
+    for i, copies in enumerate(threes):  # a price is what a copy exceeds its limit by
+        first, second = np.nonzero(copies > 0.5)  # the reversed 3-cycle has the same value with a minus
+        prices.append(copies[first, second].astype(float) - 0.5)
+        cycles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
+    return np.concatenate(cycles), np.concatenate(prices) * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
 
 
 def _clipped(now, copies):
@@ -796,16 +741,6 @@ def _clipped(now, copies):
     within *= 2
     within -= copies
     return within
-
-
-def _priced(threes):
-    """Return the directed 3-cycles whose copies exceed their limits, and by how much."""
-    cycles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
-    for i, copies in enumerate(threes):
-        first, second = np.nonzero(copies > 0.5)  # the reversed 3-cycle has the same value with a minus
-        prices.append(copies[first, second].astype(float) - 0.5)
-        cycles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
-    return np.concatenate(cycles), np.concatenate(prices)
 
 
 _ROW, _PACKED_ENTRY, _CELL = 8000, 6, 6  # steps per row of a packing, per entry of it, and per pair of a scan
@@ -829,7 +764,7 @@ def violated_cycles(before, limit, work):
     array of int, shape (count, 3)
         The most violated triples, in descending order of violation.
     """
-    waiting, count = [(np.empty((0, 3), dtype=np.int64), np.empty(0))], 0
+    triples, amounts = np.empty((0, 3), dtype=np.int64), np.empty(0)
     start, m = 0, len(before)
     while start < m - 2 and not work.over:
         i = np.arange(start, min(start + max(1, _AT_ONCE // (m - start) ** 2), m - 2))
@@ -842,29 +777,15 @@ def violated_cycles(before, limit, work):
         above -= 2 + 1e-6
         found = np.flatnonzero(above > 0)
         from_i, from_j, from_k = np.unravel_index(found, above.shape)
-        triples = np.stack([i[from_i], j[from_j], k[from_k]], axis=1)
-        once = (triples[:, 1] > triples[:, 0]) & (triples[:, 2] > triples[:, 0])
-        waiting.append(_most(triples[once], above.ravel()[found[once]], limit))
-        count += len(waiting[-1][0])
-        if count > 4 * limit:
-            triples, amounts = _joined(waiting)
-            waiting, count = [_most(triples, amounts, limit)], limit
+        new = np.stack([i[from_i], j[from_j], k[from_k]], axis=1)
+        once = (new[:, 1] > new[:, 0]) & (new[:, 2] > new[:, 0])
+        triples = np.concatenate([triples, new[once]])
+        amounts = np.concatenate([amounts, above.ravel()[found[once]]])
         start = i[-1] + 1
-    triples, amounts = _joined(waiting)
-    return triples[np.argsort(-amounts, kind="stable")[:limit]]
-
-
-def _joined(waiting):
-    triples, excess = zip(*waiting, strict=True)
-    return np.concatenate(triples), np.concatenate(excess)
-
-
-def _most(triples, excess, limit):
-    """Return the triples with the largest excess, no more than `limit`; the first come first among equals."""
-    if len(triples) <= limit:
-        return triples, excess
-    most = np.argsort(-excess, kind="stable")[:limit]
-    return triples[most], excess[most]
+        if len(triples) > 4 * limit or start >= m - 2 or work.over:
+            most = np.argsort(-amounts, kind="stable")[:limit]
+            triples, amounts = triples[most], amounts[most]
+    return triples
 
 
 def packed_cycles(excess, work):
@@ -888,43 +809,31 @@ def packed_cycles(excess, work):
         cycle and all items are in one majority component.
     """
     room = np.maximum(-excess, 0)  # the extra cost of j before i over i before j
-    return _threes(room.copy(), work) or _one_cycle(room)
+    left, total = room.copy(), 0
+    for i in range(len(left) - 2):  # cycles i -> j -> k -> i
+        back = left[i + 1 :, i].copy()  # k -> i, for each k
+        for j in np.flatnonzero(left[i, i + 1 :]):
+            if work.over:
+                break
+            work.spend(_ROW + _PACKED_ENTRY * len(back))
+            forth = left[i + 1 + j, i + 1 :]
+            filled = np.minimum(np.minimum(forth, back).cumsum(), left[i, i + 1 + j])
+            weights = np.diff(filled, prepend=0)
+            forth -= weights
+            back -= weights
+            total += int(filled[-1])
+    if total or not len(room):
+        return total
+    item, path = 0, []  # follow the largest majorities until an item recurs; the smallest of this cycle counts
+    while item not in path:
+        path.append(item)
+        item = int(room[item].argmax())
+    return min(int(room[of].max()) for of in path[path.index(item) :])
 
 
 def packing_steps(n_items):
     """Return an approximate upper limit on the steps of `packed_cycles`: one row for each majority."""
     return n_items**2 // 4 * (_ROW + _PACKED_ENTRY * n_items // 3)
-
-
-def _threes(room, work):
-    """Fill the directed 3-cycles i -> j -> k -> i, for one i after the other; return the sum of their weights."""
-    total = 0
-    for i in range(len(room) - 2):
-        back = room[i + 1 :, i].copy()  # k -> i, for each k
-        for j in np.flatnonzero(room[i, i + 1 :]):
-            if work.over:
-                return total
-            work.spend(_ROW + _PACKED_ENTRY * len(back))
-            forth = room[i + 1 + j, i + 1 :]
-            most = np.minimum(forth, back)
-            filled = np.minimum(most.cumsum(), room[i, i + 1 + j])
-            weights = np.diff(filled, prepend=0)
-            forth -= weights
-            back -= weights
-            total += int(filled[-1])
-    return total
-
-
-def _one_cycle(room):
-    """Follow the largest majorities until an item recurs; return the smallest majority of this cycle, or 0."""
-    item, seen = 0, {}
-    majorities: list[int] = []
-    while len(room) and item not in seen:
-        seen[item] = len(majorities)
-        following = int(room[item].argmax())
-        majorities.append(int(room[item, following]))
-        item = following
-    return min(majorities[seen[item] :]) if majorities else 0
 
 
 # Branch and cut for Kemeny optima, with bounds proved in integers, and the choice among tied optima.
@@ -960,7 +869,6 @@ def _one_cycle(room):
 
 _CUTS, _FEW_CUTS = 3000, 800  # rows added per round; if some slack is allowed
 _PLACES, _PLACE = 10, 3000  # places tried for each item, in search of the first of tied optima; steps for each
-_CLOSED_ROW = 200  # steps per row
 _ROUNDS = 3  # linear programs before a table of subsets
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds with too little progress before branching
 _PROGRESS = 0.05  # fraction of the gap that a round should close
@@ -1025,18 +933,10 @@ class _Cutting:
         return int(self._w[places[self._i] < places[self._j]].sum())
 
     def _offer(self, order):
+        """Keep an order if it is better than the best one."""
         value = self._value(order)
         if value < self._best:
             self.order, self._best = order, value
-
-    def _cut_majorities(self, work):
-        """Add the directed 3-cycles of majorities."""
-        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        # Up to `_cuts` directed 3-cycles, those that cost most to break.
-        cycles = violated_cycles(majority, 10 * self._cuts, work)
-        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
-        heaviest = cycles[np.argsort(-size.min(axis=1), kind="stable")[: self._cuts]]
-        self._add(heaviest)
 
     def _first_optimum(self, reduced, prices, room, work):
         """Return the first order in lexicographic order that costs no more than the best one, or None at a limit.
@@ -1073,9 +973,6 @@ class _Cutting:
         before = np.zeros(self._pair.shape)
         before[self._i, self._j], before[self._j, self._i] = x, 1 - x
         return before
-
-    def _add(self, cycles):
-        self._program.add(*self._rows(cycles))
 
     def _rows(self, cycles):
         """Return the pairs of each directed 3-cycle, and their signs: 1, or -1 for a reversed pair."""
@@ -1127,11 +1024,10 @@ def first_by_programs(cost, work):
     low, high = np.zeros_like(search._w), np.ones_like(search._w)
     x = np.where(search._w < 0, 1.0, np.where(search._w > 0, 0.0, 0.5))  # the majorities
     for _ in range(_ROUNDS):
-        columns, signs = _violated(x, _triples(len(cost)))
-        work.spend(_CLOSED_ROW * len(columns))
-        if not len(columns):
+        cycles = violated_cycles(search._matrix(x), _CUTS, work)
+        if not len(cycles):
             return None
-        search._program.add(columns, signs)
+        search._program.add(*search._rows(cycles))
         solved = search._program.solve(low, high, work)
         if solved is None:
             return None
@@ -1142,27 +1038,6 @@ def first_by_programs(cost, work):
         if room < 1 << shift:  # totals are integers, so the best order is an optimum
             return search._first_optimum(reduced, prices, room, work)
     return None
-
-
-@lru_cache(maxsize=32)
-def _triples(m):
-    """Return the pairs ij, jk and ik of all i < j < k, shape (count, 3)."""
-    i, j, k = np.array(list(combinations(range(m), 3))).T
-    pair = _pairs(m)[2]
-    threes = np.stack([pair[i, j], pair[j, k], pair[i, k]], axis=1)
-    threes.setflags(write=False)  # shared by all searches
-    return threes
-
-
-def _violated(x, threes):
-    """Return the pairs and signs of all rows that x violates: x_ij + x_jk - x_ik must be between 0 and 1."""
-    turns = x[threes[:, 0]] + x[threes[:, 1]] - x[threes[:, 2]]
-    above, below = (
-        np.flatnonzero(turns > 1 + _SLACK),
-        np.flatnonzero(turns < -_SLACK),
-    )
-    signs = np.repeat([[1, 1, -1], [1, -1, -1]], [len(above), len(below)], axis=0)
-    return np.concatenate([threes[above], threes[below, ::-1]]), signs
 
 
 def _orders_within(must, cycles, work):
@@ -1233,13 +1108,23 @@ class LinearOrdering(_Cutting):
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False
-        self._offer(insertion_search(cost, _net_wins(cost), self._work))
+        by_net_wins = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
+        self._offer(insertion_search(cost, by_net_wins, self._work))
         self._settled, first = False, self.order
         if m >= _LARGE:
             self._offer(memetic_search(cost, first, self._work.part(_FIRST)))
         bound = self._search()
-        if bound >= self._best:
-            self._settle(first)
+        if bound >= self._best:  # choose among tied optima independently of the solver: by local search, else the first
+            met = memetic_search(cost, first, self._work, self._best + self._constant)
+            self._settled = total_cost(cost, met) - self._constant != self._best
+
+            def cut(before):
+                before = _transitive_closure(before, self._work)
+                cyclic = (before & before.T).any()
+                node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
+                return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
+
+            self.order = first_optimum(cost, self.order, cut) if self._settled else met
         pairs = int(np.minimum(self._w, 0).sum())
         if bound < self._best and (self._stopped or bound <= pairs):  # some slack can end the search at once
             bound = max(bound, self._round_up(pairs + packed_cycles(cost - cost.T, work)))
@@ -1294,45 +1179,28 @@ class LinearOrdering(_Cutting):
     def _root(self, bound):
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
         work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
-        self._cut_majorities(work)
-        few = work.part(min(1, _TRY / work.left) if work.left > 0 else 0)
+        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        cycles = violated_cycles(majority, 10 * self._cuts, work)
+        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]].min(axis=1)  # the cost to break a cycle
+        self._program.add(*self._rows(cycles[np.argsort(-size, kind="stable")[: self._cuts]]))
+        few = work.part(min(1, work.share(_TRY)))
         root = self._solve(bound, order, math.inf, few, root=True)
         if root is None or not (self._failed or few.over) or work.over:
             return root
         self._failed = False
         if len(self._cost) < _LARGE:
             self._offer(memetic_search(self._cost, self.order, work))
-        bound, order = self._approach(root[0], root[1], work)
-        return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
-
-    def _approach(self, bound, order, work):
-        """Start from the directed 3-cycles that alternating directions find; return (bound, partial order)."""
+        bound, order, _ = root
         cycles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
         priced = Relaxation(self._w)
         priced.add(*self._rows(cycles))
-        low, high = self._limits(order)
-        proved, reduced, _, shift = dual_bound(priced, prices, low, high)
+        proved, reduced, _, shift = dual_bound(priced, prices, *self._limits(order))
         self._program.keep(np.zeros(len(self._program.right), dtype=bool))
-        self._add(cycles[prices > least])
+        self._program.add(*self._rows(cycles[prices > least]))
         order = self._fix(order, reduced, (self._goal << shift) - proved, work)
-        return max(bound, self._round_up(proved, shift)), order
-
-    def _settle(self, order):
-        """Choose among tied optima, independently of the solver: the one that local search finds, else the first."""
-        met = memetic_search(self._cost, order, self._work, self._best + self._constant)
-        if total_cost(self._cost, met) - self._constant == self._best:
-            self.order = met
-            return
-        self._settled = True
-
-        def cut(before):
-            before = _transitive_closure(before, self._work)
-            cyclic = (before & before.T).any()
-            node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
-            return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
-
-        self.order = first_optimum(self._cost, self.order, cut)
+        bound = max(bound, self._round_up(proved, shift))
+        return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
     def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node; return (bound, partial order, x), or None if no better order lies below."""
@@ -1340,13 +1208,13 @@ class LinearOrdering(_Cutting):
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
         while patience and not (self._failed or work.over):
-            low, high = self._limits(order)
-            solved = self._program.solve(low, high, work)
+            limits = self._limits(order)
+            solved = self._program.solve(*limits, work)
             if solved is None:
                 self._failed = True
                 break
             x = solved.x
-            proved, reduced, _, shift = dual_bound(self._program, solved.multipliers, low, high)
+            proved, reduced, _, shift = dual_bound(self._program, solved.multipliers, *limits)
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
@@ -1363,13 +1231,8 @@ class LinearOrdering(_Cutting):
             cycles = violated_cycles(before, self._cuts, work)
             if not len(cycles):
                 break
-            self._add(cycles)
+            self._program.add(*self._rows(cycles))
         return bound, order, x
-
-
-def _net_wins(cost):
-    """Return the items in the order of their net wins."""
-    return np.argsort((cost - cost.T).sum(axis=1), kind="stable")
 
 
 def _transitive_closure(order, work):
@@ -1422,7 +1285,8 @@ def first_optimum(cost, order, cut):
         for item in np.sort(rest[rest < order[place]]):
             if before[rest, item].any():
                 continue
-            found = _optimum_within(cost, least, _moved(order, item, place), _first(before, item, rest), cut)
+            moved = np.concatenate([order[:place], [item], rest[rest != item]])
+            found = _optimum_within(cost, least, moved, _first(before, item, rest), cut)
             if found is not None:
                 order = found
                 break
@@ -1461,12 +1325,6 @@ def _first(before, item, rest):
     wider[item, rest] = True
     wider[item, item] = False
     return wider
-
-
-def _moved(order, item, place):
-    """Return the order with `item` moved ahead to `place`."""
-    others = order[order != item]
-    return np.concatenate([others[:place], [item], others[place:]])
 
 
 # Kemeny orders: least total disagreement, with a proved lower bound.
@@ -1566,49 +1424,55 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
     """
     check_number(tolerance, "tolerance", least=0)
     check_number(slack, "slack", least=0)
-    cost, unit = _integers(cost)
+    cost = np.array(cost)
+    unit: float = 1
+    check_square(cost, "cost")
+    np.fill_diagonal(cost, 0)
+    size = float(np.abs(cost.astype(np.float64)).sum())
+    if cost.dtype.kind not in "iuf" or not size < (math.inf if cost.dtype.kind == "f" else 2.0**60):
+        raise ValueError("cost must hold finite numbers; the absolute values of integers must sum to less than 2**60.")
+    if cost.dtype.kind == "f":
+        exponent = 51 - math.frexp(size)[1]
+        cost, unit = np.rint(np.ldexp(cost.astype(np.float64), exponent)), math.ldexp(1.0, -exponent)
+    cost = cost.astype(np.int64)
     work = Work(work_limit, time_limit)
     max_dp = max(min(max_dp, _EXACT) if slack else max_dp, 2)  # branch and cut needs three items
     order = majority_order(cost.T - cost)
     if order is not None:
-        value = _over_pairs(np.minimum(cost, cost.T)) * unit
+        value = int(np.minimum(cost, cost.T).sum()) // 2 * unit
         return MinimumOrder(order, value, value)
     parts = majority_components(cost.T - cost)
     # Each pair costs at least the smaller of its two costs, and a pair across components costs no more. Only the excess
     # of the pairs within components remains to be decided.
     least = np.minimum(cost, cost.T)
     beyond = cost - least
-    value = bound = _over_pairs(least)
+    value = bound = int(least.sum()) // 2  # each pair is in the symmetric matrix twice
     large = [part for part in parts if len(part) > max_dp]
     # the large components share the slack, and the tolerance, which the costs outside increase
     waiting = len(large)
     shared = int(slack / unit) // max(waiting, 1)
-    outside = max(0, value - sum(_over_pairs(_within(least, part)) for part in large))
+    inside_large = {part[0]: int(least[np.ix_(part, part)].sum()) // 2 for part in large}
+    outside = max(0, value - sum(inside_large.values()))
     for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
         part = parts[index]
         if len(part) == 1:
             continue
-        inside = _within(beyond, part)
+        inside = beyond[np.ix_(part, part)]
         if len(part) <= max_dp:
-            found: MinimumOrder | LinearOrdering = _first_optimum(inside, work)
+            first = first_by_programs(inside, work) if len(part) > FEW else None
+            if first is None:  # a table of subsets
+                work.spend(_SET * len(part) << len(part) - 1)
+                first = best_order(inside)[0]
+            total = total_cost(inside, first)
+            found: Any = MinimumOrder(first, total, total)
         else:
-            elsewhere = outside // len(large) + _over_pairs(_within(least, part))
+            elsewhere = outside // len(large) + inside_large[part[0]]
             found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), shared)
             waiting -= 1
         parts[index] = part[found.order]
         value, bound = value + found.value, bound + found.bound
     order = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
     return MinimumOrder(order, value * unit, bound * unit)
-
-
-def _first_optimum(cost, work):
-    """Return the first optimum in lexicographic order, by linear programs or by a table of subsets."""
-    order = first_by_programs(cost, work) if len(cost) > FEW else None
-    if order is None:
-        work.spend(_SET * len(cost) << len(cost) - 1)
-        order = best_order(cost)[0]
-    total = total_cost(cost, order)
-    return MinimumOrder(order, total, total)
 
 
 def warn_of_gap(found, tolerance=0.0, slack=0.0):
@@ -1654,30 +1518,3 @@ def majority_order(margins):
     order = wins.argsort()
     # A tournament is transitive exactly if the numbers of wins are 0, 1, ..., m - 1.
     return order[::-1] if (wins[order] == np.arange(len(wins))).all() else None
-
-
-def _within(matrix, part):
-    return matrix[part[:, None], part] if len(part) < len(matrix) else matrix
-
-
-def _over_pairs(matrix):
-    """Return the sum over pairs of a symmetric matrix."""
-    return int(matrix.sum()) // 2
-
-
-def _integers(cost):
-    """Return (cost as int64 with a zero diagonal, the value of one unit)."""
-    cost = np.array(cost)
-    check_square(cost, "cost")
-    if cost.dtype.kind not in "iuf":
-        raise ValueError(f"cost must hold integers or floats, got dtype {cost.dtype}.")
-    np.fill_diagonal(cost, 0)
-    size = float(np.abs(cost.astype(np.float64)).sum())
-    if not size < math.inf:
-        raise ValueError("cost must be finite.")
-    if cost.dtype.kind == "f":
-        exponent = 51 - math.frexp(size)[1]
-        return np.rint(np.ldexp(cost.astype(np.float64), exponent)).astype(np.int64), math.ldexp(1.0, -exponent)
-    if size >= 2.0**60:
-        raise ValueError("the absolute values of cost must sum to less than 2**60.")
-    return cost.astype(np.int64), 1

@@ -156,41 +156,23 @@ def opposite_pairs(first, second):
     4
     """
     if len(first) <= _FEWER:
-        return _opposite_pairs_of_fewer(first.tolist(), second.tolist())
+        pairs = combinations(zip(first.tolist(), second.tolist(), strict=True), 2)
+        return sum((a < b and c > d) or (a > b and c < d) for (a, c), (b, d) in pairs)
     if len(first) <= FEW:
         return int(np.count_nonzero((first[:, None] < first) & (second[:, None] > second)))
-    return _inversions(second[np.lexsort((second, first))])
-
-
-def _opposite_pairs_of_fewer(first, second):
-    """Do the same as `opposite_pairs` for two lists, pair by pair."""
-    opposite = 0
-    for (a, c), (b, d) in combinations(zip(first, second, strict=True), 2):
-        if (a < b and c > d) or (a > b and c < d):
-            opposite += 1
-    return opposite
-
-
-def _inversions(values):
-    """Count the pairs whose earlier value is larger."""
+    values = second[np.lexsort((second, first))]
     rows = 1 << max(0, -(-len(values) // _BLOCK) - 1).bit_length()
     padded = np.full(rows * _BLOCK, np.iinfo(values.dtype).max, dtype=values.dtype)  # adds no inversions
     padded[: len(values)] = values
     blocks = padded.reshape(rows, _BLOCK)
     found = int(np.count_nonzero((blocks[:, :, None] < blocks[:, None]) & np.tri(_BLOCK, k=-1, dtype=bool)))
     while rows > 1:
-        rows //= 2
-        found += _between_halves(padded.reshape(rows, -1))
+        half, rows = len(padded) // rows, rows // 2  # inversions between the left and the right half of each row
+        order = np.argsort(padded.reshape(rows, -1), axis=1, kind="stable")  # equal values: left before right
+        places = np.flatnonzero(order >= half) % (2 * half)  # places of the right values, ascending
+        # A right value at place p, after r other right values, follows p - r left values and precedes half - p + r.
+        found += rows * (half * half + half * (half - 1) // 2) - int(places.sum())
     return found
-
-
-def _between_halves(rows):
-    """Count the inversions between the left and the right half of each row; return their sum over the rows."""
-    half = rows.shape[1] // 2
-    order = np.argsort(rows, axis=1, kind="stable")  # equal values: left before right
-    places = np.flatnonzero(order >= half) % (2 * half)  # places of the right values, ascending
-    # A right value at place p, after r other right values, follows p - r left values and precedes half - p + r.
-    return len(rows) * (half * half + half * (half - 1) // 2) - int(places.sum())
 
 
 def order_to_positions(order, n_items=None):

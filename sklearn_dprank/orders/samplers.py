@@ -113,8 +113,11 @@ class Choice:
     """
 
     def __init__(self, log_weights):
-        self._options, mass = _lined_up(log_weights)
-        self._log_mass = mass.tolist()
+        log_weights = np.asarray(log_weights, dtype=float)
+        order = np.argsort(log_weights, kind="stable")
+        order = order[log_weights[order] > -np.inf]
+        mass = np.logaddexp.accumulate(log_weights[order])  # the least likely first
+        self._options, self._log_mass = order.tolist(), (mass - mass[-1]).tolist()
 
     def at(self, log_uniform):
         """Return the index of the option that the log of a number in (0, 1) selects."""
@@ -148,15 +151,6 @@ class CountedChoice:
     def draw(self, bits):
         """Draw the index of an option."""
         return bisect_right(self._cumulative, bits.integer(self._cumulative[-1]))
-
-
-def _lined_up(log_weights):
-    """Return (options, logs of cumulative probabilities), the least likely first."""
-    order = np.argsort(log_weights, kind="stable")
-    order = order[np.asarray(log_weights)[order] > -np.inf]
-    mass = np.logaddexp.accumulate(np.asarray(log_weights, dtype=float)[order])
-    mass -= mass[-1]
-    return order.tolist(), mass
 
 
 def draw_each(log_weights, bits):
@@ -222,14 +216,6 @@ def log_choice_error(options, exponent, choices=1):
 # them.
 
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
-
-
-def _check_size(n_items):
-    if not 1 <= n_items <= MAX_ITEMS:
-        raise ValueError(
-            f"linear extensions are counted for 1 to {MAX_ITEMS} items, got {n_items}; "
-            "use an order restricted to a window around an anchor instead."
-        )
 
 
 def level_log_weights(log_counts, values, scale):
@@ -337,7 +323,11 @@ class MinimaxMarginFlips(OrderSampler):
 def _levels(margins):
     """Return the possible values of the largest violated margin, ascending, and the orders up to each, as `Counts`."""
     n_items = len(margins)
-    _check_size(n_items)
+    if n_items > MAX_ITEMS:
+        raise ValueError(
+            f"linear extensions are counted for 1 to {MAX_ITEMS} items, got {n_items}; "
+            "use an order restricted to a window around an anchor instead."
+        )
     distinct = ~np.eye(n_items, dtype=bool)
     values = np.unique(margins[distinct]) if n_items > 1 else np.zeros(1)
     # Every order violates one direction of each pair, so u is at least this floor.
@@ -347,17 +337,6 @@ def _levels(margins):
 
 
 # Exact sampling of orders by their total cost, from the total weight of every subset of the items.
-
-
-def _logsumexp(values):
-    """Overwrite `values` and return the log of the sum of their exponentials over axis 1."""
-    top = values.max(axis=1)
-    values -= top[:, None]
-    np.maximum(values, -700.0, out=values)  # smaller ones do not change a sum, but are slow: exp underflows
-    np.exp(values, out=values)
-    total = values.sum(axis=1)
-    np.log(total, out=total)
-    return np.add(total, top, out=total)
 
 
 class PartitionTable(OrderSampler):
@@ -410,18 +389,22 @@ class PartitionTable(OrderSampler):
         gain, constant = reduced_gain(cost)
         self._scale = float(scale)
         self._sweep = Sweep(gain.astype(np.float64))  # integers below 2**53 stay exact
-        self._table = self._sweep.run(_logsumexp, self._scale)
+
+        def logsumexp(values):  # over axis 1; it overwrites `values`
+            top = values.max(axis=1)
+            values -= top[:, None]
+            np.maximum(values, -700.0, out=values)  # smaller ones do not change a sum, but are slow: exp underflows
+            np.exp(values, out=values)
+            return np.log(values.sum(axis=1)) + top
+
+        self._table = self._sweep.run(logsumexp, self._scale)
         self.log_partition = self._table[-1, -1].item() - self._scale * constant
         self.n_items = len(gain)
-        self._first = OneByOne(self.n_items, self._choice_of)
+        self._first = OneByOne(self.n_items, lambda mask, left: Choice(self._weights(np.array([mask]), left[None])[0]))
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (m,); choices are cached for each set of remaining items."""
         return self._first.draw(bits)
-
-    def _choice_of(self, mask, left):
-        """Return the choice of the first item of a set."""
-        return Choice(self._weights(np.array([mask]), left[None])[0])
 
     def sample(self, size, bits):
         """Draw independent orders, best first, int, shape (size, m). It is faster than repeated calls of `draw`."""
@@ -675,37 +658,24 @@ class Counts:
         drawn from last to first. While g of the remaining set is above 0, the rest of the order must still violate the
         earlier relation. Once g is 0, the order violates it, and all extensions count.
         """
-        order, first = [], first and column > 0
-        mask = self._whole(column, first, bits)
+        order, first, starts = [], first and column > 0, self._subsets.starts
+        mask = 2**self._n_items - 1
+        if self._k < self._n_items:  # the set of the first items is drawn too
+            if (column, first) not in self._met:
+                self._met[column, first] = CountedChoice(_ways(self._table[-1], column, first))
+            mask = int(self._subsets.masks[starts[self._k] + self._met[column, first].draw(bits)])
         while mask:
-            first = first and self._of(mask, column - 1) > 0
+            size = mask.bit_count()
+            first = first and self._table[size][self._subsets.rank[mask] - starts[size], column - 1] > 0
             state = column, first, mask
             if state not in self._met:
-                self._met[state] = self._last_items(*state)
+                left = np.flatnonzero(mask >> np.arange(self._n_items) & 1)
+                counts = self._table[size - 1][self._subsets.rank[mask ^ (1 << left)] - starts[size - 1]]
+                self._met[state] = left.tolist(), CountedChoice(_ways(counts, column, first))
             left, choice = self._met[state]
             order.append(left[choice.draw(bits)])
             mask ^= 1 << order[-1]
         return np.array(order)[::-1]
-
-    def _whole(self, column, first, bits):
-        """Return the mask of the items to order; if there are fewer than all, it is drawn."""
-        if self._k == self._n_items:
-            return 2**self._n_items - 1
-        state = column, first
-        if state not in self._met:
-            self._met[state] = CountedChoice(_ways(self._table[-1], *state))
-        return int(self._subsets.masks[self._subsets.starts[self._k] + self._met[state].draw(bits)])
-
-    def _of(self, mask, column):
-        size = mask.bit_count()
-        return self._table[size][self._subsets.rank[mask] - self._subsets.starts[size], column]
-
-    def _last_items(self, column, first, mask):
-        """Return the items of a set, and the choice of its last item."""
-        left = np.flatnonzero(mask >> np.arange(self._n_items) & 1)
-        smaller = len(left) - 1
-        counts = self._table[smaller][self._subsets.rank[mask ^ (1 << left)] - self._subsets.starts[smaller]]
-        return left.tolist(), CountedChoice(_ways(counts, column, first))
 
 
 def _ways(counts, column, first):
@@ -1047,7 +1017,12 @@ class WindowedSampler(OrderSampler):
         self._window = window = min(window, n_items)
 
         margins = margins[np.ix_(self._anchor, self._anchor)]
-        values, level = _thresholds(margins, window)
+        gap = np.subtract.outer(np.arange(n_items), np.arange(n_items))
+        loose = (abs(gap) < window) & (gap != 0)
+        # Every order violates one direction of each pair, so u is at least this floor.
+        floor = np.minimum(margins, margins.T)[loose].max() if loose.any() else 0
+        values = np.append(floor, np.unique(margins[loose & (margins > floor)])).astype(float)
+        level = np.where(loose, np.searchsorted(values, margins), 0)
         self._sweep(_opening_level_in_window(level, window, never=len(values)), len(values))
         self._log_weights = level_log_weights(self._log_masses, values, scale)
         self._level = Choice(self._log_weights)
@@ -1091,17 +1066,6 @@ class WindowedSampler(OrderSampler):
         return self._anchor[order]
 
 
-def _thresholds(margins, window):
-    """Return the distinct values of u, ascending, and the index of each margin in them (0 below the first)."""
-    n_items = len(margins)
-    gap = np.subtract.outer(np.arange(n_items), np.arange(n_items))
-    loose = (abs(gap) < window) & (gap != 0)
-    # Every order violates one direction of each pair.
-    floor = np.minimum(margins, margins.T)[loose].max() if loose.any() else 0
-    values = np.append(floor, np.unique(margins[loose & (margins > floor)])).astype(float)
-    return values, np.where(loose, np.searchsorted(values, margins), 0)
-
-
 # K-norm noise for Borda scores: uniform points of the permutohedron, and its norm.
 #
 # The permutohedron of m items is the convex hull of all centred complete rankings: the permutations of (0, ..., m -
@@ -1125,8 +1089,8 @@ def _recursive_tree(n_items, bits):
 def _one_point(n_items, bits):
     first, second = _pairs(n_items)
     height = bits.uniform(len(first)) - 0.5  # symmetric, so that exchanging two labels changes nothing
-    parent = _recursive_tree(n_items, bits)
     children = np.arange(1, n_items)
+    parent = _recursive_tree(n_items, bits)
     edges = children * (children - 1) // 2 + parent
 
     # The potential y solves y_i - y_j = height_ij on the edges of the tree; parents come before their children.

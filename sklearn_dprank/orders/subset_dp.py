@@ -259,10 +259,6 @@ def reduced_gain(cost):
     """Return (minus the cost above the cheaper order of each pair, the sum of the cheaper costs)."""
     cost = np.array(cost)
     check_square(cost, "cost")
-    if cost.dtype.kind not in "iuf":
-        raise ValueError(f"cost must hold integers or floats, got dtype {cost.dtype}.")
-    if cost.dtype.kind == "u" and cost.max(initial=0) > np.iinfo(np.int64).max:
-        raise ValueError("cost must fit signed 64-bit integers.")
     if len(cost) > _MAX_ITEMS:
         raise ValueError(f"a table of all subsets takes at most {_MAX_ITEMS} items, got {len(cost)}.")
     cost = cost.astype(np.float64 if cost.dtype.kind == "f" else np.int64)

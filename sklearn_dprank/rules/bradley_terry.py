@@ -80,7 +80,9 @@ def newton(loss, s):
     (value, derivatives), lift, before = loss(s), 0.0, np.inf
     for _ in range(_STEPS):
         slope, curvature = derivatives()
-        step, lift = _newton_step(slope, curvature, lift)
+        lift = lift / 4 if lift > 1e-3 * curvature.steepest else 0.0
+        while (step := curvature.solve(slope, lift)) is None:  # a lifted diagonal is positive definite
+            lift = max(4 * lift, 1e-2 * curvature.steepest)
         size, length, decrease = np.abs(step).max(), 1.0, slope @ step
         noise = _NOISE * (abs(value) + loss.n_answers)
         if size < _SETTLED:
@@ -93,14 +95,6 @@ def newton(loss, s):
             break
         before = size
     return s - s.mean()
-
-
-def _newton_step(slope, curvature, lift):
-    """Return (Newton step to subtract, lift); the lift of the diagonal makes the curvature positive definite."""
-    lift = lift / 4 if lift > 1e-3 * curvature.steepest else 0.0
-    while (step := curvature.solve(slope, lift)) is None:
-        lift = max(4 * lift, 1e-2 * curvature.steepest)
-    return step, lift
 
 
 class PairLoss:
@@ -143,17 +137,13 @@ class PairLoss:
             pull, bend = pull + pulls[0] - pulls[1], bend + (pulls * rise).sum(axis=0)
         bend += (chance[0] - chance[1]) * pull
         slope = self._ridge * s - np.bincount(self._i, pull, self._m) + np.bincount(self._j, pull, self._m)
-        return slope - slope.sum() / self._m, _Curvature(self._symmetric(bend), self._ridge)
-
-    def _symmetric(self, values):
-        """Return the values of the pairs in a symmetric matrix, which is sparse for many items."""
-        if self._m >= _MANY:
-            starts = np.searchsorted(self._i, np.arange(self._m + 1))
-            upper = csr_array((values, self._j, starts), shape=(self._m, self._m))
-            return upper + upper.T
-        table = np.zeros((self._m, self._m))
-        table[self._i, self._j] = table[self._j, self._i] = values
-        return table
+        if self._m >= _MANY:  # sparse for many items
+            upper = csr_array((bend, (self._i, self._j)), shape=(self._m, self._m))
+            table: Any = upper + upper.T
+        else:
+            table = np.zeros((self._m, self._m))
+            table[self._i, self._j] = table[self._j, self._i] = bend
+        return slope - slope.sum() / self._m, _Curvature(table, self._ridge)
 
 
 class AllPairsLoss:
@@ -195,12 +185,11 @@ class _Curvature:
             return None if failed else x
         if diagonal.min() <= 0:
             return None
-        return conjugate_gradients(lambda x: diagonal * x - _times(bend, x), diagonal, right, _SOLVED, _SOLVER_STEPS)
 
+        def product(x):  # without BLAS, whose threads wait for each other on busy cores
+            return diagonal * x - (np.einsum("ij,j->i", bend, x) if isinstance(bend, np.ndarray) else bend @ x)
 
-def _times(matrix, x):
-    """Return the product, for a dense matrix without BLAS, whose threads wait for each other on busy cores."""
-    return np.einsum("ij,j->i", matrix, x) if isinstance(matrix, np.ndarray) else matrix @ x
+        return conjugate_gradients(product, diagonal, right, _SOLVED, _SOLVER_STEPS)
 
 
 _MOST_ROUNDS = 1000  # each round solves for all strengths
@@ -305,25 +294,20 @@ class MarkovChainRule(Rule):
         margins = answers.answer(AllMargins())
         beats = margins > 0
         parts = majority_components(margins)
-        rounds = _rounds(beats, parts)
+        rounds = np.zeros(len(beats), dtype=int)  # walks before each item is removed: the longest path above it
+        for part in parts:  # components that beat this one come before it
+            above = beats[:, part].any(axis=1)
+            above[part] = False
+            rounds[part] = 1 + rounds[above].max(initial=-1)
         order: list[int] = []
         for number in range(rounds.max() + 1):
             ends = [part for part in parts if rounds[part[0]] == number]
             chances = _places(_chances_of_ends(beats, ends, np.flatnonzero(rounds > number)))
             for k in np.lexsort(([priority[end].min() for end in ends], chances)):
-                end = ends[k]
-                order += end[np.lexsort((priority[end], _places(_chances_within(beats, end))))].tolist()
+                end = ends[k][np.argsort(beats[np.ix_(ends[k], ends[k])].sum(axis=0), kind="stable")]
+                within = log_stationary(beats[np.ix_(end, end)].T)
+                order += end[np.lexsort((priority[end], _places(within)))].tolist()
         return Consensus(np.array(order))
-
-
-def _rounds(beats, parts):
-    """Return the number of earlier walks before each item is removed: the length of the longest path above it."""
-    rounds = np.zeros(len(beats), dtype=int)
-    for part in parts:  # components that beat this one come before it
-        above = beats[:, part].any(axis=1)
-        above[part] = False
-        rounds[part] = 1 + rounds[above].max(initial=-1)
-    return rounds
 
 
 def _chances_of_ends(beats, ends, others):
@@ -341,15 +325,6 @@ def _chances_of_ends(beats, ends, others):
     moves[1 + n_ends :, 1 : 1 + n_ends] = np.transpose([beats[end][:, others].sum(axis=0) for end in ends])
     moves[1 + n_ends :, 1 + n_ends :] = beats[np.ix_(others, others)].T
     return log_stationary(moves)[1 : 1 + n_ends]
-
-
-def _chances_within(beats, part):
-    """Return the log stationary probabilities, up to a constant, of the items of a component."""
-    inside = beats[np.ix_(part, part)]
-    falling = np.argsort(inside.sum(axis=0), kind="stable")
-    chances = np.empty(len(part))
-    chances[falling] = log_stationary(inside[np.ix_(falling, falling)].T)
-    return chances
 
 
 def _places(chances):
@@ -377,7 +352,11 @@ def log_stationary(moves: Any) -> NDArray[np.float64]:
     # Elimination by Grassmann, Taksar and Heyman, without subtractions. Each eliminated state moves directly to a
     # remaining one, so that no divisor is small.
     flow = np.asarray(moves, dtype=float)
-    order = _inwards(flow > 0)
+    order, waiting = [0], np.arange(len(flow)) > 0
+    for state in order:  # `order` grows meanwhile
+        near = np.flatnonzero(waiting & (flow[:, state] > 0))
+        order += near.tolist()
+        waiting[near] = False
     flow = flow[np.ix_(order, order)]
     for state in range(len(flow) - 1, 0, -1):
         leaves = flow[state, :state].sum()
@@ -391,17 +370,3 @@ def log_stationary(moves: Any) -> NDArray[np.float64]:
     out = np.empty(len(flow))
     out[order] = found
     return out
-
-
-def _inwards(moves):
-    """Return the states in an order in which each state but the first moves directly to an earlier one."""
-    order = [0]
-    waiting = np.ones(len(moves), dtype=bool)
-    waiting[0] = False
-    done = 0
-    while done < len(order):
-        near = np.flatnonzero(waiting & moves[:, order[done]])
-        order += near.tolist()
-        waiting[near] = False
-        done += 1
-    return order

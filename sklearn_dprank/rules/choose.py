@@ -50,13 +50,10 @@ class Choose(Rule):
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
-        return [Ask(self._query())]
+        return [Ask(self.query or KemenyUtility())]
 
     def aggregate(self, answers: Any) -> Consensus:
-        return Consensus(answers.answer(self._query()))
-
-    def _query(self):
-        return KemenyUtility() if self.query is None else self.query
+        return Consensus(answers.answer(self.query or KemenyUtility()))
 
 
 class ChooseNearAnchor(Rule):

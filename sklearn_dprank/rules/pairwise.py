@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -118,9 +119,11 @@ class KemenyRule(Rule):
             order = majority_order(margins)
             if order is not None:
                 found.append(Consensus(order, {"optimal_gap": 0.0}))
-            elif len(margins) > FEW or _has_ties(margins):
+            elif len(margins) > FEW or margins.dtype.kind != "i" or not (margins + np.eye(len(margins))).all():
                 found.append(self._searched(answers, margins))
-            else:  # without ties, components have one order, so the first optimum over all items is that of `_searched`
+            else:
+                # Without ties, components have one order, so the first optimum over all items is that of `_searched`.
+                # Margins that are not integers may be tied, because they are rounded before they are compared.
                 labels = np.argsort(answers.tie_break())
                 few.append((len(found), labels, -np.maximum(margins[labels[:, None], labels].T, 0)))
                 found.append(None)
@@ -133,8 +136,11 @@ class KemenyRule(Rule):
     def _searched(self, answers, margins):
         # Among equal optima, the solver prefers small indices, so the labels follow the order for ties.
         labels = np.argsort(answers.tie_break())
-        tolerance = self.tolerance or 0.0
-        slack = self._slack(answers, margins) if self.tolerance is None else 0.0
+        tolerance, slack = self.tolerance or 0.0, 0.0
+        if self.tolerance is None:  # the standard deviation of the noise in the overruled margins, if it is known
+            order = np.argsort(-margins.sum(axis=1), kind="stable")
+            overruled = np.count_nonzero(np.triu(margins[order[:, None], order] < 0))
+            slack = (answers.deviation(AllMargins()) or 0.0) * math.sqrt(overruled)
         limit = math.inf if self.work_limit is None else self.work_limit
         found = minimum_order(
             np.maximum(margins[labels[:, None], labels].T, 0),
@@ -146,17 +152,6 @@ class KemenyRule(Rule):
         warn_of_gap(found, tolerance, slack)
         gap = 0.0 if found.optimal else found.gap / found.bound
         return Consensus(labels[found.order], {"optimal_gap": float(gap)})
-
-    def _slack(self, answers, margins):
-        """Return the standard deviation of the noise in the overruled margins; 0 if the noise is 0 or unknown."""
-        order = np.argsort(-margins.sum(axis=1), kind="stable")
-        overruled = np.count_nonzero(np.triu(margins[order[:, None], order] < 0))
-        return (answers.deviation(AllMargins()) or 0.0) * math.sqrt(overruled)
-
-
-def _has_ties(margins):
-    """Return whether pairs are or may be tied; margins that are not integers are rounded before they are compared."""
-    return margins.dtype.kind != "i" or np.count_nonzero(margins) < len(margins) * (len(margins) - 1)
 
 
 # Rules that sort items by the margins of single pairs: KwikSort and binary insertion.
@@ -205,50 +200,39 @@ class KwikSortRule(Rule):
         self.strategy = strategy
 
     def asks(self, n_items: int) -> list[Ask]:
-        times = self._queries(n_items)
-        if self.on_exhausted != "kemeny" or times >= self._worst_case(n_items):
-            return [Ask(PairMargin(), times)]
-        return [Ask(PairMargin(), times, Fraction(1, 2)), Ask(AllMargins(), 1, Fraction(1, 2))]
-
-    def aggregate(self, answers: Any) -> Consensus:
-        sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
-        try:
-            # In random order, so that the choice of the pairs left without an answer does not depend on columns.
-            items = answers.coins.permutation(answers.n_items).tolist()
-            order = sort(items, lambda i, j: self._before(i, j, answers))
-        except BudgetExhausted:
-            return KemenyRule().aggregate(answers)
-        return Consensus(np.array(order))
-
-    def _before(self, i, j, answers):
-        try:
-            margin = answers.answer(_margin(i, j) if i < j else _margin(j, i))
-        except BudgetExhausted:
-            if self.on_exhausted != "coin":
-                raise
-            return bool(answers.coins.integer(2))
-        if margin == 0:
-            return answers.tied_before(i, j)
-        return (margin > 0) == (i < j)
-
-    def _worst_case(self, n_items):
-        return binary_insertion_bound(n_items) if self.strategy == "binary_insertion" else n_pairs(n_items)
-
-    def _queries(self, n_items):
         check_parameters(self)
-        worst = self._worst_case(n_items)
+        insertion = self.strategy == "binary_insertion"
+        times = worst = binary_insertion_bound(n_items) if insertion else n_pairs(n_items)
         if self.max_queries is not None:
             if self.on_exhausted is None and self.max_queries < worst:
                 raise ValueError(
                     f"max_queries={self.max_queries!r} can run out (the worst case is {worst}); "
                     "set on_exhausted='coin' or 'kemeny'."
                 )
-            return min(int(self.max_queries), worst)
-        if self.strategy == "binary_insertion" or self.on_exhausted is None:
-            return worst
-        if self.on_exhausted == "coin":
-            return p_sort_max_queries(n_items)
-        return quicksort_query_bound(n_items)
+            times = min(int(self.max_queries), worst)
+        elif not insertion and self.on_exhausted is not None:
+            coin = self.on_exhausted == "coin"
+            times = p_sort_max_queries(n_items) if coin else quicksort_query_bound(n_items)
+        if self.on_exhausted != "kemeny" or times >= worst:
+            return [Ask(PairMargin(), times)]
+        return [Ask(PairMargin(), times, Fraction(1, 2)), Ask(AllMargins(), 1, Fraction(1, 2))]
+
+    def aggregate(self, answers: Any) -> Consensus:
+        def before(i, j):
+            try:
+                margin = answers.answer(_margin(i, j) if i < j else _margin(j, i))
+            except BudgetExhausted:
+                if self.on_exhausted != "coin":
+                    raise
+                return bool(answers.coins.integer(2))
+            return answers.tied_before(i, j) if margin == 0 else (margin > 0) == (i < j)
+
+        sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
+        try:
+            # In random order, so that the choice of the pairs left without an answer does not depend on columns.
+            return Consensus(np.array(sort(answers.coins.permutation(answers.n_items).tolist(), before)))
+        except BudgetExhausted:
+            return KemenyRule().aggregate(answers)
 
 
 @lru_cache(maxsize=2**12)
@@ -278,14 +262,7 @@ def _binary_insertion(items, before):
     """Return the items sorted by binary insertion, with at most ceil(log2 k) comparisons for the k-th item."""
     out: list[int] = []
     for item in items:
-        low, high = 0, len(out)
-        while low < high:
-            middle = (low + high) // 2
-            if before(item, out[middle]):
-                high = middle
-            else:
-                low = middle + 1
-        out.insert(low, item)
+        out.insert(bisect_left(out, True, key=partial(before, item)), item)
     return out
 
 
@@ -320,26 +297,22 @@ class HierarchicalRule(Rule):
 
     def aggregate(self, answers: Any) -> Consensus:
         priority = answers.tie_break()
-        return Consensus(np.array(_levels(np.arange(answers.n_items), answers.answer(AllMargins()), priority)))
-
-
-def _levels(items, margins, priority):
-    """Return the items, best first."""
-    out: list[int] = []
-    parts = [items]
-    while parts:
-        part = parts.pop()
-        if len(part) <= 1:
-            out += list(part)
-            continue
-        inside = margins[np.ix_(part, part)]
-        level = np.sign(inside).sum(axis=1)  # 2 L - (len - 1), which gives the same levels as L
-        if np.all(level == level[0]):
-            winner = np.lexsort((priority[part], -inside.sum(axis=1)))[0]
-            parts += [np.delete(part, winner), part[[winner]]]
-        else:
-            parts += [part[level == height] for height in np.unique(level)]
-    return out
+        margins = answers.answer(AllMargins())
+        order: list[int] = []
+        parts = [np.arange(answers.n_items)]
+        while parts:
+            part = parts.pop()
+            if len(part) <= 1:
+                order += part.tolist()
+                continue
+            inside = margins[np.ix_(part, part)]
+            level = np.sign(inside).sum(axis=1)  # 2 L - (len - 1), which gives the same levels as L
+            if np.all(level == level[0]):
+                winner = np.lexsort((priority[part], -inside.sum(axis=1)))[0]
+                parts += [np.delete(part, winner), part[[winner]]]
+            else:
+                parts += [part[level == height] for height in np.unique(level)]
+        return Consensus(np.array(order))
 
 
 # Instant runoff, from the histogram of rankings.

@@ -82,15 +82,30 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     ([0.5, 0.1, -0.6], 30)
     """
     wins = np.array([each.wins / each.deviation for each in rounds])
-    weights = np.array([_together(each) / each.deviation for each in rounds])
-    if start is None:
-        s, log_share = _linear(rounds[0], n_voters, ridge), 0.0
+    weights = np.empty((*wins.shape, wins.shape[1]))
+    for each, weight in zip(rounds, weights, strict=True):  # 1 / deviation for two items in one group, else 0
+        label = np.zeros(len(weight)) if each.groups is None else np.arange(float(len(weight)))
+        for group in each.groups or ():
+            label[list(group)] = group[0]  # an item without a group keeps its own label
+        weight[:] = (label[:, np.newaxis] == label) / each.deviation
+    if start is None:  # the best explanation of the first round if tanh(x) were x
+        first, slope = rounds[0], n_voters * len(rounds[0].wins) / 2
+        s, log_share = (first.wins - first.wins.mean()) * slope / (slope**2 + 2 * ridge * first.deviation**2), 0.0
     else:
         s, log_share = start.strengths, min(0.0, math.log(start.voters / n_voters))
     point = partial(_point, wins=wins, weights=weights, n_voters=n_voters, ridge=ridge, pairs=pairs)
     now, damped = point(s, log_share), _DAMPED
     for _ in range(_STEPS):
-        found = point(*_moved(now, _step(now, damped)))
+
+        def product(v, at=now, damped=damped):
+            ahead = np.einsum("kij,j->ki", at.jacobian, v)
+            own = np.einsum("ij,j->i", at.matrix, v) + damped * at.diagonal * v
+            return own + np.einsum("kij,ki->j", at.jacobian, ahead)
+
+        step = conjugate_gradients(product, (1 + damped) * now.diagonal, now.gradient, _SOLVED, _SOLVER_STEPS)
+        share = min(0.0, now.log_share - max(-1.0, min(1.0, step[-1])))
+        # As nu changes, strengths are scaled so that small margins stay.
+        found = point((now.s - step[:-1]) * math.exp(now.log_share - share), share)
         if not found.loss <= now.loss:
             damped = max(10 * damped, _DAMPED)
             continue
@@ -102,12 +117,6 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     return Fit(now.s - now.s.mean(), n_voters * math.exp(now.log_share), now.residuals, now.diagonal[:-1])
 
 
-def _linear(first, n_voters, ridge):
-    """Return the strengths that would explain a round of all items best if tanh(x) were x."""
-    wins, slope = first.wins - first.wins.mean(), n_voters * len(first.wins) / 2
-    return wins * slope / (slope**2 + 2 * ridge * first.deviation**2)
-
-
 def _model(strengths, voters):
     """Return (margins of the model, their derivatives by a difference of strengths), shape (n_items, n_items)."""
     odds = np.exp(np.clip(strengths - strengths.mean(), -_FAR, _FAR))
@@ -116,7 +125,7 @@ def _model(strengths, voters):
 
 
 class _Point(NamedTuple):
-    """Strengths and log(nu / n), with the loss, its derivatives for a step of `_moved`, and residuals.
+    """Strengths and log(nu / n), with the loss, its derivatives for a step of `fitted`, and residuals.
 
     The curvature is J'J + `matrix`. J has the derivatives of the residuals of net wins, shape (n_rounds, n_items,
     n_items + 1), and `matrix` is the part of the priors and single margins. `diagonal` is that of the curvature.
@@ -136,7 +145,7 @@ def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
     """Return the `_Point` at these strengths, without sums by BLAS, whose digits vary by the number of threads."""
     m, items = len(s), np.arange(len(s))
     margins, slopes = _model(s, n_voters * math.exp(log_share))
-    bends = margins - slopes * (s[:, np.newaxis] - s)  # derivatives by log(nu / n), as `_moved` scales strengths
+    bends = margins - slopes * (s[:, np.newaxis] - s)  # derivatives by log(nu / n), as `fitted` scales strengths
     jacobian = np.empty((*wins.shape, m + 1))
     np.multiply(weights, -slopes, out=jacobian[..., :m])
     jacobian[:, items, items] -= jacobian[..., :m].sum(axis=2)
@@ -165,31 +174,6 @@ def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
         gradient[m] = jacobian[..., m] = matrix[m, :m] = matrix[:m, m] = 0
     diagonal = matrix.diagonal() + np.einsum("kij,kij->j", jacobian, jacobian)
     return _Point(s, log_share, loss, gradient, jacobian, matrix, diagonal, residuals)
-
-
-def _moved(point, step):
-    """Return (strengths, log(nu / n)) minus a step. As nu changes, strengths are scaled so that small margins stay."""
-    share = min(0.0, point.log_share - max(-1.0, min(1.0, step[-1])))
-    return (point.s - step[:-1]) * math.exp(point.log_share - share), share
-
-
-def _step(point, damped):
-    """Return the Levenberg-Marquardt step, by preconditioned conjugate gradients."""
-
-    def product(v):
-        ahead = np.einsum("kij,j->ki", point.jacobian, v)
-        own = np.einsum("ij,j->i", point.matrix, v) + damped * point.diagonal * v
-        return own + np.einsum("kij,ki->j", point.jacobian, ahead)
-
-    return conjugate_gradients(product, (1 + damped) * point.diagonal, point.gradient, _SOLVED, _SOLVER_STEPS)
-
-
-def _together(one):
-    """Return a matrix with 1.0 for two items that are in one group, else 0.0."""
-    label = np.zeros(len(one.wins)) if one.groups is None else np.arange(float(len(one.wins)))
-    for group in one.groups or ():
-        label[list(group)] = group[0]  # an item without a group keeps its own label
-    return (label[:, np.newaxis] == label).astype(float)
 
 
 def conjugate_gradients(product, diagonal, right, tolerance, max_steps):
@@ -318,7 +302,11 @@ class SwissRule(Rule):
             if query.pairs is None:
                 rounds.append(Round(query.groups, answer, deviation))
             else:
-                pairs = _matrices(query.pairs, answer, deviation, answers.n_items)
+                first, second = np.array(query.pairs, dtype=np.intp).T
+                margins, weights = np.zeros((2, answers.n_items, answers.n_items))
+                margins[first, second], margins[second, first] = answer, -answer
+                weights[first, second] = weights[second, first] = 1 / deviation**2
+                pairs = PairMargins(margins, weights)
         except BudgetExhausted:  # the rounds decide
             pass
         scores = _rounded(fit_all(pairs).strengths)
@@ -343,14 +331,22 @@ def _cut(n_items, share, shifted, order):
 def _last_question(rounds, fit_all, order, n_voters, answers):
     """Return the query for the margins of pairs in doubt, or for net wins within groups.
 
-    Pairs are sorted by how many deviations their margins are from 0. Their number has the largest `_gain`, because more
+    Pairs are sorted by how many deviations their margins are from 0. Their number has the largest gain, because more
     pairs have more noise each.
     """
     m, one = answers.n_items, ScaledMargins(((0, 1),))
     noise = answers.deviation(one) / one.scale(m)  # on a single margin
     drowned = m < 2 or noise * np.sqrt(2 * m) > _DROWNED * n_voters
     fit: Any = None if drowned else fit_all()
-    misfit = 0.0 if drowned else _misfit(rounds, fit)
+    misfit = 0.0  # variance of margins around the model, beyond what noise explains at two deviations
+    if not drowned:
+        surplus = fit.residuals.size - m
+        opponents = sum(
+            sum(len(group) * (len(group) - 1) for group in each.groups or [each.wins]) / each.deviation**2
+            for each in rounds
+        )
+        excess = (fit.residuals**2).sum() - surplus - 2 * np.sqrt(2 * surplus)
+        misfit = max(0.0, excess / opponents) if opponents else 0.0
     if drowned or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
         return ScaledMargins(groups=_cut(m, _SIZES[-1], False, order))
     first, second = np.triu_indices(m, 1)
@@ -360,36 +356,15 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
     margins, variance = margins[doubt], variance[doubt]
     least = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf
     sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, least)), len(doubt), _TRIED)).astype(int)
-    best = max(sorted(set(sizes.tolist())), key=lambda size: _gain(margins[:size], variance[:size], size * noise**2))
+
+    def gain(size):  # decrease of the expected loss by noisy answers about so many pairs
+        deviation = variance[:size] / np.sqrt(variance[:size] + size * noise**2)
+        x = np.abs(margins[:size]) / deviation
+        return (deviation * (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) - x * ndtr(-x))).sum()
+
+    best = max(sorted(set(sizes.tolist())), key=gain)
     chosen = doubt[:best]
     return ScaledMargins(tuple(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)))
-
-
-def _misfit(rounds, fit):
-    """Return the variance of margins around the model, beyond what noise explains at two deviations."""
-    surplus = fit.residuals.size - len(fit.strengths)
-    opponents = sum(
-        sum(len(group) * (len(group) - 1) for group in each.groups or [each.wins]) / each.deviation**2
-        for each in rounds
-    )
-    excess = (fit.residuals**2).sum() - surplus - 2 * np.sqrt(2 * surplus)
-    return max(0.0, excess / opponents) if opponents else 0.0
-
-
-def _gain(margins, variance, noise):
-    """Return by how much noisy answers would lower the expected loss, for pairs with these margins and variances."""
-    deviation = variance / np.sqrt(variance + noise)
-    x = np.abs(margins) / deviation
-    return (deviation * (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) - x * ndtr(-x))).sum()
-
-
-def _matrices(pairs, answer, deviation, n_items):
-    """Return the answer about pairs as `PairMargins`."""
-    first, second = np.array(pairs, dtype=np.intp).T
-    margins, weights = np.zeros((2, n_items, n_items))
-    margins[first, second], margins[second, first] = answer, -answer
-    weights[first, second] = weights[second, first] = 1 / deviation**2
-    return PairMargins(margins, weights)
 
 
 def _searched(order, fit, pairs, coins):
@@ -404,19 +379,14 @@ def _searched(order, fit, pairs, coins):
     cost = np.rint(-margins * (_FINE / (np.abs(margins).max() or 1.0))).astype(np.int64)
     found, work = insertion_search(cost, order), Work(_KICKS)
     while not work.over and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
-        kicked = insertion_search(cost, _kicked(found, coins), work)
+        kick = found.tolist()
+        for _ in range(3):  # move a few random items to random places
+            item = kick.pop(coins.integer(len(kick)))
+            kick.insert(coins.integer(len(kick) + 1), item)
+        kicked = insertion_search(cost, kick, work)
         if total_cost(cost, kicked) < total_cost(cost, found):
             found = kicked
     return found
-
-
-def _kicked(order, coins):
-    """Return an order in which a few random items are moved to random places."""
-    order = order.tolist()
-    for _ in range(3):
-        item = order.pop(coins.integer(len(order)))
-        order.insert(coins.integer(len(order) + 1), item)
-    return order
 
 
 def _rounded(values):

@@ -159,15 +159,15 @@ class BitSource:
         leads = self.words(size) >> np.uint64(1)
         out = np.log(np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53))
         for row in (leads < 2**53).nonzero()[0]:
-            out[row] = self._log(int(leads[row]))
+            digits, length = self.longer(int(leads[row]))
+            out[row] = math.log(digits) - length * math.log(2)
         return out
 
     def one_log_uniform(self) -> float:
         """Return the value in ``log_uniform(1)`` as a float."""
         lead = self.integer(2**64) >> 1
-        return math.log(min((lead + 0.5) * 2.0**-63, 1 - 2.0**-53)) if lead >= 2**53 else self._log(lead)
-
-    def _log(self, lead):
+        if lead >= 2**53:
+            return math.log(min((lead + 0.5) * 2.0**-63, 1 - 2.0**-53))
         digits, length = self.longer(lead)
         return math.log(digits) - length * math.log(2)
 
@@ -208,8 +208,9 @@ class BitSource:
         """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
         while True:
             keys = self.words(n)
-            order = _order(keys) if n <= _BUFFER else _order_of_many(keys)
-            if order is not None:
+            order = np.argsort(keys)
+            ordered = keys[order]
+            if (ordered[1:] != ordered[:-1]).all():
                 return order
 
     def permutations(self, rows: int, n: int) -> NDArray[Any]:
@@ -218,24 +219,18 @@ class BitSource:
         The number of words used is random and depends only on `rows` and `n`.
         """
         out = np.empty((n, rows), dtype=np.min_scalar_type(max(n - 1, 0)))
-        for last, pick in enumerate(self._picks(rows, n)):  # each item goes to a uniform place among the earlier ones
-            out[last] = pick
-            earlier = out[:last]
-            earlier += earlier >= out[last]
-        return out.T
-
-    def _picks(self, rows, n):
-        """Yield, for bound = 1, ..., n, `rows` integers uniform on 0, ..., bound - 1, several per word."""
-        first = 1
-        while first <= n:
-            bounds, size = [], 1
-            while first <= n and size * first <= 2**63:
-                bounds.append(first)
-                size, first = size * first, first + 1
+        done = 0
+        while done < n:
+            end, size = done, 1
+            while end < n and size * (end + 1) <= 2**63:  # several places per word
+                end, size = end + 1, size * (end + 1)
             digits = self.many_integers(size, rows)
-            for bound in bounds:
-                digits, pick = _split(digits, bound)
-                yield pick
+            for last in range(done, end):  # each item goes to a uniform place among the earlier ones
+                digits, out[last] = _split(digits, last + 1)
+                earlier = out[:last]
+                earlier += earlier >= out[last]
+            done = end
+        return out.T
 
 
 def _scaled(numbers, unit):
@@ -244,30 +239,6 @@ def _scaled(numbers, unit):
     out += 0.5
     out *= unit
     return out
-
-
-def _order(keys):
-    """Return ``np.argsort(keys)``, or None if two keys are equal."""
-    order = np.argsort(keys)
-    ordered = keys[order]
-    return None if (ordered[1:] == ordered[:-1]).any() else order
-
-
-def _order_of_many(keys):
-    """Return the same as `_order`, by one sort of words: leading bits of a key, then its index."""
-    low = np.uint64((1 << (len(keys) - 1).bit_length()) - 1)
-    words = np.arange(len(keys), dtype=np.uint64)
-    words |= keys & ~low
-    words.sort()
-    order = (words & low).view(np.int64)
-    tied = words[1:] ^ words[:-1] <= low
-    if tied.any():  # a few keys have the same leading bits; the other bits decide
-        few = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-        again = _order(keys[order[few]])
-        if again is None:
-            return None
-        order[few] = order[few][again]
-    return order
 
 
 def _split(numbers, bound):
@@ -293,7 +264,6 @@ class SecureBits(BitSource):
 
     @classmethod
     def _forget_after_fork(cls):
-        """Discard the buffered words of a child process, because its parent uses them too."""
         for bits in cls._open:
             bits.forget()
 
@@ -316,7 +286,7 @@ class SecureBits(BitSource):
         return np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # a child process must not use the buffered words of its parent
     os.register_at_fork(after_in_child=SecureBits._forget_after_fork)
 
 

@@ -234,31 +234,23 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
 @lru_cache(maxsize=4)
 def _table(rate):
     """Return the steps, ascending, and x for each pair of bytes of u, or `_UNDECIDED`."""
-    behind = np.array(_behind(rate), dtype=np.uint64)
+    # The integer parts of 2^64 P(x >= k) for k = 1, 2, ..., up to and including the first 0.
+    digits, parts = _DIGITS, list[int]()
+    while not parts or parts[-1]:
+        with localcontext(prec=digits):
+            ratio, error, parts = _ratio(rate), Decimal(10) ** (30 - digits), []
+            chance = 2**64 * ratio / (1 + ratio)
+            # After k roundings, the relative error is about k 10^-digits; 2^64 times 44,000 is below 10^24.
+            while (not parts or parts[-1]) and int(chance - error) == int(chance + error):
+                parts.append(int(chance))
+                chance *= ratio
+        digits *= 2
+    behind = np.array(parts, dtype=np.uint64)
     steps = np.concatenate([behind[::-1], ~behind])  # P(x >= 1 - k) = 1 - P(x >= k)
     edges = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
     last = edges + np.uint64(2**48 - 1)
     table = len(steps) // 2 - steps.searchsorted(edges, side="right")
     return steps, np.where(steps.searchsorted(last, side="right") != steps.searchsorted(edges), _UNDECIDED, table)
-
-
-def _behind(rate):
-    """Return the integer parts of 2^64 P(x >= k) for k = 1, 2, ..., up to and including the first 0."""
-    digits = _DIGITS
-    while True:
-        with localcontext(prec=digits):
-            ratio, error = _ratio(rate), Decimal(10) ** (30 - digits)
-            chance, out = 2**64 * ratio / (1 + ratio), list[int]()
-            while not out or out[-1]:
-                # After k roundings, the relative error is about k 10^-digits; 2^64 times 44,000 is below 10^24.
-                least, most = int(chance - error), int(chance + error)
-                if least != most:
-                    break
-                out.append(least)
-                chance *= ratio
-            else:
-                return out
-        digits *= 2
 
 
 def _settled(rate, digits, bits):

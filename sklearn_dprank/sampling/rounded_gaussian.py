@@ -117,23 +117,17 @@ def _rounded(rest, shift, sigma, bits):
         edge = Fraction(int(below[row])) + Fraction(1, 2) - Fraction(int(rest[row]), 1 << shift)
         place = edge / Fraction(unit)
         number, length = digits.get(row, (int(leads[row]), 63))
-        side = 1 if positive[row] else -1
-        above = _exceeds(side * place, number, length, bits) == (side == 1)
-        out[row] = below[row] + above
+        place = place if positive[row] else -place
+        exceeds = place <= 0
+        while not exceeds:  # the magnitude exceeds `place` if U is below the tail there
+            tail = two_sided_tail(place, length + 64)  # the error is below 2**-64 times the last bit
+            margin = Fraction(1, 1 << (length + 32))
+            exceeds = tail >= Fraction(number + 1, 1 << length) + margin
+            if tail <= Fraction(number, 1 << length) - margin:
+                break
+            number, length = number << 64 | bits.integer(2**64), length + 64
+        out[row] = below[row] + (exceeds == positive[row])
     return out
-
-
-def _exceeds(place, digits, length, bits):
-    """Return whether the magnitude of a Gaussian number exceeds `place`, given the first bits of its U."""
-    if place <= 0:
-        return True
-    while True:
-        tail = two_sided_tail(place, length + 64)  # the error is below 2**-64 times the last bit
-        if tail >= Fraction(digits + 1, 1 << length) + Fraction(1, 1 << (length + 32)):
-            return True
-        if tail <= Fraction(digits, 1 << length) - Fraction(1, 1 << (length + 32)):
-            return False
-        digits, length = digits << 64 | bits.integer(2**64), length + 64
 
 
 def two_sided_tail(x, precision):

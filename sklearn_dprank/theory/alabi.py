@@ -121,12 +121,7 @@ GUARANTEES = (
     Guarantee("central", "Corollary 3", True, 1.0, lambda n, m, eps, delta: m**4 / (eps * n)),
     Guarantee("central", "Corollary 4", False, 1.0, lambda n, m, eps, delta: m**3 * _tail(delta) / (eps * n)),
     Guarantee(
-        "central",
-        "Hay et al. (2017)",
-        True,
-        1.0,
-        lambda n, m, eps, delta: m**3 * math.log(m) / (eps * n),
-        efficient=False,
+        "central", "Hay et al. (2017)", True, 1.0, lambda n, m, eps, delta: m**3 * math.log(m) / (eps * n), False
     ),
     Guarantee("local", "Corollary 9", True, 1.0, lambda n, m, eps, delta: m**3 / (eps * math.sqrt(n))),
     Guarantee("local", "Corollary 12", True, 5.0, lambda n, m, eps, delta: m**2.5 * math.log(m) / (eps * math.sqrt(n))),
@@ -279,8 +274,7 @@ def local_budget(n_items: int, epsilon: float, xi: float = 1.0, *, variant: Vari
     check_positive(epsilon=epsilon)
     q = quicksort_query_bound(n_items, xi)
     if is_as_printed(variant):
-        answers = math.floor(2 * q / n_items)
-        return BudgetSplit(answers, 0.5 * epsilon * n_items / q, epsilon / 2)
+        return BudgetSplit(math.floor(2 * q / n_items), 0.5 * epsilon * n_items / q, epsilon / 2)
     tau = group_load(q, n_items, xi)
     if tau >= q:
         return BudgetSplit(q, epsilon / q, 0.0)
@@ -852,10 +846,9 @@ def group_answers(
     check_whole(n_voters, "n_voters", n_items)
     check_whole(n_queries, "n_queries")
     check_positive(epsilon=epsilon)
-    printed = is_as_printed(variant)
     load = 2 * n_queries / n_items
     error = _response_error(n_voters, n_items, epsilon / load)
-    if printed:
+    if is_as_printed(variant):
         return GroupAnswers(2 * error, math.exp(-0.1 * n_queries / n_items))
     return GroupAnswers(error, min(1.0, group_overflow_bound(n_queries, n_items, math.floor(load))))
 

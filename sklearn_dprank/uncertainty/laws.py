@@ -323,18 +323,13 @@ def range_quantile(law: Any, n_items: int, level: float) -> float:
     low, high = -1, 2 * reach
     while high - low > 1:
         middle = (low + high) // 2
-        if _within(below, middle, n_items) >= level:
+        last = np.minimum(np.arange(len(below) - 1) + middle + 1, len(below) - 1)
+        first_inside, first_above = below[last] - below[:-1], np.maximum(below[last] - below[1:], 0)
+        if (first_inside**n_items - first_above**n_items).sum() >= level:
             high = middle
         else:
             low = middle
     return cell * (high if cell == law.grid else high + 2)
-
-
-def _within(below: NDArray[np.float64], width: int, n_items: int) -> float:
-    """Return the probability that `n_items` values lie within `width` cells of each other."""
-    last = np.minimum(np.arange(len(below) - 1) + width + 1, len(below) - 1)
-    upper, first, second = below[last], below[:-1], below[1:]
-    return float(((upper - first) ** n_items - np.maximum(upper - second, 0) ** n_items).sum())
 
 
 # Noise of a published answer, and the confidence statements that it allows.
@@ -403,7 +398,13 @@ class PublishedNoise:
         if self.on != "margins":
             least = self.law.range_quantile(len(published), level)  # type: ignore[union-attr]  # no answers on scores
             return published[:, None] - published > least
-        return _holm(self.law.p_values(published), 1 - level)
+        p_values, m = self.law.p_values(published), len(published)
+        pairs = np.flatnonzero(~np.eye(m, dtype=bool))
+        order = pairs[p_values.ravel()[pairs].argsort(kind="stable")]
+        kept = p_values.ravel()[order] * np.arange(len(order), 0, -1) > 1 - level
+        out = np.zeros(m * m, dtype=bool)
+        out[order[: kept.argmax() if kept.any() else len(order)]] = True
+        return out.reshape(m, m)
 
     def chance_before(self, published: NDArray[Any]) -> NDArray[np.float64]:
         """Return the probability that each item is above each other: shape (n_items, n_items), 0.5 on the diagonal.
@@ -420,14 +421,3 @@ class PublishedNoise:
     def _on_grid(self, published):
         """Return the answer in the units of the law, in which it is a whole number."""
         return published if self.grid == 1 else np.rint(published * self.grid)
-
-
-def _holm(p_values, risk):
-    """Return which hypotheses about ordered pairs are rejected, with family-wise error rate `risk`."""
-    m = len(p_values)
-    pairs = np.flatnonzero(~np.eye(m, dtype=bool))
-    order = pairs[p_values.ravel()[pairs].argsort(kind="stable")]
-    kept = p_values.ravel()[order] * np.arange(len(order), 0, -1) > risk
-    out = np.zeros(m * m, dtype=bool)
-    out[order[: kept.argmax() if kept.any() else len(order)]] = True
-    return out.reshape(m, m)

@@ -1,5 +1,7 @@
 """Rank intervals and confidences of pairs, as estimators give them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -25,7 +27,6 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
-from sklearn_dprank.uncertainty.laws import _holm
 
 BALLOTS = make_mallows(1500, 6, 0.8, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)
@@ -121,7 +122,8 @@ def test_holm_step_by_step():
                 break
             expected[pair] = True
             del left[pair]
-        np.testing.assert_array_equal(_holm(p, risk), expected)
+        noise = PublishedNoise("margins", SimpleNamespace(p_values=lambda margins, p=p: p))
+        np.testing.assert_array_equal(noise.surely_before(p, 1 - risk), expected)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders import kemeny as components
 from sklearn_dprank.orders.kemeny import majority_components
 from sklearn_dprank.orders.subset_dp import best_order
 
@@ -54,10 +53,8 @@ def components_by_definition(margins):
     return parts
 
 
-@pytest.mark.parametrize("few", [0, 32], ids=["scipy", "masks"])
 @pytest.mark.parametrize("ties", [0.0, 0.4, 0.8, 0.95])
-def test_both_ways_to_find_components_by_definition(few, ties, monkeypatch):
-    monkeypatch.setattr(components, "_FEW", few)
+def test_components_by_definition(ties):
     rng = np.random.default_rng(int(100 * ties) + 2)
     for m in [*range(10), 12, 17, 31]:
         for _ in range(5):

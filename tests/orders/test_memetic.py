@@ -8,8 +8,6 @@ import pytest
 
 from sklearn_dprank.orders.kemeny import (
     Work,
-    _crossed,
-    _shuffled,
     descended,
     insertion_search,
     memetic_search,
@@ -17,7 +15,6 @@ from sklearn_dprank.orders.kemeny import (
     total_cost,
 )
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.sampling.bit_source import SeededBits
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
@@ -33,23 +30,6 @@ def test_orders_go_down_side_by_side_as_they_do_alone():
         alone = [insertion_search(cost, start) for start in starts]
         assert sorted(orders.tolist()) == sorted(order.tolist() for order in alone)
         assert totals.tolist() == [total_cost(cost - cost.T, order) for order in orders]
-
-
-def test_a_child_has_the_places_of_one_parent_and_the_sequence_of_the_other():
-    first, second = np.array([[4, 0, 3, 1, 2, 5]]), np.array([[0, 1, 2, 3, 4, 5]])
-    # the first half of what is shuffled are the places: 5, 0 and 3, with the items 5, 4 and 1
-    np.testing.assert_array_equal(_crossed(first, second, np.array([[5, 0, 3, 1, 2, 4]])), [[1, 0, 3, 4, 2, 5]])
-
-
-def test_children_agree_where_their_parents_do():
-    rng = np.random.default_rng(1)
-    ahead = np.arange(5)  # both parents begin with these and end with those, in any sequence
-    parents = [np.array([[*rng.permutation(ahead), *(5 + rng.permutation(4))] for _ in range(200)]) for _ in range(2)]
-    children = _crossed(*parents, _shuffled(SeededBits(2).words, 200, 9))
-    assert all(sorted(child[:5].tolist()) == ahead.tolist() for child in children)
-    assert sorted(children[0].tolist()) == list(range(9))
-    differ = [(children != parent).any(axis=1).mean() for parent in parents]
-    assert min(differ) > 0.5
 
 
 @pytest.mark.slow

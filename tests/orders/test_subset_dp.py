@@ -55,7 +55,6 @@ def test_wider_tables_find_a_planted_order(m):
         (np.zeros((2, 3)), "square"),
         (np.full((2, 2), np.nan), "finite"),
         (np.full((2, 2), 2**62), "2\\*\\*62"),
-        (np.array([["a"]]), "dtype"),
         (np.zeros((31, 31)), "at most 30"),
     ],
 )

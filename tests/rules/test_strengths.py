@@ -168,9 +168,9 @@ def test_odd_answers_end_in_numbers(wins):
 def test_work_is_limited(monkeypatch):
     """No more than 30 steps, whatever the answers: each evaluates the loss once."""
     evaluated, solved = [], []
-    real_point, real_step = strengths._point, strengths._step
+    real_point, solve = strengths._point, strengths.conjugate_gradients
     monkeypatch.setattr(strengths, "_point", lambda *args, **known: evaluated.append(1) or real_point(*args, **known))
-    monkeypatch.setattr(strengths, "_step", lambda *args: solved.append(1) or real_step(*args) * 1e6)
+    monkeypatch.setattr(strengths, "conjugate_gradients", lambda *args: solved.append(1) or solve(*args) * 1e6)
     fitted(some_rounds(0)[1], 400, 0.15)  # never settles
     assert (len(evaluated), len(solved)) == (31, 30)
 
