@@ -371,7 +371,7 @@ def scale(ax, which, shown, percent=False):
         kind, options = "symlog", {"linthresh": 10 ** math.floor(math.log10(least))}
     getattr(ax, f"set_{which}scale")(kind, **options)
     if kind == "symlog" and low == 0:
-        axis.axes.set_ylim(bottom=-options["linthresh"] / 3)
+        ax.set_ylim(-options["linthresh"] / 3, max(1.3 * high, 2 * options["linthresh"]))
     if kind == "log":
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     if percent or kind != "linear":
