@@ -142,12 +142,12 @@ class ErrorDisplay:
                 f"{safe_repr(estimators)}."
             )
         values = [values] if isinstance(values, Real) else list(values)
-        for value in values or ["none"]:
+        for value in values or [None]:
             number = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
             if not number or (cls._whole and value != int(value)):
                 raise ValueError(
                     f"{cls._argument} must be a list of positive {'whole ' * cls._whole}numbers, each a place on the "
-                    f"axis, got {safe_repr(value)} among them."
+                    f"axis, got {safe_repr(value)}."
                 )
         values = [int(value) for value in values] if cls._whole else values
         candidates, own = {}, {}
