@@ -207,7 +207,7 @@ def line(ax, x, scores, style, label):
     scores = np.asarray(scores, dtype=float).reshape(len(x), -1)
     mean, error = scores.mean(axis=1), 2 * standard_error(scores.T)
     bars = [np.minimum(error, mean) if (scores >= 0).all() else error, error]
-    ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **look(style, ax))
+    ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **look(style))
 
 
 def curves(ax, x, result, title="", xlabel="", *, ticks=False):

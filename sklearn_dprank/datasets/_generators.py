@@ -81,7 +81,11 @@ def make_mallows(
     check_whole(n_items, "n_items")
     check_number(phi, "phi", least=0, most=1)
     rng = as_generator(random_state)
-    places = rng.permutation(n_items) if center is None else _check_center(center, n_items)
+    places = rng.permutation(n_items) if center is None else np.asarray(center)
+    if places.shape != (n_items,) or not np.array_equal(np.sort(places), np.arange(n_items)):
+        raise ValueError(
+            f"center must be a permutation of 0, ..., {n_items - 1} (where the centre puts each item), got {places}."
+        )
 
     # One row per place of the centre and one column per voter, so that every step is a few passes over rows.
     positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
@@ -89,7 +93,7 @@ def make_mallows(
         earlier = positions[:place]
         positions[place] = place - _overtaken(place, float(phi), n_voters, rng)
         earlier += earlier >= positions[place]
-    return positions[places].T.astype(np.int64, order="C")
+    return positions[places.astype(np.int64)].T.astype(np.int64, order="C")
 
 
 def _overtaken(n_earlier, phi, size, rng):
@@ -102,15 +106,6 @@ def _overtaken(n_earlier, phi, size, rng):
     # P(V < v) = (1 - phi^v) / (1 - phi^(n_earlier + 1)), solved for v; the minimum is for rounding errors.
     v = np.log1p(uniform * expm1((n_earlier + 1) * log(phi))) / log(phi)
     return np.minimum(v.astype(np.int64), n_earlier)
-
-
-def _check_center(center, n_items):
-    center = np.asarray(center)
-    if center.shape != (n_items,) or not np.array_equal(np.sort(center), np.arange(n_items)):
-        raise ValueError(
-            f"center must be a permutation of 0, ..., {n_items - 1} (where the centre puts each item), got {center}."
-        )
-    return center.astype(np.int64)
 
 
 def make_plackett_luce(
@@ -160,24 +155,19 @@ def make_plackett_luce(
     check_whole(n_voters, "n_voters")
     check_whole(n_items, "n_items")
     rng = as_generator(random_state)
-    weights = rng.standard_exponential(n_items) if weights is None else _check_weights(weights, n_items)
-
-    keys = rng.gumbel(size=(n_voters, n_items))
-    keys += np.log(weights)
-    orders = np.argsort(np.negative(keys, out=keys), axis=1)
-    positions = np.empty_like(orders)
-    np.put_along_axis(positions, orders, np.arange(n_items)[np.newaxis], axis=1)
-    return positions
-
-
-def _check_weights(weights, n_items):
     try:
-        values = np.asarray(weights, dtype=np.float64)
+        values = rng.standard_exponential(n_items) if weights is None else np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (n_items,) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"weights must be {n_items} positive finite numbers, one an item, got {weights!r}.")
-    return values
+
+    keys = rng.gumbel(size=(n_voters, n_items))
+    keys += np.log(values)
+    orders = np.argsort(np.negative(keys, out=keys), axis=1)
+    positions = np.empty_like(orders)
+    np.put_along_axis(positions, orders, np.arange(n_items)[np.newaxis], axis=1)
+    return positions
 
 
 def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomState = None) -> NDArray[np.int64]:

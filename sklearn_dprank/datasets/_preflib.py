@@ -12,7 +12,6 @@ import time
 import warnings
 import zlib
 from array import array
-from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPException
 from importlib.resources import as_file, files
@@ -20,19 +19,10 @@ from io import TextIOWrapper
 from itertools import chain, count
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    UnknownHandler,
-)
+from urllib.request import HTTPRedirectHandler, build_opener
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +122,10 @@ def read_preflib(
         distinct, counts = _read_ballots(path, ballots, form, n_items, kind_of_orders(path, header))
     n_voters = check_totals(path, header, counts)
     names = item_names(path, header, n_items)
-    distinct = _complete(distinct, counts, unranked)
+    missing = distinct < 0
+    if missing[counts > 0].any():  # positions of complete ballots stay integers
+        last = np.count_nonzero(~missing, axis=1, keepdims=True)
+        distinct = np.where(missing, last if unranked == "last" else np.nan, distinct)
     try:
         if n_voters * n_items > _cells_in_memory():
             raise MemoryError
@@ -195,15 +188,6 @@ def _read_ballot(text, form, n_items, kind):
     if n_listed < n_items and kind in ("soc", "toc"):
         raise ValueError(f"items are left out, but the file's type is {kind} (complete orders).")
     return int(count), row
-
-
-def _complete(distinct, counts, unranked):
-    """Replace the missing positions by last places or NaN, as `unranked` states."""
-    missing = distinct < 0
-    if not missing[counts > 0].any():  # positions of complete ballots stay integers
-        return distinct
-    last = np.count_nonzero(~missing, axis=1, keepdims=True)
-    return np.where(missing, last if unranked == "last" else np.nan, distinct)
 
 
 def load_hay_figure1() -> Bunch:
@@ -510,25 +494,6 @@ def fetch_preflib(
     ...     fetch_preflib("00099-00000001.soc", data_home=home, download_if_missing=False).counts
     array([3])
     """
-    series = _series_of(name)
-    check_choice(unranked, "unranked", UNRANKED)
-    _check_file(url, checksum)
-    check_flag(download_if_missing, "download_if_missing")
-    check_flag(progress, "progress")
-    patience = Patience(n_retries, delay, timeout, max_bytes)
-    _check_patience(patience)
-    path = _folder(data_home) / name
-    if not _kept(path, checksum):
-        if not download_if_missing:
-            raise OSError(f"{path} is not there, and download_if_missing is False.")
-        _download(path, _address(name, series, url), checksum, patience, progress)
-    if series == 14:
-        warnings.warn(_SUSHI, stacklevel=2)
-    return read_preflib(path, unranked)
-
-
-def _series_of(name):
-    """Return the number of the series of a file."""
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(
@@ -536,10 +501,7 @@ def _series_of(name):
             f"or .toi), like '00024-00000001.soc', got {safe_repr(name)}. https://preflib.org lists them; a file of "
             "your own is read by read_preflib."
         )
-    return int(found[1])
-
-
-def _check_file(url, checksum):
+    check_choice(unranked, "unranked", UNRANKED)
     if url is not None and not (isinstance(url, str) and urlsplit(url).scheme in ("http", "https")):
         raise ValueError(
             f"url must be None or begin with http:// or https://, got {safe_repr(url)}; a file on this machine is read "
@@ -547,81 +509,53 @@ def _check_file(url, checksum):
         )
     if checksum is not None and not (isinstance(checksum, str) and re.fullmatch(r"[0-9a-fA-F]{64}", checksum)):
         raise ValueError(f"checksum must be None or a SHA-256, 64 hexadecimal digits, got {safe_repr(checksum)}.")
-
-
-def _check_patience(patience):
-    check_whole(patience.n_retries, "n_retries", 0)
-    check_number(patience.delay, "delay", least=0)
-    check_number(patience.timeout, "timeout", above=0)
-    check_whole(patience.max_bytes, "max_bytes")
-
-
-def _folder(data_home):
-    """Return the folder of stored files, after making it if it is missing."""
+    check_flag(download_if_missing, "download_if_missing")
+    check_flag(progress, "progress")
+    check_whole(n_retries, "n_retries", 0)
+    check_number(delay, "delay", least=0)
+    check_number(timeout, "timeout", above=0)
+    check_whole(max_bytes, "max_bytes")
     from sklearn.datasets import get_data_home  # a slow import that only this function needs
 
-    folder = Path(get_data_home(data_home), "preflib")
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-def _kept(path, checksum):
-    """Return whether the file is stored and has the required checksum, if any."""
-    if not path.is_file():
-        return False
-    if checksum is None or sha256(path) == checksum.lower():
-        return True
-    warnings.warn(f"{path} does not have the SHA-256 {checksum}.", stacklevel=3)
-    return False
-
-
-def _address(name, series, url):
-    """Return the address of the file."""
-    if url is not None:
-        return f"{url.rstrip('/')}/{name}"
-    known = _SERIES.split()
-    if not 1 <= series <= len(known):
-        raise ValueError(
-            f"the folder of PrefLib's series {series:05d} is not known here; pass it as url, like "
-            f"url='{_PREFLIB}{series:05d}%20-%20ABBREVIATION'."
-        )
-    return f"{_PREFLIB}{quote(f'{series:05d} - {known[series - 1]}')}/{name}"
-
-
-def _download(path, address, checksum, patience, progress):
-    """Download a file to its place; an error names the folder for a file that was got in another way."""
-
-    def check(part):
-        if checksum is not None and (found := sha256(part)) != checksum.lower():
-            raise OSError(f"its SHA-256 is {found}, not {checksum.lower()}")
+    series, known = int(found[1]), _SERIES.split()
+    path = Path(get_data_home(data_home), "preflib", name)
+    path.parent.mkdir(exist_ok=True)
+    missing = not path.is_file()
+    if not missing and checksum is not None and _sha256(path) != checksum.lower():
+        warnings.warn(f"{path} does not have the SHA-256 {checksum}.", stacklevel=2)
+        missing = True
+    if missing:
+        if not download_if_missing:
+            raise OSError(f"{path} is not there, and download_if_missing is False.")
+        if url is None and not 1 <= series <= len(known):
+            raise ValueError(
+                f"the folder of PrefLib's series {series:05d} is not known here; pass it as url, like "
+                f"url='{_PREFLIB}{series:05d}%20-%20ABBREVIATION'."
+            )
+        folder = _PREFLIB + quote(f"{series:05d} - {known[series - 1]}") if url is None else url.rstrip("/")
+        address = f"{folder}/{name}"
+        if progress:
+            print(f"Downloading {address} to {path.parent}", file=sys.stderr)
         try:
-            read_preflib(part, "last")
-        except ValueError as flaw:
-            words = str(flaw).replace(str(part), "what came")
-            raise OSError(f"it is not a readable PrefLib file ({words})") from None
+            download(address, path, checksum, n_retries, delay, timeout, max_bytes, progress)
+        except OSError as failure:
+            raise OSError(
+                f"{path.name} was not downloaded from {address}: {failure}. Without a connection, put the file into "
+                f"{path.parent} by hand; what is there is not downloaded."
+            ) from failure
+    if series == 14:
+        warnings.warn(_SUSHI, stacklevel=2)
+    return read_preflib(path, unranked)
 
-    if progress:
-        print(f"Downloading {address} to {path.parent}", file=sys.stderr)
-    try:
-        download(address, path, check, patience, progress)
-    except OSError as failure:
-        raise OSError(
-            f"{path.name} was not downloaded from {address}: {failure}. Without a connection, put the file into "
-            f"{path.parent} by hand; what is there is not downloaded."
-        ) from failure
+
+def _sha256(path):
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _CHUNK = 2**16  # bytes read at a time
 _PASSING = (408, 425, 429)  # the status codes 4xx for which a retry may help
-
-
-class Patience(NamedTuple):
-    """Limits on the time to wait for a server, and on the size of a file."""
-
-    n_retries: int
-    delay: float  # seconds before a retry
-    timeout: float  # seconds without an answer
-    max_bytes: int
 
 
 class Refused(OSError):
@@ -629,83 +563,62 @@ class Refused(OSError):
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Redirect handler that refuses to go from an encrypted connection to an unencrypted one."""
+    """Redirect handler that stays with http and https, and does not leave an encrypted connection."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
-        if req.type == "https" and not newurl.lower().startswith("https:"):
-            raise Refused(f"the server leads from https to {newurl}")
+        if not newurl.lower().startswith("https:" if req.type == "https" else ("https:", "http:")):
+            raise Refused(f"the server leads from {req.type} to {newurl}, which is not allowed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def download(url: str, path: Path, check: Callable[[Path], None], patience: Patience, progress: bool) -> None:
-    """Write the file at `url` to `path` if it is complete and passes `check`; raise OSError with the reason otherwise.
+def download(url, path, checksum, n_retries, delay, timeout, max_bytes, progress):
+    """Write the file at `url` to `path` if it is complete and a PrefLib file; raise OSError with the reason otherwise.
 
     The file is written beside its place and moved there in one step. Readers see the whole file or none, even if the
-    download is interrupted or several processes download at once. ``check(part)`` raises if the file must not be
-    stored.
+    download is interrupted or several processes download at once.
     """
     part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
-        _insist(lambda: _receive(url, part, patience, progress), url, patience)
-        check(part)
+        for left in range(n_retries, -1, -1):
+            try:
+                _receive(url, part, timeout, max_bytes, progress)
+                break
+            except Refused:
+                raise
+            except (OSError, HTTPException) as failure:
+                # Some exceptions of the standard library have an empty message.
+                reason = str(failure.reason if isinstance(failure, URLError) else failure) or type(failure).__name__
+                if left == 0:
+                    raise OSError(reason) from failure
+                warnings.warn(f"{url}: {reason}; trying again, {left} times at most.", stacklevel=3)
+            time.sleep(delay)
+        if checksum is not None and (found := _sha256(part)) != checksum.lower():
+            raise OSError(f"its SHA-256 is {found}, not {checksum.lower()}")
+        try:
+            read_preflib(part, "last")
+        except ValueError as flaw:
+            words = str(flaw).replace(str(part), "what came")
+            raise OSError(f"it is not a readable PrefLib file ({words})") from None
         os.replace(part, path)
     finally:  # also after Ctrl-C
         part.unlink(missing_ok=True)
 
 
-def _insist(receive, url, patience):
-    """Call `receive` until it succeeds, with at most `n_retries` retries."""
-    for left in range(patience.n_retries, -1, -1):
-        try:
-            return receive()
-        except Refused:
-            raise
-        except (OSError, HTTPException) as failure:
-            if left == 0:
-                raise OSError(_reason(failure)) from failure
-            warnings.warn(f"{url}: {_reason(failure)}; trying again, {left} times at most.", stacklevel=5)
-        time.sleep(patience.delay)
-
-
-def _reason(failure):
-    """Return the reason of a failure as text; some exceptions of the standard library have an empty message."""
-    return str(failure.reason if isinstance(failure, URLError) else failure) or type(failure).__name__
-
-
-def _receive(url, part, patience, progress):
+def _receive(url, part, timeout, max_bytes, progress):
     """Write the answer of a server to the file `part`."""
     try:
-        # An opener for http and https only, which uses the proxies of the environment.
-        opener = OpenerDirector()
-        for handler in (
-            ProxyHandler,
-            UnknownHandler,
-            HTTPHandler,
-            HTTPSHandler,
-            HTTPDefaultErrorHandler,
-            HTTPErrorProcessor,
-            _Redirects,
-        ):
-            opener.add_handler(handler())
-        answer = opener.open(url, timeout=patience.timeout)
+        answer = build_opener(_Redirects).open(url, timeout=timeout)
     except HTTPError as error:
         with error:
             final = 400 <= error.code < 500 and error.code not in _PASSING
             raise (Refused if final else OSError)(f"the server answers {error.code} {error.reason}") from None
     with answer, open(part, "wb") as file:
         announced, received = answer.length, 0
-        _check_size(announced or 0, patience.max_bytes)
-        looks = {"unit": "B", "unit_scale": True, "unit_divisor": 1024}
-        with progress_bar(announced, progress, **looks) as advance:
+        _check_size(announced or 0, max_bytes)
+        with progress_bar(announced, progress, unit="B", unit_scale=True, unit_divisor=1024) as advance:
             while chunk := answer.read(_CHUNK):
                 received += len(chunk)
-                _check_size(received, patience.max_bytes)
+                _check_size(received, max_bytes)
                 file.write(chunk)
                 advance(len(chunk))
     if announced is not None and received != announced:

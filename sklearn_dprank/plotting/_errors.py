@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from .._utils.checks import check_number, safe_repr
+from .._utils.checks import safe_repr
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots, as_profile
 from ..metrics import average_kendall_tau, kendall_tau_scorer
@@ -33,20 +33,7 @@ from ..model_selection.search import metric_names, trials_of
 from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ..privacy.estimator_guarantees import mixing_step
-from ._style import (
-    LABEL,
-    WIDTH,
-    axes,
-    draw_legend,
-    dress,
-    finished,
-    ink,
-    look,
-    number_ticks,
-    scale_errors,
-    shortened,
-    tone,
-)
+from ._style import WIDTH, axes, draw_legend, finished, look, shortened, tone
 
 
 def distinct(groups, wholes):
@@ -58,10 +45,7 @@ def distinct(groups, wholes):
     told = [{name: text for name, text in group.items() if name not in same} for group in groups]
     # An estimator, rule, channel or function needs no parameter name.
     parts = [[text if isinstance(text, _Object) else f"{short[name]}={text}" for name, text in g.items()] for g in told]
-    labels = [", ".join(part) for part in parts]
-    full = [", ".join(f"{name}={text}" for name, text in group.items()) for group in told]
-    labels = full if len(set(full)) > len(set(labels)) else labels
-    labels = [label or whole for label, whole in zip(labels, wholes, strict=True)]
+    labels = [", ".join(part) or whole for part, whole in zip(parts, wholes, strict=True)]
     return [f"{label} ({k})" if label in labels[:k] else label for k, label in enumerate(labels)]
 
 
@@ -104,27 +88,6 @@ def _inside(name, paths):
     return {path.removeprefix(f"{name}__") for path in paths if path.startswith(f"{name}__")}
 
 
-_FEW = 3  # largest number of lines with bands
-_QUANTILES = (0.1, 0.9)
-
-
-def quantiles_of(band, n_lines):
-    """Return the quantiles of the bands, or None for no bands; raise ValueError if `band` is invalid."""
-    if isinstance(band, str) and band == "auto":
-        return _QUANTILES if n_lines <= _FEW else None
-    if band is None:
-        return None
-    try:
-        low, high = band
-        check_number(low, "band[0]", least=0, most=1)
-        check_number(high, "band[1]", least=0, most=1)
-    except (TypeError, ValueError):
-        low, high = 1, 0
-    if low >= high:
-        raise ValueError(f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}.")
-    return float(low), float(high)
-
-
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
 _ROUNDING = 1e-12  # rounding error of a difference of two errors
@@ -144,11 +107,28 @@ class ErrorDisplay:
     _xlabel = ""
 
     def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE, *, floor_name=_GIVEN):
-        self._values, self._own, self.errors = _checked(values, errors, self._parameter)
-        self.floor = floor
-        self.floor_name = floor_name
-        self.ceiling = ceiling
-        self.measure = measure
+        if not errors:
+            raise ValueError("errors is empty; give at least one mechanism.")
+        own = values if isinstance(values, dict) else dict.fromkeys(errors, values)
+        if set(own) != set(errors):
+            raise ValueError(f"{self._parameter}: {sorted(own)} and errors: {sorted(errors)} must have the same names.")
+        self._own = {name: np.atleast_1d(np.asarray(own[name], dtype=float)) for name in errors}
+        self._values = self._own if isinstance(values, dict) else next(iter(self._own.values()))
+        self.errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
+        for name, points in self._own.items():
+            level = points.size == 1 and np.isnan(points).all()
+            if points.ndim != 1 or not (level or (np.isfinite(points) & (points > 0)).all()):
+                raise ValueError(f"{self._parameter} must be a list of positive numbers, got {points.tolist()}.")
+            if self.errors[name].ndim != 2 or len(self.errors[name]) != len(points):
+                raise ValueError(
+                    f"errors[{name!r}] must have shape ({len(points)}, n_trials), one row a value of "
+                    f"{self._parameter}, got {self.errors[name].shape}."
+                )
+        if np.isnan(np.concatenate(list(self._own.values()))).all():
+            raise ValueError(f"no mechanism depends on {self._parameter}, so there is no line to draw.")
+        if not any(np.isfinite(trials).any() for trials in self.errors.values()):
+            raise ValueError("errors has no finished trial to draw.")
+        self.floor, self.floor_name, self.ceiling, self.measure = floor, floor_name, ceiling, measure
 
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, floor, **settings):
@@ -162,35 +142,50 @@ class ErrorDisplay:
                 f"{safe_repr(estimators)}."
             )
         values = [values] if isinstance(values, Real) else list(values)
-        wrong = [value for value in values if not _has_a_place(value, cls._whole)]
-        if not values or wrong:
-            kind = "whole numbers" if cls._whole else "numbers"
-            got = f"{safe_repr(wrong[0])} among them" if wrong else "none"
-            raise ValueError(f"{cls._argument} must be a list of positive {kind}, each a place on the axis, got {got}.")
+        for value in values or [None]:
+            number = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+            if not number or (cls._whole and value != int(value)):
+                raise ValueError(
+                    f"{cls._argument} must be a list of positive {'whole ' * cls._whole}numbers, each a place on the "
+                    f"axis, got {safe_repr(value)}."
+                )
         values = [int(value) for value in values] if cls._whole else values
-        profile = as_profile(X)
-        _check_floor(floor)
-        candidates = {name: _candidates(name, each, cls._parameter, values) for name, each in estimators.items()}
-        own = {name: values if depends else [math.nan] for name, (depends, _) in candidates.items()}
+        candidates, own = {}, {}
+        for name, estimator in estimators.items():
+            function = is_function(estimator)
+            if not function and (isinstance(estimator, (Pipeline, type)) or not hasattr(estimator, "set_params")):
+                raise ValueError(
+                    f"estimators[{name!r}] must be an aggregator, another estimator that sets consensus_, or a "
+                    f"function of the ballots that returns an order, got {type(estimator).__name__}; for a pipeline, "
+                    "use GridSearchCV and from_search."
+                )
+            names = parameters_of_function(estimator) if function else estimator.get_params()
+            full = find_parameter(names, cls._parameter)
+            own[name] = [math.nan] if full is None else values
+            if full is None:
+                candidates[name] = [estimator]
+            elif function:
+                candidates[name] = [partial(estimator, **{full: value}) for value in values]
+            else:
+                candidates[name] = [clone(estimator).set_params(**{full: value}) for value in values]
         if values not in own.values():
             raise ValueError(f"no mechanism depends on {cls._parameter}, so there is no line to draw.")
-        seeds = child_seeds(random_state, (len(estimators), len(values)))
-        errors = {}
-        for (name, (_, several)), seeds_of_line in zip(candidates.items(), seeds.tolist(), strict=True):
-            errors[name] = np.array(
-                [
-                    -_trials(candidate, X, profile, random_state=seed, **settings)["test_score"]
-                    for candidate, seed in zip(several, seeds_of_line, strict=False)
-                ]
-            )
-        floor, name = _floor(profile, floor)
-        level = [math.nan] in own.values()
-        return cls(own if level else values, errors, floor, _ceiling(profile), floor_name=name)
+        profile = as_profile(X)
+        floor, floor_name, ceiling = bounds(profile, floor)
+        seeds = child_seeds(random_state, (len(estimators), len(values))).tolist()
+        errors: dict = {name: [] for name in estimators}
+        for (name, several), row in zip(candidates.items(), seeds, strict=True):
+            for candidate, seed in zip(several, row, strict=False):
+                # An estimator of another package gets the ballots as they were passed.
+                ballots = profile if is_aggregator(candidate) or is_function(candidate) else X
+                scoring = None if is_aggregator(candidate) else kendall_tau_scorer
+                trials = cross_validate(candidate, ballots, scoring=scoring, random_state=seed, **settings)
+                errors[name].append(-trials["test_score"])
+        return cls(own if [math.nan] in own.values() else values, errors, floor, ceiling, floor_name=floor_name)
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
-        """Make the display from a fitted search."""
-        _check_floor(floor)
+        """Make the display from a fitted search, with a line for each combination of the other parameters."""
         names = metric_names(search)
         if metric is None:
             metric = "score" if "score" in names else names[0] if len(names) == 1 else None
@@ -203,184 +198,217 @@ class ErrorDisplay:
                 f"X gives the floor and the ceiling of the {_DISTANCE}, but the metric {metric!r} is not known to be "
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
-        values, errors = lines_of(search, cls._parameter, chosen, metric)
-        profile = None if X is None else as_profile(X)
-        floor, name = _floor(profile, floor)
-        measure = _DISTANCE if known else f"minus {metric}"
-        return cls(values, errors, floor, None if profile is None else _ceiling(profile), measure, floor_name=name)
+        parameter, candidates = cls._parameter, search.cv_results_["params"]
+        found = [find_parameter(params, parameter, chosen) for params in candidates]
+        if not any(found):
+            wanted = f"{parameter!r} or a name that ends in '__{parameter}'" if chosen is None else repr(chosen)
+            raise ValueError(f"no candidate of the search has a parameter {wanted}: put it into the grid.")
+        lines: dict = {}
+        for params, name, scores in zip(candidates, found, trials_of(search, metric), strict=True):
+            value = params.get(name, math.nan)
+            if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
+                raise ValueError(
+                    f"{name} must be a positive number to be drawn, got {value!r}, which has no place on the axis; "
+                    "leave it out of the grid."
+                )
+            others = {  # a value that a nested parameter overrides is left out of the text of the whole
+                key: _Object(other.__name__) if isfunction(other) else text_of(other, _inside(key, params))
+                for key, other in sorted(params.items())
+                if key != name
+            }
+            whole = "search"
+            if isinstance(search.estimator, BaseEstimator):
+                whole = text_of(configured(search.estimator, params), {name} - {None})
+            functions = tuple(id(value) for value in params.values() if isfunction(value))  # several may have one name
+            *_, points = lines.setdefault((*others.items(), functions, name is None), (others, whole, {}))
+            finished_trials = -scores[np.isfinite(scores)]
+            if finished_trials.size:
+                points.setdefault(float(value), []).append(finished_trials)
+        texts, wholes, points = zip(*lines.values(), strict=True)
+        drawn = {
+            label: sorted(each.items()) for label, each in zip(distinct(texts, wholes), points, strict=True) if each
+        }
+        if not drawn:
+            raise ValueError("search has no finished trial to draw.")
+        values = {label: [value for value, _ in points] for label, points in drawn.items()}
+        errors = {
+            label: np.array(list(zip_longest(*(np.concatenate(trials) for _, trials in points), fillvalue=np.nan))).T
+            for label, points in drawn.items()
+        }
+        floor, floor_name, ceiling = bounds(None if X is None else as_profile(X), floor)
+        return cls(values, errors, floor, ceiling, _DISTANCE if known else f"minus {metric}", floor_name=floor_name)
 
     def _lines(self):
         """Yield (name, values, errors) of every line, by ascending value, without points that have no finished trial.
 
         A mechanism without the parameter has the same errors at both ends.
         """
-        known = np.concatenate([self._own[name] for name in self.errors])
-        ends = np.array([np.nanmin(known), np.nanmax(known)])
+        known = np.concatenate(list(self._own.values()))
         for name, errors in self.errors.items():
             values = self._own[name]
             if np.isnan(values).any():
-                values, errors = ends, np.repeat(errors, 2, axis=0)
+                values, errors = np.array([np.nanmin(known), np.nanmax(known)]), np.repeat(errors, 2, axis=0)
             order = np.argsort(values, kind="stable")
             order = order[np.isfinite(errors[order]).any(axis=1)]
             yield name, values[order], errors[order]
 
-    def _labels(self):
-        """Return the legend text of every line, by name."""
-        return {name: shortened(name, 60) for name in self.errors}
+    def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
+        """Draw mean errors, with bands of quantiles, and a ring at the best number of queries of each line.
 
-    def _draw(self, ax, excess, band):
-        """Draw lines, bands, floor and ceiling; return the axes and the number subtracted from the errors."""
-        excess = self._is_excess(excess)
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on. None makes a figure.
+        excess : bool or None, default=None
+            Whether to draw the excess of errors over the floor, which separates the best estimators. False draws the
+            errors themselves, with floor and ceiling. None draws the excess if there is a floor and no error is below
+            it.
+        band : (float, float), "auto" or None, default="auto"
+            Quantiles of the trials at the edges of each line's band: ``(0, 1)`` is from the best trial to the worst.
+            "auto" is ``(0.1, 0.9)`` for up to three lines. For four or more, it draws no bands, because they would hide
+            other lines. None draws no bands.
+
+        Returns
+        -------
+        display
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `excess` is True without a floor, or `band` is not two ascending quantiles.
+
+        Notes
+        -----
+        An axis is logarithmic if its largest value is at least ten times its smallest. If the axis of errors must reach
+        0, it is linear near 0.
+
+        Lines are means. A mean may be outside its band if a few fits have very large errors. Later lines are thinner
+        and have smaller markers, so that lines at the same place can all be seen.
+        """
+        if excess is None:
+            known = np.concatenate([errors[np.isfinite(errors)] for errors in self.errors.values()])
+            excess = self.floor is not None and bool(known.min() >= self.floor - _ROUNDING)
+        elif excess and self.floor is None:
+            raise ValueError("excess=True needs the floor; give the ballots as X where the display is made.")
+        lines, best = list(self._lines()), getattr(self, "best", {})
+        quantiles: Any = band
+        if isinstance(band, str) and band == "auto":
+            quantiles = (0.1, 0.9) if len(lines) <= 3 else None
+        if quantiles is not None:
+            try:
+                low, high = quantiles
+                valid = 0 <= low < high <= 1
+            except (TypeError, ValueError):
+                valid = False
+            if not valid:
+                raise ValueError(f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}.")
         base = self.floor if excess else 0.0
         percent = excess and self.measure == _DISTANCE
-        found = list(self._lines())
-        quantiles = quantiles_of(band, len(found))
         own, ax = ax is None, axes(ax, (WIDTH, 4.2))
-        from matplotlib.colors import to_rgba  # after `axes`, which has the remedy if matplotlib is missing
-
-        dress(ax)
-        labels, drawn, bounds, edges = self._labels(), [], [], []
-        for k, (name, values, errors) in enumerate(found):
+        ax.grid(color=tone(ax, 0.08))
+        handles: list[Any] = []
+        shown: Any = []
+        rings = []
+        for k, (name, values, errors) in enumerate(lines):
             above = errors - base
             above[np.abs(above) < _ROUNDING] = 0.0
             means = np.nanmean(above, axis=1)
-            edges.append(means)
-            style = look(k, ax)
-            if quantiles is not None:
-                low, high = np.nanquantile(above, quantiles, axis=1)
-                edges += [low, high]
-                edge = {"edgecolor": to_rgba(style["color"], 0.75), "lw": 0.7, "linestyle": style["linestyle"]}
-                ax.fill_between(values, low, high, facecolor=to_rgba(style["color"], 0.14), **edge)
+            shown.append(means)
+            label = shortened(name, 60)
+            if name in best:
+                label = f"{shortened(name, 50)} (best K = {best[name]})"
+                rings.append((best[name], means[values == best[name]].min()))
             # Earlier lines are wider and have larger markers, so that they show around later ones.
-            size = {"lw": max(2.3 - 0.15 * k, 1.4), "ms": max(8 - 0.9 * k, 3.5), "mew": 1.2}
-            drawn += ax.plot(values, means, label=labels[name], **size, **style)
-        shown = np.concatenate(edges)
+            size = {"lw": max(2.3 - 0.15 * k, 1.4), "ms": max(8 - 0.9 * k, 3.5)}
+            handles += ax.plot(values, means, label=label, **size, **look(k))
+            if quantiles is not None:
+                edges = np.nanquantile(above, quantiles, axis=1)
+                shown.extend(edges)
+                ax.fill_between(values, *edges, color=handles[-1].get_color(), alpha=0.2)
+        shown = np.concatenate(shown)
         if self.floor is not None and not (excess and shown.min() > 0):  # a logarithmic axis has no place for 0
-            name = f"{self.floor_name} (not private)"
-            bounds.append(ax.axhline(self.floor - base, color=tone(ax, 0.8), lw=1, zorder=1.5, label=name))
+            label = f"{self.floor_name} (not private)"
+            handles.append(ax.axhline(self.floor - base, color=tone(ax, 0.8), lw=1, zorder=1.5, label=label))
         if self.ceiling is not None:
-            dots = {"color": tone(ax, 0.6), "lw": 1, "ls": (0, (1, 2))}
-            bounds.append(ax.axhline(self.ceiling - base, zorder=1.5, label="random ranking", **dots))
-        self._scale_x(ax, np.concatenate([values for _, values, _ in found]))
-        shown = np.append(shown, [bound.get_ydata()[0] for bound in bounds])
-        linear = scale_errors(ax, shown, excess, percent)
+            style = {"color": tone(ax, 0.6), "lw": 1, "ls": ":", "zorder": 1.5}
+            handles.append(ax.axhline(self.ceiling - base, label="random ranking", **style))
+        if rings:
+            ax.plot(*zip(*rings, strict=True), "o", ms=12, mfc="none", mec=tone(ax, 1), label="_ring")
 
-        gap = " " if own else "\n"  # axes of the caller may be small
-        what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
-        what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
-        ax.set_ylabel(what, fontsize=LABEL, parse_math=False)
-        ax.set_xlabel(self._xlabel, fontsize=LABEL)
+        across = np.concatenate([values for _, values, _ in lines])
+        scale(ax, "x", across)
+        if self._whole and ax.get_xscale() == "linear":
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        scale(ax, "y", np.append(shown, [line.get_ydata()[0] for line in handles[len(lines) :]]), percent)
+        ax.set_xlabel(self._xlabel)
+        what = f"excess over the {self.floor_name}" if excess else self.measure
+        ax.set_ylabel(f"{what}\n({'% of pairs, ' * percent}not private)", parse_math=False)
         notes = "lines: means of the fits"
         if quantiles is not None:
-            low, high = (f"{100 * quantile:g} %" for quantile in quantiles)
-            ends = "from the best fit to the worst" if quantiles == (0, 1) else f"{low} to {high} of the fits"
-            notes = f"lines: means; bands: {ends}"
-        named = [bound for bound in bounds if not excess or bound.get_ydata()[0]]  # the axis names it
-        handles = [*drawn, *named, *([linear] if linear else [])]
+            ends = "from the best fit to the worst" if (low, high) == (0, 1) else "{:g} % to {:g} % of the fits"
+            notes = f"lines: means; bands: {ends.format(100 * low, 100 * high)}"
         ncols = 2 if own and max(len(handle.get_label()) for handle in handles) <= 40 else 1
         draw_legend(ax, handles, notes, ncols=ncols)
         if own:
             ax.figure.set_size_inches(WIDTH, 4.2 + 0.18 * math.ceil(len(handles) / ncols))
         self.ax_, self.figure_ = finished(ax)
-        return ax, base
-
-    def _is_excess(self, excess):
-        """Return whether the excess is drawn; by default if there is a floor and no error is below it."""
-        if excess is None:
-            known = [errors[np.isfinite(errors)] for errors in self.errors.values()]
-            return self.floor is not None and all((errors >= self.floor - _ROUNDING).all() for errors in known)
-        if excess and self.floor is None:
-            raise ValueError("excess=True needs the floor; give the ballots as X where the display is made.")
-        return bool(excess)
-
-    def _scale_x(self, ax, values):
-        ax.set_xscale("log")
-        number_ticks(ax.xaxis, values.min(), values.max())
+        return self
 
 
-def _candidates(name, estimator, parameter, values):
-    """Return whether an estimator or function has the parameter, and one copy for each value, or else itself only."""
-    if is_function(estimator):
-        depends = parameter in parameters_of_function(estimator)
-        return depends, [partial(estimator, **{parameter: value}) for value in values] if depends else [estimator]
-    if isinstance(estimator, Pipeline) or not hasattr(estimator, "set_params") or isinstance(estimator, type):
-        raise ValueError(
-            f"estimators[{name!r}] must be an aggregator, another estimator that sets consensus_, or a function of the "
-            f"ballots that returns an order, got {type(estimator).__name__}; for a pipeline, use GridSearchCV and "
-            "from_search."
-        )
-    full = find_parameter(estimator.get_params(), parameter)
-    if full is None:
-        return False, [estimator]
-    return True, [clone(estimator).set_params(**{full: value}) for value in values]
+def scale(ax, which, shown, percent=False):
+    """Make axis "x" or "y" logarithmic if `shown` spans a decade, and linear near 0 if some values are 0 or less."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis, low, high = getattr(ax, f"{which}axis"), shown.min(), shown.max()
+    kind, options = "linear", {}
+    if low > 0:
+        kind = "log" if high >= 10 * low else "linear"
+    elif high > 0:
+        least = max(shown[shown > 0].min(), high / 1000)  # at most three decades are logarithmic
+        kind, options = "symlog", {"linthresh": 10 ** math.floor(math.log10(least))}
+    getattr(ax, f"set_{which}scale")(kind, **options)
+    if kind == "symlog" and low == 0:
+        ax.set_ylim(-options["linthresh"] / 3, max(1.3 * high, 2 * options["linthresh"]))
+    if kind == "log":
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    if percent or kind != "linear":
+        axis.set_major_formatter(lambda value, _: f"{100 * value:g} %" if percent else f"{value:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
-def _trials(candidate, X, profile, **settings):
-    """Fit a candidate repeatedly; an estimator of another package gets the ballots as they were passed."""
-    if is_aggregator(candidate):
-        return cross_validate(candidate, profile, **settings)
-    ballots = profile if is_function(candidate) else X
-    return cross_validate(candidate, ballots, scoring=kendall_tau_scorer, **settings)
+def find_parameter(names, parameter, chosen=None):
+    """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
 
-
-def _has_a_place(value, whole):
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    return number and 0 < float(value) < math.inf and not (whole and value != int(value))
-
-
-def _checked(values, errors, parameter):
-    """Return the values as arrays, those of each line (a single NaN if it is level) and its errors.
-
-    Raise ValueError if their shapes do not match.
+    If `chosen` is given (one name or several), return the name that it contains. More than one match raises ValueError.
     """
-    own = isinstance(values, dict)
-    if own and set(values) != set(errors):
-        raise ValueError(f"{parameter}: {sorted(values)} and errors: {sorted(errors)} must have the same names.")
-    if not errors:
-        raise ValueError("errors is empty; give at least one mechanism.")
-    read = {name: _positive(each, parameter) for name, each in values.items()} if own else _positive(values, parameter)
-    lines = read if own else dict.fromkeys(errors, read)
-    errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
-    for name, trials in errors.items():
-        expected = len(lines[name])
-        if trials.ndim != 2 or len(trials) != expected:
-            raise ValueError(
-                f"errors[{name!r}] must have shape ({expected}, n_trials), one row a value of {parameter}, "
-                f"got {trials.shape}."
-            )
-    if not np.isfinite(np.concatenate(list(lines.values()))).any():
-        raise ValueError(f"no mechanism depends on {parameter}, so there is no line to draw.")
-    if not any(np.isfinite(trials).any() for trials in errors.values()):
-        raise ValueError("errors has no finished trial to draw.")
-    return read, lines, errors
+    if chosen is None:
+        found = [name for name in names if is_called(name, parameter)]
+    else:
+        found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
+    if len(found) > 1:
+        raise ValueError(f"{found} could all be the {parameter} to draw; from_search takes the name as {parameter}=.")
+    return found[0] if found else None
 
 
-def _positive(values, parameter):
-    values = np.atleast_1d(np.asarray(values, dtype=float))
-    level = values.size == 1 and np.isnan(values).all()
-    if values.ndim != 1 or not (level or (np.isfinite(values) & (values > 0)).all()):
-        raise ValueError(f"{parameter} must be a list of positive numbers, got {values.tolist()}.")
-    return values
+def bounds(profile, floor):
+    """Return the floor, its name, and the ceiling, which is the expected distance of a random order.
 
-
-def _check_floor(floor):
-    known = floor == "kemeny" if isinstance(floor, str) else floor is None or isinstance(floor, Real)
-    if not known or (isinstance(floor, Real) and not math.isfinite(floor)):
+    A random order violates half of all opinions. Without ballots (None), nothing is computed.
+    """
+    wanted = floor == "kemeny" if isinstance(floor, str) else isinstance(floor, Real) and math.isfinite(floor)
+    if not wanted and floor is not None:
         raise ValueError(f"floor must be 'kemeny', a number or None, got {safe_repr(floor)}.")
-
-
-def _floor(profile, floor):
-    """Return the floor and its name: a given error, or that of the best known order of the ballots."""
-    if floor != "kemeny" or profile is None:
-        return None if floor == "kemeny" else floor, _GIVEN
-    positions, name = best_known(profile)
-    return average_kendall_tau(positions, profile), name
-
-
-def _ceiling(profile):
-    """Return the expected distance of a random order, which violates half of all opinions."""
-    pairs = profile.pairwise_counts.sum() / 2
-    return float(pairs / (profile.total_weight * profile.n_items * (profile.n_items - 1) / 2))
+    if profile is None:
+        return None if floor == "kemeny" else floor, _GIVEN, None
+    name = _GIVEN
+    if floor == "kemeny":
+        positions, name = best_known(profile)
+        floor = average_kendall_tau(positions, profile)
+    n_pairs = profile.n_items * (profile.n_items - 1) / 2
+    return floor, name, float(profile.pairwise_counts.sum() / 2 / (profile.total_weight * n_pairs))
 
 
 def best_known(profile):
@@ -394,8 +422,6 @@ def best_known(profile):
 
 
 # `QueryCountDisplay`: error against the number of queries per voter.
-
-_GAP = 0.035  # minimum distance of two labels, as a share of the axis
 
 
 class QueryCountDisplay(ErrorDisplay):
@@ -474,13 +500,11 @@ class QueryCountDisplay(ErrorDisplay):
     @property
     def best(self) -> dict[str, int]:
         """The K with the least mean error by mechanism; the smallest if there are several. Not private."""
-        return {name: int(counts[_least(errors)]) for name, counts, errors in self._dependent()}
-
-    def _dependent(self):
-        """Yield the lines that have points and depend on K."""
-        for name, counts, errors in self._lines():
-            if len(counts) and not np.isnan(self._own[name]).any():
-                yield name, counts, errors
+        return {
+            name: int(values[np.nanmean(errors, axis=1).argmin()])
+            for name, values, errors in self._lines()
+            if len(values) and not np.isnan(self._own[name]).any()
+        }
 
     @classmethod
     def from_estimators(
@@ -564,66 +588,6 @@ class QueryCountDisplay(ErrorDisplay):
             As `PrivacyUtilityDisplay.from_search`; also if a candidate has ``n_queries=None``.
         """
         return cls._searched(search, X, n_queries, metric, floor)
-
-    def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
-        """Draw the mean errors, with bands and a ring at the best K of each line.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on. None makes a figure.
-        excess, band
-            As in `PrivacyUtilityDisplay.plot`.
-
-        Returns
-        -------
-        QueryCountDisplay
-            Itself, with ``ax_`` and ``figure_``.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `excess` is True without a floor, or `band` is not two ascending quantiles.
-
-        Notes
-        -----
-        The axis of errors is as in `PrivacyUtilityDisplay.plot`. The axis of K is logarithmic if the largest K is at
-        least ten times the smallest.
-        """
-        ax, base = self._draw(ax, excess, band)
-        ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": ink(ax), "mew": 1.2, "linestyle": "none"}
-        for _, counts, errors in self._dependent():
-            best = _least(errors)
-            ax.plot(counts[best], np.nanmean(errors[best] - base), label="_ring", **ring)
-        return self
-
-    def _labels(self):
-        best = self.best
-        return {
-            name: f"{shortened(name, 50)} (best K = {best[name]})" if name in best else name for name in self.errors
-        }
-
-    def _scale_x(self, ax, values):
-        from matplotlib.ticker import FixedLocator
-
-        counts = np.unique(values)
-        wide = counts[-1] >= 10 * counts[0]
-        if wide:
-            ax.set_xscale("log")
-        number_ticks(ax.xaxis, counts[0], counts[-1])
-        places, named = np.log(counts) if wide else counts, [0]
-        for k in range(1, len(counts)):
-            if places[k] - places[named[-1]] >= _GAP * (places[-1] - places[0]):
-                named.append(k)
-        ax.xaxis.set_major_locator(FixedLocator(counts[named].tolist()))
-        ax.xaxis.set_minor_locator(FixedLocator(counts.tolist()))
-
-
-def _least(errors):
-    """Return the row with the least mean; the first if there are several."""
-    return int(np.nanmean(errors, axis=1).argmin())
 
 
 # `PrivacyUtilityDisplay`: error against epsilon.
@@ -787,124 +751,3 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         ):
             display._xlabel = "epsilon of the last step (a transformer before it may mix ballots: not private)"
         return display
-
-    def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
-        """Draw mean errors, with bands of quantiles.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Axes to draw on. None makes a figure.
-        excess : bool or None, default=None
-            Whether to draw the excess of errors over the floor, on a logarithmic axis that separates the best
-            estimators. False draws the errors themselves, with floor and ceiling. None draws the excess if there is a
-            floor and no error is below it.
-        band : (float, float), "auto" or None, default="auto"
-            Quantiles of the trials at the edges of each line's band: ``(0, 1)`` is from the best trial to the worst.
-            "auto" is ``(0.1, 0.9)`` for up to three lines. For four or more, it draws no bands, because they would hide
-            other lines. None draws no bands.
-
-        Returns
-        -------
-        PrivacyUtilityDisplay
-            Itself, with ``ax_`` and ``figure_``.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `excess` is True without a floor, or `band` is not two ascending quantiles.
-
-        Notes
-        -----
-        Both axes are logarithmic. If the axis of errors must reach 0, it is linear near 0, in the shaded part.
-
-        Lines are means. A mean may be outside its band if a few fits have very large errors. Later lines are thinner
-        and have smaller markers, so that lines at the same place can all be seen.
-        """
-        self._draw(ax, excess, band)
-        return self
-
-
-# Lines of error against a parameter, from the results of a search.
-
-
-def find_parameter(names, parameter, chosen=None):
-    """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
-
-    If `chosen` is given (one name or several), return the name that it contains. More than one match raises ValueError.
-    """
-    if chosen is None:
-        found = [name for name in names if is_called(name, parameter)]
-    else:
-        found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
-    if len(found) > 1:
-        raise ValueError(f"{found} could all be the {parameter} to draw; from_search takes the name as {parameter}=.")
-    return found[0] if found else None
-
-
-def lines_of(search, parameter, chosen, metric):
-    """Return the errors of a search along one parameter.
-
-    Parameters
-    ----------
-    search : fitted GridSearchCV
-        Search.
-    parameter : str
-        Parameter on the horizontal axis, such as "epsilon".
-    chosen : str, sequence of str or None
-        Its full name, or names, if `parameter` is ambiguous.
-    metric : str
-        Metric; its negative is the error.
-
-    Returns
-    -------
-    values : dict of {str: ndarray of shape (n_values,)}
-        Ascending values of the parameter, one entry per combination of the other parameters; a single NaN for
-        candidates without the parameter.
-    errors : dict of {str: ndarray of shape (n_values, n_fits)}
-        Errors of all splits and trials; NaN where a value has fewer. Points without a finished trial are left out.
-
-    Raises
-    ------
-    ValueError
-        If no candidate has the parameter, a value is not a positive number, or no trial finished.
-    """
-    candidates = search.cv_results_["params"]
-    names = [find_parameter(params, parameter, chosen) for params in candidates]
-    if not any(names):
-        wanted = f"{parameter!r} or a name that ends in '__{parameter}'" if chosen is None else repr(chosen)
-        raise ValueError(f"no candidate of the search has a parameter {wanted}: put it into the grid.")
-    lines: dict = {}
-    for params, name, scores in zip(candidates, names, trials_of(search, metric), strict=True):
-        value = params.get(name, math.nan)
-        if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
-            raise ValueError(
-                f"{name} must be a positive number to be drawn, got {value!r}, which has no place on the axis; leave "
-                "it out of the grid."
-            )
-        others = {  # a value that a nested parameter overrides is left out of the text of the whole
-            key: _Object(other.__name__) if isfunction(other) else text_of(other, _inside(key, params))
-            for key, other in sorted(params.items())
-            if key != name
-        }
-        whole = "search"
-        if isinstance(search.estimator, BaseEstimator):
-            whole = text_of(configured(search.estimator, params), {name} - {None})
-        functions = tuple(id(value) for value in params.values() if isfunction(value))  # several may have one name
-        *_, points = lines.setdefault((*others.items(), functions, name is None), (others, whole, {}))
-        finished = -scores[np.isfinite(scores)]
-        if finished.size:
-            points.setdefault(math.nan if name is None else float(value), []).append(finished)
-    texts, wholes, points = zip(*lines.values(), strict=True)
-    named = zip(distinct(texts, wholes), points, strict=True)
-    drawn = {label: sorted(each.items()) for label, each in named if each}
-    if not drawn:
-        raise ValueError("search has no finished trial to draw.")
-    values = {label: np.array([value for value, _ in points]) for label, points in drawn.items()}
-    errors = {
-        label: np.array(list(zip_longest(*(np.concatenate(trials) for _, trials in points), fillvalue=np.nan))).T
-        for label, points in drawn.items()
-    }
-    return values, errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,65 +16,33 @@ from .._utils.estimators import BaseEstimator
 from ..ballots.profile import Ballots, as_profile
 from ..ballots.reading import names_of
 from ..privacy.estimator_guarantees import guarantee_of, last_step
-from ..privacy.guarantee import PrivacyGuarantee
 from ._errors import best_known, text_of
 from ._style import (
-    BLUE,
-    LABEL,
     NAMES,
-    SKY,
-    SMALL,
-    TITLE,
-    VERMILION,
     WIDTH,
     axes,
     draw_legend,
-    dress,
     finished,
     fitting,
-    head,
-    ink,
     item_axes,
-    make_readable,
     name_rows,
     names_of_items,
-    paper,
     read_positions,
     shortened,
     tone,
 )
 
-#: Warnings about releases that must not be published without further thought.
-NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
-
 #: Meaning of ranks by what a release publishes, and the end of the label of their axis.
 SAYS = {"scores": "Rank by net wins (Borda)", "margins": "Rank by majorities (how many items beat it)"}
 OF_WHOM = "1 is best\nof these voters, not of a population"
+BLUE, VERMILION, SKY = "#0072B2", "#D55E00", "#56B4E9"  # safe for colour-blind readers
 
 
-class Ranked(NamedTuple):
-    """Positions of the items, item names if there are any, short text of the estimator, and its guarantee."""
-
-    positions: np.ndarray
-    item_names: np.ndarray | None
-    text: str
-    guarantee: PrivacyGuarantee
-
-
-def ranked(estimator, called, read=read_positions):
-    """Read a fitted estimator that has ``ranks_``, or a Pipeline that ends in one.
+def ranked(estimator, called):
+    """Return positions, item names (or None), text and warning of a fitted estimator with ``ranks_``, or a Pipeline.
 
     Estimators of other packages count as not private, even if they state a guarantee. Errors call the estimator
-    `called`. `read` checks the positions: those of one order, by default.
-
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    TypeError
-        If it is not an estimator.
-    ValueError
-        If it has no ``ranks_``, or they are not positions.
+    `called`. The warning is "" if the release may be published.
     """
     last = last_step(estimator)
     if not hasattr(type(last), "fit"):
@@ -85,20 +53,23 @@ def ranked(estimator, called, read=read_positions):
             f"{called} must have ranks_, where each item stands, got {type(last).__name__} that has not; of a search, "
             "pass its best_estimator_."
         )
-    positions = read(last.ranks_, f"ranks_ of {called}")
     text = text_of(estimator if isinstance(estimator, BaseEstimator) else type(estimator))
     ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
     names = names_of(last) if ours else getattr(last, "feature_names_in_", None)
-    return Ranked(positions, names, text, guarantee_of(estimator))
-
-
-def mark_of(guarantee):
-    """Return the warning for a release with this guarantee; "" if it may be published."""
+    guarantee = guarantee_of(estimator)
     if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
-        return NOT_PRIVATE
-    if not guarantee.certified:
-        return _SIMULATED
-    return _CAVEATS if guarantee.caveats else ""
+        mark = "not private"
+    elif not guarantee.certified:
+        mark = "simulation only"
+    else:
+        mark = "read its caveats" if guarantee.caveats else ""
+    return np.asarray(last.ranks_), names, text, mark
+
+
+def title(ax, name, mark):
+    """Write the name of a release and its warning above the axes."""
+    lines = [shortened(name, 60), f"({mark})" if mark else ""]
+    ax.set_title("\n".join(filter(None, lines)), fontsize="medium", parse_math=False)
 
 
 # `RankIntervalDisplay`: confidence intervals for the rank of each item.
@@ -194,20 +165,20 @@ class RankIntervalDisplay:
         ValueError
             If the distribution of its published noise is unknown, or `level` is not between 0 and 1.
         """
-        one, last = ranked(estimator, "estimator"), last_step(estimator)
+        (positions, names, text, mark), last = ranked(estimator, "estimator"), last_step(estimator)
         if not hasattr(last, "rank_intervals"):
             raise ValueError(
-                f"estimator must have rank_intervals, got {one.text}, which publishes no scores or margins of known "
+                f"estimator must have rank_intervals, got {text}, which publishes no scores or margins of known "
                 "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
             )
         return cls(
             last.rank_intervals(level),
-            one.positions,
-            one.item_names,
+            positions,
+            names,
             level=level,
             says=SAYS[last.noise_.on],
-            name=one.text if name is None else name,
-            mark=mark_of(one.guarantee),
+            name=text if name is None else name,
+            mark=mark,
         )
 
     def plot(self, ax: Any = None) -> Self:
@@ -231,23 +202,22 @@ class RankIntervalDisplay:
         """
         n_items = len(self.ranks)
         ax = item_axes(ax, n_items)
-        dress(ax, "x")
-        items = np.argsort(self.ranks, kind="stable")
+        ax.grid(axis="x", color=tone(ax, 0.08))
+        items, places = np.argsort(self.ranks, kind="stable"), np.arange(n_items)
         best, worst = 1 + self.intervals[items].T
-        places, thick = np.arange(n_items), 9.0 if n_items <= 12 else 6.0 if n_items <= 30 else 3.0
-        bars = ax.hlines(places, best, worst, color=SKY, lw=thick, label=f"{100 * self.level:.6g} %: all at once")
-        ax.plot(best, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
-        ax.plot(worst, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
-        (dots,) = ax.plot(
-            1 + self.ranks[items], places, "o", color=ink(ax), ms=thick / 2 + 1, label="consensus", zorder=3
-        )
+        thick = 9 if n_items <= 30 else 4
+        # A bar begins and ends a little beside its ranks, so that an interval of one rank shows.
+        label = f"{100 * self.level:.6g} %: all at once"
+        bars = ax.hlines(places, best - 0.1, worst + 0.1, color=SKY, lw=thick, label=label)
+        style = {"color": tone(ax, 1), "ms": thick / 2 + 1, "zorder": 3, "label": "consensus"}
+        dots = ax.plot(1 + self.ranks[items], places, "o", **style)
         names = fitting(self.item_names, 28)
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{self.says}, {OF_WHOM}", fontsize=LABEL, parse_math=False)
-        head(ax, self.name, self.mark)
-        draw_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
+        ax.set_xlabel(f"{self.says}, {OF_WHOM}", parse_math=False)
+        title(ax, self.name, self.mark)
+        draw_legend(ax, [bars, *dots], pad=6.0)  # the label of the axis has two lines
         self.ax_, self.figure_ = finished(ax)
         return self
 
@@ -263,13 +233,12 @@ def _read_intervals(intervals, shape):
 
 # `ConsensusDisplay`: two consensus rankings side by side.
 
-# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction. A number
-# is a tone between the background (0) and the text (1) of the axes.
+# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
     "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
     "down": ({"color": VERMILION, "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
-    "level": ({"color": 1.0, "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
-    "still": ({"color": 0.4, "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
+    "level": ({"color": "0.5", "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
+    "still": ({"color": "0.5", "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
 }
 
 
@@ -327,18 +296,20 @@ class ConsensusDisplay:
         items: Iterable[Any] | None = None,
         *,
         names: tuple[str, str] = ("left", "right"),
-        marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
+        marks: tuple[str, str] = ("not private", "not private"),
     ) -> None:
         self.left = read_positions(left, "left")
         self.right = read_positions(right, "right", len(self.left))
         self.item_names = names_of_items(items, len(self.left))
-        self.names = _two(names, "names")
-        self.marks = _two(marks, "marks")
+        for texts, called in ((names, "names"), (marks, "marks")):
+            if isinstance(texts, str) or len(texts) != 2:
+                raise ValueError(f"{called} must hold two strings, one a side, got {texts!r}.")
+        self.names, self.marks = tuple(map(str, names)), tuple(map(str, marks))
 
     @property
     def n_crossings(self) -> int:
         """Number of item pairs in opposite orders."""
-        return int(_opposite(self.left, self.right).sum()) // 2
+        return int(self._opposite().sum()) // 2
 
     @property
     def n_half_tied(self) -> int:
@@ -349,7 +320,14 @@ class ConsensusDisplay:
     @property
     def places(self) -> NDArray[np.int64]:
         """Vertical places of the line ends, 0 is on top; tied items follow the other side."""
-        return np.array([_places(self.left, self.right), _places(self.right, self.left)])
+        columns = np.arange(len(self.left))
+        sides = (self.left, self.right), (self.right, self.left)
+        return np.array([np.argsort(np.lexsort([columns, other, own])) for own, other in sides])
+
+    def _opposite(self):
+        """Return the pairs in opposite orders: ndarray of bool, shape (n_items, n_items)."""
+        left, right = (side[:, None] - side for side in (self.left, self.right))
+        return np.sign(left) * np.sign(right) < 0
 
     @classmethod
     def from_estimators(
@@ -382,20 +360,18 @@ class ConsensusDisplay:
         ValueError
             If one has no ``ranks_``, or the items differ.
         """
-        one, two = ranked(left, "left"), ranked(right, "right")
-        if len(one.positions) != len(two.positions):
-            raise ValueError(
-                f"left and right must rank the same items, got {len(one.positions)} and {len(two.positions)} items."
-            )
-        own, other, moved = one.item_names, two.item_names, two.positions
+        positions, own, text, mark = ranked(left, "left")
+        moved, other, other_text, other_mark = ranked(right, "right")
+        positions, moved = read_positions(positions, "ranks_ of left"), read_positions(moved, "ranks_ of right")
+        if len(positions) != len(moved):
+            raise ValueError(f"left and right must rank the same items, got {len(positions)} and {len(moved)} items.")
         if own is not None and other is not None:
             column = {name: k for k, name in enumerate(other)}
             if set(column) != set(own):
                 raise ValueError("left and right must rank the same items, got different names of items.")
             moved = moved[[column[name] for name in own]]
-        names = (one.text, two.text) if names is None else names
-        marks = (mark_of(one.guarantee), mark_of(two.guarantee))
-        return cls(one.positions, moved, other if own is None else own, names=names, marks=marks)
+        names = (text, other_text) if names is None else names
+        return cls(positions, moved, other if own is None else own, names=names, marks=(mark, other_mark))
 
     @classmethod
     def from_positions(
@@ -405,7 +381,7 @@ class ConsensusDisplay:
         *,
         items: Iterable[Any] | None = None,
         names: tuple[str, str] = ("left", "right"),
-        marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
+        marks: tuple[str, str] = ("not private", "not private"),
     ) -> Self:
         """Compare two rankings given by positions.
 
@@ -452,82 +428,43 @@ class ConsensusDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        n_items = len(self.left)
+        n_items, places = len(self.left), self.places
         ax = item_axes(ax, n_items)
-        from matplotlib.lines import Line2D  # after `item_axes`, which has the remedy if matplotlib is missing
-
-        places = self.places
-        kinds = [_kind(*line) for line in zip(*places, _opposite(self.left, self.right).any(axis=1), strict=True)]
-        thin = 1.0 if n_items <= 20 else 0.7
-        styles = {
-            kind: style | {"color": tone(ax, style["color"])} if isinstance(style["color"], float) else style
-            for kind, (style, _) in _STYLES.items()
-        }
-        for kind, start, end in zip(kinds, *places, strict=True):
-            style = styles[kind]
-            ax.plot([0, 1], [start, end], ms=4, clip_on=False, **style | {"lw": style["lw"] * thin})
+        handles = {}
+        for start, end, crosses in zip(*places, self._opposite().any(axis=1), strict=True):
+            kind = "still" if not crosses else "up" if end < start else "down" if end > start else "level"
+            style, text = _STYLES[kind]
+            (handles[kind],) = ax.plot([0, 1], [start, end], ms=4, clip_on=False, label=text, **style)
 
         names = fitting(self.item_names, 28)
         right = ax.secondary_yaxis("right")
-        for axis, place, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
-            labels = [_label(names[item], positions, item, axis is ax) for item in np.argsort(place)]
+        for axis, order, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
+            labels = []
+            for item in np.argsort(order):  # 1 is best, and shared places have an equals sign
+                tied = "=" if (positions == positions[item]).sum() > 1 else ""
+                place = f"{1 + (positions < positions[item]).sum()}{tied}"
+                labels.append(f"{names[item]}  {place}" if axis is ax else f"{place}  {names[item]}")
             name_rows(axis, labels)
             axis.tick_params(length=0, pad=8)
-            axis.spines[:].set_visible(False)
+        right.spines[:].set_visible(False)
         ax.set_xlim(0, 1)
         heads = [shortened(name, 28) for name in self.names]
         if any(self.marks):  # a blank second line keeps both names at the same height
             heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
         ax.set_xticks([0, 1], heads, parse_math=False)
         ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
-
-        drawn = [(styles[kind], text) for kind, (_, text) in _STYLES.items() if kind in kinds]
-        handles = [Line2D([], [], ms=4, label=text, **style) for style, text in drawn]
-        draw_legend(ax, handles, pad=0.5, below=True)
+        draw_legend(ax, [handles[kind] for kind in _STYLES if kind in handles], pad=0.5, below=True)
         title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
         if half := self.n_half_tied:
             title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
-        ax.set_title(title, fontsize=TITLE)
+        ax.set_title(title, fontsize="medium")
         self.ax_, self.figure_ = finished(ax)
         return self
-
-
-def _two(texts, name):
-    """Return a tuple of two strings."""
-    texts = (texts,) if isinstance(texts, str) else tuple(map(str, texts))
-    if len(texts) != 2:
-        raise ValueError(f"{name} must hold two strings, one a side, got {texts!r}.")
-    return texts
-
-
-def _opposite(left, right):
-    """Return the pairs that two rankings put in opposite orders: ndarray of bool, shape (n_items, n_items)."""
-    return np.sign(left[:, None] - left) * np.sign(right[:, None] - right) < 0
-
-
-def _places(positions, other):
-    """Return the place of every item; tied items in the order of the other side, then by column."""
-    return np.argsort(np.lexsort([np.arange(len(positions)), other, positions]))
-
-
-def _kind(start, end, crosses):
-    """Return the kind of the line from one place to another."""
-    if not crosses:
-        return "still"
-    return "up" if end < start else "down" if end > start else "level"
-
-
-def _label(name, positions, item, left):
-    """Return the name with its place; 1 is best, and shared places have an equals sign."""
-    tied = "=" if (positions == positions[item]).sum() > 1 else ""
-    place = f"{1 + (positions < positions[item]).sum()}{tied}"
-    return f"{name}  {place}" if left else f"{place}  {name}"
 
 
 # `PairwiseMarginDisplay`: pairwise margins as a heat map.
 
 _NUMBERS = 12  # largest number of items with a number in each cell
-_LARGE = 20  # largest number of items with names of the usual size
 
 
 class PairwiseMarginDisplay:
@@ -671,17 +608,16 @@ class PairwiseMarginDisplay:
         ValueError
             If it has no ``ranks_`` or is a Pipeline, or X has other items.
         """
-        shown = ranked(estimator, "estimator")
+        positions, names, text, _ = ranked(estimator, "estimator")
         if last_step(estimator) is not estimator:
             raise ValueError("estimator is a Pipeline; give its last step, and X as positions: what reaches that step.")
         profile = as_profile(X)
-        if profile.n_items != len(shown.positions):
-            raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(shown.positions)}.")
-        names = shown.item_names
+        if profile.n_items != len(positions):
+            raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(positions)}.")
         if names is not None and profile.item_names is not None and not np.array_equal(names, profile.item_names):
             raise ValueError("X must have the item names of the estimator's fit, in the same order.")
-        display = cls.from_profile(profile, shown.positions, items=names)
-        display.ordered_by = shown.text
+        display = cls.from_profile(profile, positions, items=names)
+        display.ordered_by = text
         return display
 
     def plot(self, ax: Any = None) -> Self:
@@ -711,7 +647,7 @@ class PairwiseMarginDisplay:
         n_items = len(self.margins)
         names = fitting(self.item_names, 24)
         side = max(min(0.45 * n_items, 2.8 + 0.16 * n_items, 9.5), 2.4)  # inches
-        room = (0.08 if n_items <= _LARGE else 0.06) * max(map(len, names))  # for the names
+        room = 0.08 * max(map(len, names))  # for the names
         ax = axes(ax, (side + room + 1.2, side + room + 0.8))
         from matplotlib.patches import Rectangle  # after `axes`, which has the remedy if matplotlib is missing
         from matplotlib.patheffects import withStroke
@@ -722,14 +658,10 @@ class PairwiseMarginDisplay:
         limit = known.max() if known.size and known.max() > 0 else 1.0
         image = ax.imshow(np.ma.masked_invalid(drawn), cmap="RdBu", vmin=-limit, vmax=limit)
         image.set_cmap(image.cmap.with_extremes(bad=tone(ax, 0.2)))
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=SMALL)
-        bar.set_label("share preferring the row\n− share preferring the column", fontsize=LABEL)
-
+        ax.figure.colorbar(image, ax=ax, shrink=0.8, label="share preferring the row\n− share preferring the column")
         places = np.arange(0, n_items, -(-n_items // NAMES))
         labels = [names[item] for item in self.order[places]]
-        size = LABEL if n_items <= _LARGE else 7
+        size = 9 if n_items <= 20 else 7
         ax.set_yticks(places, labels, fontsize=size, parse_math=False)
         upright = max(map(len, labels)) > 3
         ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0, parse_math=False)
@@ -743,21 +675,17 @@ class PairwiseMarginDisplay:
         around = [withStroke(linewidth=3.2, foreground="white")]
         for i, j in np.argsort(self.order)[self.opposed]:
             ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="black", lw=1.2, path_effects=around))
-        ax.spines[:].set_color(tone(ax, 0.2))
         ax.tick_params(length=0)
         title = "Pairwise margins" + ("" if self.private else " (not private)")
         if self.ordered_by is not None:
             title += f"\nordered by {shortened(self.ordered_by, 48)}"
         title += "\nframed: a majority would swap the two" if len(self.opposed) else ""
-        ax.set_title(title, fontsize=TITLE, parse_math=False)
+        ax.set_title(title, fontsize="medium", parse_math=False)
         self.ax_, self.figure_ = finished(ax)
         return self
 
 
 # `SegmentsDisplay`: the ranks of all items in every segment of the voters.
-
-_CORNERS = [-0.36, -0.36, 0.36, 0.36]  # of a bar, from the middle of its row
-_WIDEST = 14  # of a figure, in inches
 
 
 class SegmentsDisplay:
@@ -895,17 +823,17 @@ class SegmentsDisplay:
         ValueError
             If it does not rank segments, `level` is not between 0 and 1, or `simultaneous` is not a bool.
         """
-        one, last = ranked(estimator, "estimator", _read_ranks), last_step(estimator)
+        (ranks, items, _, mark), last = ranked(estimator, "estimator"), last_step(estimator)
         return cls(
-            one.positions,
+            _read_ranks(ranks, "ranks_ of estimator"),
             last.rank_intervals(level, simultaneous) if hasattr(last, "rank_intervals") else None,
             last.segments_,
-            one.item_names,
+            items,
             own_weights=getattr(last, "own_weights_", None),
             level=level,
             simultaneous=simultaneous,
             name=text_of(last, {"classes"}) if name is None else name,
-            mark=mark_of(one.guarantee),
+            mark=mark,
         )
 
     def plot(self, ax: Any = None) -> Self:
@@ -928,79 +856,61 @@ class SegmentsDisplay:
             If matplotlib is not installed.
         """
         n_segments, n_items = self.ranks.shape
-        ax = item_axes(ax, n_items, min(max(WIDTH, 1.6 + 0.48 * n_segments), _WIDEST))
+        ax = item_axes(ax, n_items, min(max(WIDTH, 1.6 + 0.48 * n_segments), 14))
         starts = np.arange(n_segments) * (n_items + 1 + n_items // 10)  # a gap between columns
-        dress(ax, "x")
-        ax.grid(False)
-        ax.spines[:].set_visible(False)
-        places = np.arange(n_items)
-        for start in starts:
-            ax.axvspan(start + 0.5, start + n_items + 0.5, color=tone(ax, 0.045), lw=0, zorder=0)
-            label = "order of the rows: mean rank over the segments"
-            (diagonal,) = ax.plot(start + 1 + places, places, color=tone(ax, 0.55), lw=0.8, zorder=2.5, label=label)
-        ax.hlines(places[1:] - 0.5, 0, starts[-1] + n_items + 1, color=paper(ax), lw=0.8, zorder=1)
-        ax.set_xlim(0.4, starts[-1] + n_items + 0.6)
-        dots, bars = zip(*(self._draw_segments(ax, starts, faint) for faint in np.unique(self.faint)), strict=True)
-        name_rows(ax, [fitting(self.item_names, 28)[item] for item in self.order])
-        head(ax, self.name, self.mark)
-        self._name_columns(ax, starts)
-        draw_legend(ax, [*dots, *bars[0], diagonal], ncols=2 if n_segments > 15 else 1, pad=5.0, below=True)
-        self.ax_, self.figure_ = finished(ax)
-        return self
-
-    def _draw_segments(self, ax, starts, faint):
-        """Draw all faint segments, or all others; return the dots, and a list of the bars if there are any."""
-        from matplotlib.collections import PolyCollection
-
-        pooled = self.own_weights is not None
-        says = "rank, pooled with the other segments" if pooled else "rank"
-        says = "faint: rank mostly from the other segments' answers" if faint else says
-        drawn = np.flatnonzero(self.faint == faint)
-        cells = np.ix_(drawn, self.order)
-        bar, edge, fill = (tone(ax, 0.18), tone(ax, 0.5), paper(ax)) if faint else (SKY, ink(ax), ink(ax))
-        across, down = np.broadcast_arrays(starts[drawn, np.newaxis] + 1, np.arange(len(self.order)))
-        size = 4.0 if self.ranks.size <= 300 else 3.0
-        dots = {"ms": size, "mew": 1.0, "mfc": fill, "mec": edge, "zorder": 3, "label": says}
-        (points,) = ax.plot((across + self.ranks[cells]).ravel(), down.ravel(), "o", **dots)
-        if self.intervals is None:
-            return points, []
-        left, right = across + self.intervals[cells][..., 0] - 0.5, across + self.intervals[cells][..., 1] + 0.5
-        x, y = np.stack([left, right, right, left], axis=-1), down[..., np.newaxis] + _CORNERS
-        boxes = np.stack([x, y], axis=-1).reshape(-1, 4, 2)
+        rows, faint, pooled = np.arange(n_items), self.faint, self.own_weights is not None
         scope = "all segments at once" if self.simultaneous else "each segment by itself"
         covers = f"{100 * self.level:.6g} %: {scope}" + (", from own answers only" if pooled else "")
-        bars = PolyCollection(list(boxes), facecolors=bar, linewidths=0, zorder=2, label=covers)
-        return points, [ax.add_collection(bars)]
-
-    def _name_columns(self, ax, starts):
-        """Write the labels of the segments above the columns, and the first and the last rank below them."""
-        n_segments, n_items = self.ranks.shape
+        size = 4.0 if self.ranks.size <= 300 else 3.0
+        handles: dict[str, Any] = {}
+        for k in np.argsort(faint, kind="stable"):
+            start = starts[k]
+            ax.axvspan(start + 0.5, start + n_items + 0.5, color=tone(ax, 0.045), lw=0, zorder=0)
+            (line,) = ax.plot(start + 1 + rows, rows, color=tone(ax, 0.55), lw=0.8, zorder=2.5)
+            edge, fill = (tone(ax, 0.5), tone(ax, 0)) if faint[k] else (tone(ax, 1), tone(ax, 1))
+            dots = {"ms": size, "mfc": fill, "mec": edge, "zorder": 3}
+            (points,) = ax.plot(start + 1 + self.ranks[k, self.order], rows, "o", **dots)
+            says = "rank, pooled with the other segments" if pooled else "rank"
+            handles.setdefault("faint: rank mostly from the other segments' answers" if faint[k] else says, points)
+            if self.intervals is not None:
+                best, worst = self.intervals[k, self.order].T
+                colour = tone(ax, 0.18) if faint[k] else SKY
+                bars = ax.barh(rows, worst - best + 1, 0.72, start + best + 0.5, color=colour, zorder=2)
+                handles.setdefault(covers, bars)
+            handles["order of the rows: mean rank over the segments"] = line
+        for label, handle in handles.items():
+            handle.set_label(label)
+        name_rows(ax, [fitting(self.item_names, 28)[item] for item in self.order])
+        title(ax, self.name, self.mark)
+        # The first and the last rank are below the columns, and the labels of the segments above them.
+        ax.set_xlim(0.4, starts[-1] + n_items + 0.6)
         shown = starts if n_segments <= 8 else starts[:1]
         ax.set_xticks(np.ravel([[start + 1, start + n_items] for start in shown]), ["1", str(n_items)] * len(shown))
-        ax.tick_params(labelsize=SMALL, length=0)
-        ax.set_xlabel(f"{SAYS['scores']}, {OF_WHOM}", fontsize=LABEL)
+        ax.tick_params(length=0)
+        ax.set_xlabel(f"{SAYS['scores']}, {OF_WHOM}")
         top = ax.secondary_xaxis("top")
         top.spines[:].set_visible(False)
         top.tick_params(length=0)
         labels = fitting(self.segments, 28)
-        top.set_xticks(starts + (n_items + 1) / 2, labels, fontsize=LABEL if n_segments <= 30 else 7, parse_math=False)
+        top.set_xticks(starts + (n_items + 1) / 2, labels, fontsize=9 if n_segments <= 30 else 7, parse_math=False)
+        draw_legend(ax, handles.values(), ncols=2 if n_segments > 15 else 1, pad=5.0, below=True)
+        self.ax_, self.figure_ = finished(ax)
         texts = top.get_xticklabels()
-        for text, faint in zip(texts, self.faint, strict=True):
-            text.set_color(tone(ax, 0.5 if faint else 1))
-        make_readable(ax)
+        for text, pale in zip(texts, faint, strict=True):
+            text.set_color(tone(ax, 0.5 if pale else 1))
         ax.figure.canvas.figure.draw_without_rendering()
         boxes = [text.get_window_extent() for text in texts]
         if any(one.x1 + 4 > other.x0 for one, other in pairwise(boxes)):
             for text in texts:
                 text.set(rotation=45, rotation_mode="anchor", ha="left", va="bottom")
+        return self
 
 
 def _read_ranks(ranks, name):
     """Return positions as floats of shape (n_segments, n_items); raise ValueError if they are not."""
-    shape = np.shape(ranks)
-    if len(shape) != 2 or not all(shape):
+    if np.ndim(ranks) != 2 or not np.size(ranks):
         raise ValueError(
-            f"{name} must hold a position for each item in each segment, got shape {shape}; fit a "
+            f"{name} must hold a position for each item in each segment, got shape {np.shape(ranks)}; fit a "
             "SegmentedAggregator with classes."
         )
     return np.array([read_positions(row, name) for row in ranks])

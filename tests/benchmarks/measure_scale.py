@@ -298,7 +298,7 @@ def draw(measured):
 def _line(ax, found, style, name):
     sizes = [size for size, value in found.items() if not math.isnan(value)]
     if sizes:
-        ax.loglog(sizes, [found[size] for size in sizes], label=name, lw=1.3, ms=4, **look(style, ax))
+        ax.loglog(sizes, [found[size] for size in sizes], label=name, lw=1.3, ms=4, **look(style))
         ax.grid(lw=0.3, color="0.8")
 
 

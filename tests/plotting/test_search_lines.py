@@ -133,7 +133,7 @@ def test_several_metrics(plt, searched):
     assert PrivacyUtilityDisplay.from_search(search, X, metric="distance").errors["DPBorda"].tolist() == [[0.4]]
     pairs = PrivacyUtilityDisplay.from_search(search, metric="pairs").plot()
     assert pairs.errors["DPBorda"].tolist() == [[0.2]]
-    assert pairs.ax_.get_ylabel() == "minus pairs (not private)"
+    assert pairs.ax_.get_ylabel() == "minus pairs\n(not private)"
     assert len(pairs.ax_.get_lines()) == 1  # neither floor nor ceiling
     with pytest.raises(ValueError, match=r"metric must be one of \['distance', 'pairs'\], got None"):
         PrivacyUtilityDisplay.from_search(search)
