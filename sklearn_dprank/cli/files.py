@@ -291,7 +291,10 @@ class Header:
                     "delete it, or list the items with --items. If a title stands above the names, delete its row."
                 )
             if name in places:
-                raise ValueError(f"columns {places[name]} and {place} have the same name; rename one of them.")
+                raise ValueError(
+                    f"columns {places[name]} and {place} have the same name; rename one of them, or list the items "
+                    "with --items."
+                )
             if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
                 raise ValueError(
                     f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "

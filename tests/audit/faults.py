@@ -391,7 +391,7 @@ fault(
     "draws: many Laplace numbers of twice the rate",
     "sampling.discrete_laplace.many_laplace",
     twice_the_rate,
-    "test_many_laplace.py::test_the_law",
+    "test_discrete_laplace_many.py::test_the_law",
 )
 fault(
     "draws: Gaussian noise of half the sigma",

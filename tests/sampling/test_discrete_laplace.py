@@ -5,8 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from oracles import seeded
 from scipy import stats
 
@@ -193,52 +191,3 @@ def test_whole_turns_are_geometric():
     turns = noise._whole_turns(50_000, seeded(9))
     cells = np.arange(12)
     assert chi_square_p(turns, cells, np.exp(-cells) * (1 - math.exp(-1))) > 1e-3
-
-
-@given(st.floats(min_value=2**-30, max_value=2.0**31 - 1))
-@example(math.pi / 10)  # of such numbers about every second has its nearest fraction above
-@example(math.e / 10)
-@example(math.sqrt(2) / 2)
-@example(math.log(2))
-@example(1 / math.pi)
-def test_round_down_is_below_and_close(x):
-    fraction = round_down(x)
-    assert fraction <= Fraction(x)
-    assert fraction.numerator < 2**31
-    assert fraction.denominator < 2**31
-    assert Fraction(x) - fraction < Fraction(x) * Fraction(2, 2**31)
-
-
-@pytest.mark.slow
-@given(st.fractions(min_value=Fraction(1, 24), max_value=40, max_denominator=500), st.integers(25, 40))
-def test_round_down_is_the_largest_fraction(x, limit):
-    best = max(Fraction(min(math.floor(x * q), limit - 1), q) for q in range(1, limit))
-    assert round_down(x, limit) == best
-
-
-@pytest.mark.parametrize(
-    ("x", "expected"),
-    [
-        (0.1, Fraction(1, 10)),
-        (1, Fraction(1)),
-        (Fraction(2, 3), Fraction(2, 3)),
-        (np.float32(0.5), Fraction(1, 2)),
-        (np.int64(3), Fraction(3)),
-        (2.0**40, Fraction(BIG)),
-        (Fraction(1, BIG), Fraction(1, BIG)),
-    ],
-)
-def test_round_down_known_values(x, expected):
-    assert round_down(x) == expected
-
-
-@pytest.mark.parametrize("x", [0, -1.0, math.nan, math.inf])
-def test_round_down_refuses_what_is_not_positive(x):
-    with pytest.raises(ValueError, match="x must be a finite number above 0"):
-        round_down(x)
-
-
-@pytest.mark.parametrize("x", [1e-10, Fraction(1, 2**31)])
-def test_round_down_refuses_to_give_zero(x):
-    with pytest.raises(ValueError, match="too small"):
-        round_down(x)
