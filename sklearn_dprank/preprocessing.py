@@ -8,21 +8,18 @@ from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._utils.checks import check_flag, check_whole
 from ._utils.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from ._utils.types import ItemNames
 from .ballots.reading import (
-    as_array,
     as_floats,
     as_named,
-    ballots_unquoted,
     check_ballots,
     check_is_table,
     checked_names,
     column_names,
-    has_names,
     is_frame,
     missing,
     normal,
@@ -318,14 +315,9 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _ratings(self, X, reset):
         column_names(X)  # raises an error if the columns are not item names
-        # Floats, because the negative of an unsigned rating would overflow.
-        checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        with ballots_unquoted():
-            ratings = as_array(X)
-            if not has_names(X):
-                return validate_data(self, ratings, reset=reset, **checks)
-            validate_data(self, as_named(X), reset=reset, skip_check_array=True)
-            return check_array(ratings, estimator=self, input_name="X", **checks)
+        ratings = check_ballots(X, estimator=self, least_items=1)
+        validate_data(self, as_named(X), reset=reset, skip_check_array=True)  # compares the items
+        return ratings.astype(np.float64)  # the negative of an unsigned rating would overflow
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

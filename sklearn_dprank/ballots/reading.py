@@ -7,9 +7,8 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from math import floor, isnan
+from collections.abc import Iterable, Iterator, Mapping
+from math import isnan
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,17 +23,13 @@ if TYPE_CHECKING:
 # Equal values are a tie. NaN, or a masked entry, is "no opinion on any pair with this item". Numbers of all types are
 # compared as doubles, so that the type that NumPy chooses for a table, because of other ballots, changes no ballot.
 #
-# Clients also read ballots, so no library but NumPy is imported until `check_ballots` needs scikit-learn.
+# Clients also read ballots, so no library but NumPy is imported.
 
 MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and the sentinel fit in two bytes
 _BLOCK = 1 << 16  # entries converted at a time; few, so that a ballot with more work delays few others
-_COLUMNS = 1 << 19  # entries of columns converted at a time
 _COMPLETED = 1 << 18  # entries completed at a time; temporaries stay in cache
 _ROWS = 1 << 10  # ballots of a list that NumPy converts at a time
 _KINDS = {"M": "dates", "m": "times", "V": "records"}
-#: Column types of Polars and Arrow that NumPy also has.
-_NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
-_NUMBERS |= {"float", "double", "float32", "float64"}
 
 
 class Positions(NamedTuple):
@@ -60,72 +55,47 @@ class Positions(NamedTuple):
 
 def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
     """Return the ballots of any kind of table as `Positions`; raise ValueError as `check_ballots` does."""
-    shape: Any = () if is_dask(X) else getattr(X, "shape", ())
-    if least_voters == 0 and len(shape) == 2 and shape[0] == 0:  # columns without rows can have any dtype
-        return compact_positions(np.empty((0, shape_of(X)[1])))
-    if is_frame(X) and not is_dask(X):
-        with ballots_unquoted():
-            X = _from_frame(X)
-        if isinstance(X, list):
-            if len(X) >= 2 and len(X[0]) >= least_voters and all(map(_is_accepted, X)):
-                return compact_positions(X)
-            X = _joined(X)
     return compact_positions(check_ballots(X, estimator=estimator, least_voters=least_voters, least_items=least_items))
 
 
 @np.errstate(invalid="ignore", over="ignore")  # comparisons find the numbers that a conversion or difference changed
 def compact_positions(X):
-    """Convert validated ballots to `Positions`; raise ValueError above 65,534 items.
+    """Convert an array of validated ballots to `Positions`; raise ValueError above 65,534 items.
 
-    X is an array of shape (n_voters, n_items), or a list of columns, which would take longer to join in one array.
-
-    Small integers are used as positions. Any other ballot is ranked separately, so that it does not delay the
-    conversion of the ballots next to it.
+    Small integers are used as positions. Any other ballot is read separately, so that it does not delay the
+    conversion of the ballots next to it: as numbers minus the lowest one if all are integers, else as ranks.
     """
-    n_voters, n_items = (len(X[0]), len(X)) if isinstance(X, list) else X.shape
+    n_voters, n_items = X.shape
     refuse_many(n_items)
     dtype = np.uint8 if n_items < np.iinfo(np.uint8).max else np.uint16
+    sentinel, step = np.iinfo(dtype).max, max(1, _BLOCK // n_items)
     table, unranked = np.empty((n_items, n_voters), dtype=dtype), np.zeros(n_items, dtype=bool)
-    step, base = max(1, (_COLUMNS if isinstance(X, list) else _BLOCK) // n_items), 0
     for start in range(0, n_voters, step):
-        part, out = slice(start, start + step), table[:, start : start + step]
-        blocks = [column[np.newaxis, part] for column in X] if isinstance(X, list) else [X[part].T]
+        block, out = X[start : start + step].T, table[:, start : start + step]
         # In the byte order of this machine: NumPy 2.0 crashes on differences of others.
-        blocks = [block.astype(block.dtype.newbyteorder("="), copy=False) for block in blocks]
-        odd = _odd_after_shift(blocks, out, base)
-        if 2 * np.count_nonzero(odd) > len(odd):
-            # Guess again where most ballots begin. A wrong guess only costs time. The positions are the same.
-            lowest = float(np.fmin.reduce([np.fmin.reduce(block, axis=None) for block in blocks]))
-            if abs(lowest) < 2.0**52 and floor(lowest) != base:
-                base = floor(lowest)
-                odd = _odd_after_shift(blocks, out, base)
-        first = np.minimum.reduce(out, axis=0)
-        if np.count_nonzero(first):
-            out -= first
-        if np.count_nonzero(odd):
-            some = np.flatnonzero(odd) if 2 * np.count_nonzero(odd) < len(odd) else slice(None)  # many take longer
-            out[:, some] = _ranked(np.concatenate([block[:, some] for block in blocks]), dtype, unranked)
-    return Positions(table, unranked)
-
-
-def _odd_after_shift(blocks, out, base):
-    """Write numbers minus `base` to `out`; return which ballots are not integers from 0 to below the sentinel then."""
-    odd, row, sentinel = np.zeros(out.shape[1], dtype=bool), 0, np.iinfo(out.dtype).max
-    for block in blocks:
-        wide = np.int64 if np.can_cast(block.dtype, np.int64) else np.float64
-        moved = np.subtract(block, wide(base), dtype=wide, casting="unsafe") if base else block
-        small = moved.astype(out.dtype)
-        out[row : row + len(block)] = small
-        row += len(block)
-        if wide is np.float64:  # compare the sum with the original: a fraction may vanish in the difference
-            fits = ((small + wide(base) if base else small) == block) & (small != sentinel)
-        elif moved.min() >= 0 and moved.max() < sentinel:
+        block = block.astype(block.dtype.newbyteorder("="), copy=False)
+        lowest = block.min() if block.dtype.kind in "iu" else 0  # larger numbers are compared as doubles
+        moved = block - lowest if 0 < abs(float(lowest)) < 2.0**52 else block
+        small = moved.astype(dtype)
+        out[:] = small
+        out -= np.minimum.reduce(out, axis=0)
+        fits = (small == moved) & (small != sentinel)
+        if fits.all():
             continue
-        else:
-            fits = (moved >= 0) & (moved < sentinel)
-        if np.count_nonzero(fits) < fits.size:
-            odd |= ~fits.all(axis=0)
-    return odd
+        odd = np.flatnonzero(~fits.all(axis=0))
+        values = block[:, odd].astype(np.float64, order="C")
+        gaps = np.isnan(values)
+        unranked |= gaps.any(axis=1)
+        lowest = np.fmin.reduce(values, axis=0)
+        lowest[np.isnan(lowest)] = 0
+        values = np.where(gaps, lowest, values)
+        places = (values - lowest).astype(dtype)
+        # Compare the sum with the original, because a fraction may vanish in the difference.
+        near = ((places + lowest == values) & (places != sentinel)).all(axis=0) & (lowest == np.rint(lowest))
+        places[:, ~near] = smaller_values(np.ascontiguousarray(values[:, ~near].T)).T
+        places[gaps] = sentinel
+        out[:, odd] = places
+    return Positions(table, unranked)
 
 
 def refuse_many(n_items):
@@ -134,107 +104,36 @@ def refuse_many(n_items):
         raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
 
 
-def _ranked(ballots, dtype, unranked):
-    """Return the positions of ballots of any numbers, one row per item, and set `unranked` for items with gaps.
-
-    They are the numbers minus the lowest of the ballot if all are integers and near each other, else dense ranks.
-    """
-    sentinel, values = np.iinfo(dtype).max, ballots.astype(np.float64, order="C")
-    lowest, gaps = np.minimum.reduce(values, axis=0), None
-    if np.isnan(lowest).any():
-        gaps = np.isnan(values)
-        unranked |= gaps.any(axis=1)
-        lowest = np.fmin.reduce(values, axis=0)
-        lowest[np.isnan(lowest)] = 0
-        values = np.where(gaps, lowest, values)
-    out = (values - lowest).astype(dtype)
-    near = ((out + lowest == values) & (out != sentinel)).all(axis=0) & (lowest == np.rint(lowest))
-    far = np.flatnonzero(~near)
-    if len(far):
-        out[:, far] = dense_ranks(np.ascontiguousarray(values[:, far].T), dtype).T
-    if gaps is not None:
-        out[gaps] = sentinel
-    return out
-
-
 def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
     """Return `X` as a numeric array of shape (n_voters, n_items).
 
     Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message names
-    `estimator`.
+    `estimator`, and shows no value.
     """
-    if passes(X, least_voters):
-        return X
-    with ballots_unquoted():
-        array = as_array(X)
-        if passes(array, least_voters):
-            return array
-        from sklearn.utils import check_array  # here, so that clients do not load scikit-learn
-
-        checks = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "input_name": "X", "estimator": estimator}
-        return check_array(array, **checks, ensure_min_samples=least_voters, ensure_min_features=least_items)
+    array = as_array(X)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers (positions).")
+    if array.ndim != 2:
+        raise ValueError(
+            "X must have two dimensions, (n_voters, n_items): one row a voter. Reshape your data using "
+            "X.reshape(1, -1) if it is a single ballot."
+        )
+    for size, least, what in zip(array.shape, (least_voters, least_items), ("sample", "feature"), strict=True):
+        if size < least:
+            name = "" if estimator is None else f" by {type(estimator).__name__}"
+            raise ValueError(
+                f"X has {size} {what}(s) (shape={array.shape}) while a minimum of {least} is required{name}."
+            )
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise ValueError("Input X contains infinity; an entry must be a finite number, or NaN for no opinion.")
+    return array
 
 
 def check_ballot(x):
     """Return one voter's ballot as doubles, shape (n_items,); raise ValueError if it is invalid."""
-    if type(x) is list and {int}.issuperset(map(type, x)):
-        x = np.asarray(x)
-    if not (type(x) is np.ndarray and x.ndim == 1 and len(x) >= 2 and _is_accepted(x)):
-        x = check_ballots([x])[0]
-    refuse_many(len(x))
-    return np.asarray(x, dtype=np.float64)
-
-
-def passes(X, least_voters=1):
-    """Return whether X is a plain array that scikit-learn would accept unchanged; if False, scikit-learn must decide.
-
-    These are scikit-learn's checks for an array of numbers. Calling scikit-learn takes longer than a small fit.
-    """
-    return type(X) is np.ndarray and X.ndim == 2 and len(X) >= least_voters and X.shape[1] >= 2 and _is_accepted(X)
-
-
-def _is_accepted(array):
-    """Return whether an array holds real numbers, none of them infinite as a double."""
-    kind = array.dtype.kind
-    return kind in "biu" or (kind == "f" and array.dtype.itemsize <= 8 and not np.isinf(array).any())
-
-
-@contextmanager
-def ballots_unquoted():
-    """Replace conversion errors by messages without values, because a message must never show a ballot."""
-    try:
-        yield
-    except OverflowError:
-        raise ValueError("X must hold numbers that floats can hold, and holds a larger one.") from None
-    except ValueError as error:
-        for clues, message in _UNQUOTED:
-            if any(clue in str(error) for clue in clues):
-                raise ValueError(message) from None
-        raise
-
-
-_UNQUOTED = (
-    (
-        ["Expected 2D array"],
-        "X must have two dimensions, (n_voters, n_items): one row a voter. Reshape your data using X.reshape(1, -1) "
-        "if it is a single ballot.",
-    ),
-    (["Complex data not supported"], "Complex data not supported: X must hold real numbers (positions)."),
-    (
-        ["could not convert", "invalid literal", "bytes/strings"],
-        "X must hold numbers (NaN for no opinion), got text; turn orders of names into positions with "
-        "sklearn_dprank.preprocessing.orders_to_positions.",
-    ),
-    (
-        ["contains infinity"],
-        "Input X contains infinity; an entry must be a finite number, or NaN for no opinion.",
-    ),
-    (
-        ["inhomogeneous"],
-        "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion; lists of the "
-        "items themselves, best first, become positions with sklearn_dprank.preprocessing.orders_to_positions.",
-    ),
-)
+    ballot = check_ballots([x])[0]
+    refuse_many(len(ballot))
+    return ballot.astype(np.float64)
 
 
 # Conversion of tables to arrays. No branch may look at other rows to convert a cell.
@@ -243,103 +142,77 @@ _UNQUOTED = (
 def as_array(X):
     """Return ballots as an array of numbers; None, pandas' NA and masked cells become NaN.
 
-    An input without two dimensions is returned as an array, and scikit-learn must refuse it. Raise ValueError if X is
+    An input without two dimensions is returned as an array, and `check_ballots` refuses it. Raise ValueError if X is
     not in memory, is not a table, or holds text, dates or numbers beyond floats, and TypeError if it holds other
     objects. The message shows no value. It names the column, except that text in a list is reported as column 0.
     """
-    if type(X) is np.ndarray and X.dtype.kind in "biuf":
-        return _from_array(X)
     _check_in_memory(X)
     if is_frame(X):
-        table = _from_frame(X)
-        return _joined(table) if isinstance(table, list) else table
+        if hasattr(X, "iloc"):
+            if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in set(X.dtypes)):
+                return X.to_numpy()
+            names = X.columns.tolist()
+            columns = []
+            for column in (X.iloc[:, k] for k in range(len(names))):
+                plain = getattr(column.dtype, "numpy_dtype", None)  # of nullable and Arrow dtypes
+                if plain is None or plain.kind not in "biuf":
+                    columns.append(np.asarray(column))
+                elif column.hasnans:
+                    columns.append(column.to_numpy(np.float64, na_value=np.nan))
+                else:
+                    columns.append(column.to_numpy(plain))
+        else:
+            names = X.schema.names if _is_arrow(type(X)) else X.columns
+            columns = [np.asarray(column) for column in (X.columns if _is_arrow(type(X)) else X.get_columns())]
+        columns = [_as_numbers(column, name) for name, column in zip(names, columns, strict=True)]
+        return np.stack(columns).T if columns else np.empty((0, 0))
     if not isinstance(X, (list, tuple)):
-        return _from_array(X if isinstance(X, np.ndarray) else np.asarray(X))
-    if any(isinstance(row, np.ma.MaskedArray) for row in X):
-        X = [unmasked(row) for row in X]
-    # In blocks, because NumPy converts objects slowly, and one None makes all cells of a block objects.
-    blocks = [_from_array(np.asarray(X[start : start + _ROWS])) for start in range(0, len(X), _ROWS)]
-    if len({block.shape[1:] for block in blocks}) > 1:
-        raise ValueError("inhomogeneous")
-    return np.concatenate(blocks)
+        return _from_array(np.asarray(unmasked(X)))
+    try:
+        # In blocks, because NumPy converts objects slowly, and one None makes all cells of a block objects.
+        blocks = [np.asarray([unmasked(row) for row in X[start : start + _ROWS]]) for start in range(0, len(X), _ROWS)]
+        if len({block.shape[1:] for block in blocks}) > 1:
+            raise ValueError
+    except ValueError:
+        raise ValueError(
+            "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion; lists of "
+            "the items themselves, best first, become positions with sklearn_dprank.preprocessing.orders_to_positions."
+        ) from None
+    return np.concatenate([_from_array(block) for block in blocks])
 
 
 def _from_array(X):
     """Return an array of any dtype as an array of numbers, if it is two-dimensional."""
-    if isinstance(X, np.ma.MaskedArray):
-        if X.dtype.kind in "biufc":
-            X = np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X))
-        else:
-            X = unmasked(X) if X.dtype.kind == "O" else np.ma.getdata(X)
     if X.dtype.kind == "f" and X.dtype.itemsize > 8:
         with np.errstate(over="ignore"):
             return X.astype(np.float64)
     if X.ndim != 2 or X.dtype.kind in "biufc" or not X.shape[1]:
         return X
-    return np.stack([_as_doubles(column, k, X.dtype.kind) for k, column in enumerate(X.T)], axis=1)
+    return np.stack([_as_numbers(column, k) for k, column in enumerate(X.T)], axis=1)
 
 
-def _from_frame(X):
-    """Return a DataFrame, an Arrow table or a record batch as an array, or as a list of columns of several types."""
-    if hasattr(X, "iloc"):
-        kinds = set(X.dtypes)
-        if len(kinds) == 1 and isinstance(kind := kinds.pop(), np.dtype) and kind.kind in "biufc":
-            return _from_array(X.to_numpy())
-        return [_from_pandas(column, name) for name, (_, column) in zip(X.columns.tolist(), X.items(), strict=True)]
-    if hasattr(X, "dtypes"):
-        return [
-            X[name].to_numpy()
-            if str(kind).lower() in _NUMBERS
-            else _as_doubles(X[name].to_list(), name, "M" if kind.is_temporal() else "O")
-            for name, kind in zip(X.columns, X.dtypes, strict=True)
-        ]
-    return [
-        column.to_numpy(zero_copy_only=False)
-        if str(column.type) in _NUMBERS
-        else _as_doubles(column.to_pylist(), name, "M" if str(column.type).startswith(("date", "time", "dur")) else "O")
-        for name, column in zip(X.schema.names, X.columns, strict=True)
-    ]
-
-
-def _joined(columns):
-    """Return a list of columns as an array; no common type of NumPy loses what a double would keep."""
-    return _from_array(np.stack(columns).T if columns else np.empty((0, 0)))
-
-
-def _from_pandas(column, name):
-    """Return a column as an array of numbers."""
-    plain = getattr(column.dtype, "numpy_dtype", column.dtype)  # nullable and Arrow dtypes have the attribute
-    if plain is not column.dtype and plain.kind in "biuf":
-        return column.to_numpy(dtype=np.float64, na_value=np.nan) if column.hasnans else column.to_numpy(dtype=plain)
-    if column.dtype.kind in "biufc":  # with sparse columns
-        return np.asarray(column)
-    return _as_doubles(column, name, column.dtype.kind)
-
-
-def _as_doubles(column, name, kind):
-    """Return a column of objects as doubles; errors show `name` and the kind of its dtype in the table."""
-    if isinstance(column, list):  # NumPy would make a table of lists in cells
-        column, cells = np.empty(len(column), dtype=object), column
-        column[:] = cells
+def _as_numbers(column, name):
+    """Return a column as an array of numbers; errors show its `name` and no value."""
+    if column.dtype.kind in "biufc":
+        return column
     try:
-        if kind in _KINDS:
+        if column.dtype.kind in _KINDS and len(column):
             raise ValueError
-        return as_floats(np.asarray(column, dtype=object))
+        return as_floats(column.astype(object))
     except TypeError as error:  # its message shows a type and no value
         raise TypeError(f"X must hold numbers, and column {name!r} does not: {error}") from None
     except ValueError:
         raise ValueError(
-            f"X must hold numbers (NaN for no opinion), got {_KINDS.get(kind, 'text')} in column {name!r}; turn orders "
-            "of names into positions with sklearn_dprank.preprocessing.orders_to_positions, text of numbers into "
-            "numbers with X.astype(float), and words of a scale with X.map({'good': 0, 'bad': 1}.get); leave out a "
-            "column that is not an item. If one row of a CSV file has a cell too many, pandas shifts all other rows; "
-            "read it with pandas.read_csv(path, index_col=False)."
+            f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
+            f"{name!r}; turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions, "
+            "text of numbers into numbers with X.astype(float), and words of a scale with "
+            "X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. If one row of a CSV file has a "
+            "cell too many, pandas shifts all other rows; read it with pandas.read_csv(path, index_col=False)."
         ) from None
-    except OverflowError:
-        raise ValueError(f"X must hold numbers that floats can hold, and column {name!r} holds a larger one.") from None
-    except ArithmeticError:  # of a Decimal
+    except ArithmeticError:  # an integer beyond all floats, or a Decimal that is not a number
         raise ValueError(
-            f"X must hold numbers, and column {name!r} holds a Decimal that is none; use None for no opinion."
+            f"X must hold numbers that floats can hold, and column {name!r} holds a larger one, or a Decimal that is "
+            "none; use None for no opinion."
         ) from None
 
 
@@ -359,18 +232,19 @@ def missing(objects):
 
 
 def unmasked(X):
-    """Return a masked array as an array of objects with None in masked cells; return anything else unchanged."""
+    """Return a masked array as an array with NaN or, if it holds objects, None; return anything else unchanged."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
+    if X.dtype.kind in "biuf":
+        return np.ma.asarray(X, np.float64).filled(np.nan)
     cells = np.ma.getdata(X).astype(object)
     cells[np.ma.getmaskarray(X)] = None
     return cells
 
 
 def as_column(values):
-    """Return one number for each ballot as doubles; there may be none."""
-    is_empty = isinstance(values, (list, tuple)) and not values
-    return np.asarray(() if is_empty else as_array(values), dtype=np.float64)
+    """Return one number for each ballot as doubles; a masked one is NaN."""
+    return np.ma.filled(np.ma.array(values, dtype=np.float64), np.nan)
 
 
 # Refusals of what is not a table in memory.
@@ -527,20 +401,13 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     >>> checked_names(np.array([30, 10, 20]), "items")
     [30, 10, 20]
     """
-    if isinstance(names, (str, bytes)):
-        raise ValueError(
-            f"{input_name} must list one name an item, got the one text {safe_repr(names)}; pass a list of names."
-        )
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise ValueError(f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names.")
     if isinstance(names, (set, frozenset)):
         raise ValueError(
             f"{input_name} must be in the order of the columns, and a set has no order; pass a list of names."
         )
-    try:
-        listed: list[Any] = list(names)
-    except TypeError:
-        raise ValueError(
-            f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names."
-        ) from None
+    listed: list[Any] = list(names)
     is_whole = {type(name): isinstance(name, Integral) and not isinstance(name, bool) for name in listed}
     kinds = {"str" if issubclass(kind, str) else "int" if whole else kind.__name__ for kind, whole in is_whole.items()}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
@@ -562,11 +429,6 @@ def is_frame(X):
     """Return whether X is a table with named columns, from pandas, Polars, dask or Arrow."""
     kind = type(X)  # the class, because some objects claim to have every attribute
     return (hasattr(kind, "columns") and hasattr(kind, "dtypes")) or _is_arrow(kind)
-
-
-def has_names(X):
-    """Return whether X is a table with named columns, from any library."""
-    return is_frame(X) or hasattr(type(X), "__dataframe__")
 
 
 def as_named(X):
@@ -593,13 +455,9 @@ def column_names(X: Any) -> list[str] | list[int] | None:
     Raise ValueError if the columns are not valid names; see `checked_names`.
     """
     refuse_unread(X)
-    if not has_names(X):
+    if not is_frame(X):
         return None
-    if _is_arrow(type(X)):
-        columns = X.schema.names
-    else:
-        columns = X.columns if is_frame(X) else X.__dataframe__().column_names()
-    names = checked_names(columns, "the columns of X")
+    names = checked_names(X.schema.names if _is_arrow(type(X)) else X.columns, "the columns of X")
     return None if names == list(range(len(names))) else names
 
 
@@ -654,18 +512,6 @@ def sorted_rows(values):
     return order, changes
 
 
-def dense_ranks(values, dtype=np.int64):
-    """Return each row's dense ranks (0 for the smallest value, equal for ties, no gaps); no value may be NaN.
-
-    Examples
-    --------
-    >>> dense_ranks(np.array([[7.5, 1.0, 7.5, 9.0]])).tolist()
-    [[1, 0, 1, 2]]
-    """
-    order, changes = sorted_rows(values)
-    return placed(np.cumsum(changes, axis=1, dtype=dtype), order)
-
-
 def smaller_values(values):
     """Return for each value the number of smaller values in its row, int64; no value may be NaN.
 
@@ -699,31 +545,20 @@ def completed(table, sentinel, coins, *, unseen_last=False):
     The work and the coins depend only on the shape of the table. Neither reveals whether a ballot was complete.
     """
     n_items, n_voters = table.shape
-    out = np.empty(table.shape, dtype=table.dtype)
+    out = np.zeros(table.shape, dtype=table.dtype)
     step = max(1, _COMPLETED // n_items)
+    wide = np.uint16 if table.dtype.itemsize == 1 else np.uint32  # holds (sentinel + 2) n_items
     for start in range(0, n_voters, step):
-        block = table[:, start : start + step]
+        block, places = table[:, start : start + step], out[:, start : start + step]
         width = block.shape[1]
         first = np.zeros(width, dtype=bool) if unseen_last else coins.coins(width)
-        out[:, start : start + step] = _places(_keys(block, sentinel, first, coins.permutations(width, n_items).T))
-    return out
-
-
-def _keys(block, sentinel, first, chance):
-    """Return keys that sort by position, then by `chance`; items without an opinion come first if `first` is True."""
-    wide = np.uint16 if block.dtype.itemsize == 1 else np.uint32  # holds (sentinel + 2) n_items
-    place = block.astype(wide) + wide(1)
-    place *= ~((block == sentinel) & first)
-    return place * wide(len(block)) + chance
-
-
-def _places(keys):
-    """Return the place of each key in its column; the keys of a column are distinct."""
-    out = np.zeros(keys.shape, dtype=np.min_scalar_type(len(keys) - 1))
-    for j in range(1, len(keys)):
-        behind = keys[:j] < keys[j]
-        out[j] = np.add.reduce(behind, axis=0, dtype=out.dtype)
-        out[:j] += ~behind
+        # The keys of a ballot are distinct and sort by position, then by chance.
+        keys = (block.astype(wide) + wide(1)) * ~((block == sentinel) & first) * wide(n_items)
+        keys = keys + coins.permutations(width, n_items).T
+        for j in range(1, n_items):
+            behind = keys[:j] < keys[j]
+            places[j] = np.add.reduce(behind, axis=0, dtype=places.dtype)
+            places[:j] += ~behind
     return out
 
 
@@ -737,4 +572,4 @@ def ballot_key(ballot):
     >>> ballot_key(one) == ballot_key(two)
     True
     """
-    return dense_ranks(ballot.table.T).tobytes() + (ballot.table == ballot.sentinel).tobytes()
+    return smaller_values(ballot.table.T).tobytes() + (ballot.table == ballot.sentinel).tobytes()

@@ -11,7 +11,7 @@ from oracles import profiles
 from sklearn.utils import check_array
 
 from sklearn_dprank.ballots import reading as compact
-from sklearn_dprank.ballots.reading import check_ballots, compact_positions, passes
+from sklearn_dprank.ballots.reading import check_ballots, compact_positions
 
 NUMBERS = "X must hold numbers (NaN for no opinion), got text"
 
@@ -160,31 +160,21 @@ def test_input_is_left_alone():
     np.testing.assert_array_equal(X, before)
 
 
-@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "i8", "f2", "f4", "f8", "g", "c16", "O", "U3", "M8[D]"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "i8", "f2", "f4", "f8", "g", "c16"])
 @pytest.mark.parametrize("shape", [(3,), (0, 3), (3, 0), (3, 1), (1, 2), (4, 3), (2, 2, 2)])
 @pytest.mark.parametrize("odd", [0, np.nan, np.inf, -np.inf])
 @pytest.mark.filterwarnings("ignore")
-def test_a_plain_array_passes_where_scikit_learn_accepts_it(dtype, shape, odd):
-    """What passes is what `check_array` returns untouched; what does not pass, it judges."""
+def test_arrays_are_accepted_as_by_scikit_learn(dtype, shape, odd):
     X = np.zeros(shape)
     X.ravel()[-1:] = odd
     X = X.astype(dtype)
     try:
-        accepted = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", ensure_min_features=2) is X
-    except (ValueError, TypeError):
-        accepted = False
-    assert passes(X) == (accepted and X.dtype.kind in "biuf" and X.dtype.char != "g")  # becomes doubles first
-
-
-@pytest.mark.parametrize(
-    "X", [[[0, 1]], np.zeros((1, 2)).view(np.matrix), np.ma.array([[0, 1]]), np.recarray((2, 3), "f8")]
-)
-def test_only_plain_arrays_pass(X):
-    assert not passes(X)
-
-
-def test_so_many_voters():
-    assert [passes(np.zeros((2, 3)), least) for least in (1, 2, 3)] == [True, True, False]
+        check_array(X, dtype="numeric", ensure_all_finite="allow-nan", ensure_min_features=2)
+    except ValueError:
+        with pytest.raises(ValueError, match="X"):
+            check_ballots(X)
+    else:
+        np.testing.assert_array_equal(check_ballots(X), X)
 
 
 def test_none_in_a_list_is_no_opinion():
@@ -197,7 +187,7 @@ def test_none_in_a_list_is_no_opinion():
     [
         ([917, 918, 919], "X must have two dimensions, (n_voters, n_items): one row a voter. Reshape your data"),
         (917, "X must have two dimensions"),
-        (np.full((2, 2, 2), 917), "Found array with dim 3"),
+        (np.full((2, 2, 2), 917), "X must have two dimensions"),
         (np.zeros((0, 3)), "0 sample(s)"),
         ([[917], [918]], "1 feature(s) (shape=(2, 1)) while a minimum of 2 is required"),
         ([[917.0, np.inf]], "Input X contains infinity"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from sklearn_dprank.ballots.reading import dense_ranks, placed, smaller_values, sorted_rows
+from sklearn_dprank.ballots.reading import placed, smaller_values, sorted_rows
 
 TABLES = st.sampled_from([np.uint8, np.uint16, np.int32, np.int64, np.float32, np.float64]).flatmap(
     lambda dtype: arrays(
@@ -19,12 +19,9 @@ TABLES = st.sampled_from([np.uint8, np.uint16, np.int32, np.int64, np.float32, n
 
 @pytest.mark.slow
 @settings(max_examples=100)
-@given(TABLES, st.sampled_from([np.int64, np.uint8]))
-def test_ranks(X, dtype):
-    dense = [[len({y for y in row if y < x}) for x in row] for row in X.tolist()]
+@given(TABLES)
+def test_smaller_values_are_counted(X):
     smaller = [[sum(y < x for y in row) for x in row] for row in X.tolist()]
-    found = dense_ranks(X, dtype)
-    assert (found.tolist(), found.dtype) == (dense, dtype)
     assert smaller_values(X).tolist() == smaller
     assert smaller_values(X).dtype == np.int64
 
@@ -40,10 +37,3 @@ def test_sorted_rows(X):
         assert not changes[:, 0].any()
         assert (changes[:, 1:] == (ordered[:, 1:] > ordered[:, :-1])).all()
         assert placed(ordered, order).tolist() == X.tolist()
-
-
-@pytest.mark.parametrize("n_items", [254, 300])
-def test_ranks_as_large_as_their_type(n_items):
-    row = np.random.default_rng(0).permutation(n_items)[None]
-    dtype = np.uint8 if n_items == 254 else np.uint16
-    assert (dense_ranks(row * 1000.0, dtype) == row).all()
