@@ -462,9 +462,6 @@ class DPBorda(RankAggregator):
     epsilon = 1 (central, add_remove; simulation only: a seed was given)
     """
 
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
@@ -562,8 +559,6 @@ class DPSwissBorda(RankAggregator):
     epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    scores_: NDArray[np.float64]
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
@@ -585,8 +580,6 @@ class DPSwissBorda(RankAggregator):
 
 class _PublishedOnce(RankAggregator):
     """Base class of estimators that publish one noisy statistic and apply any rule to it."""
-
-    optimal_gap_: float
 
     parameter_checks: dict = {**RULE}
 
@@ -680,9 +673,6 @@ class DPPairwise(_PublishedOnce):
     array([0, 1, 2])
     """
 
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, AllMargins(), self.neighboring)
         return channel, resolve_rule(self.rule, KemenyRule())
@@ -774,7 +764,6 @@ class DPHistogram(_PublishedOnce):
     """
 
     histogram_: NDArray[np.int64]
-    noise_: PublishedNoise
 
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)
@@ -857,8 +846,6 @@ class DPKwikSort(RankAggregator):
     >>> DPKwikSort(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
-
-    optimal_gap_: float
 
     parameter_checks: dict = {"on_exhausted": one_of("coin", "kemeny")}
 

@@ -499,9 +499,6 @@ class LDPQuickSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-
     def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
@@ -568,10 +565,6 @@ class LDPGroupKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    optimal_gap_: float
-
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
@@ -630,9 +623,6 @@ class LDPAdaptivePairs(RankAggregator):
     >>> LDPAdaptivePairs(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
     array([0, 1, 2])
     """
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
 
     def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

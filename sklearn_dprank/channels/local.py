@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters, one_of
 from .._utils.estimators import BaseEstimator
@@ -28,7 +27,6 @@ from ..collection.reports import ANSWERED_BEFORE, FOLLOW, Inbox, ReportReader, T
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
-from ..uncertainty import PublishedNoise
 from .base import RankAggregator
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable
 
@@ -318,12 +316,6 @@ class LDPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
-    optimal_gap_: float
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
     parameter_checks: dict = {
         "randomizer": partial(check_flips, names=("rr", "djw")),
         "pairs": one_of("hidden", "assigned"),
@@ -425,11 +417,6 @@ class LDPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
     parameter_checks: dict = {"randomizer": check_flips}
 
     def __init__(
@@ -517,11 +504,6 @@ class LDPBorda(RankAggregator):
     >>> LDPBorda(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
     array([0, 1, 2])
     """
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
 
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

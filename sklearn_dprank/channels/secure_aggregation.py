@@ -463,10 +463,6 @@ def _epsilon(prices, delta, n_voters):
 class _Summed(RankAggregator):
     """Base class of estimators that receive only sums over many voters."""
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
@@ -565,9 +561,6 @@ class SecAggBorda(_Summed):
     array([0, 1, 2])
     """
 
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
-
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
         return channel, SortByScore()
@@ -657,8 +650,6 @@ class SecAggSwissBorda(_Summed):
     >>> SecAggSwissBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 500).consensus_
     array([0, 1, 2])
     """
-
-    scores_: NDArray[np.float64]
 
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)

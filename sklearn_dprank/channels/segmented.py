@@ -38,7 +38,6 @@ from ..queries.base import Query, Sensitivity
 from ..queries.scores import NetWins
 from ..rules import SortByScore
 from ..rules.base import Consensus, Rule, checked_order, descending
-from ..uncertainty import PublishedNoise
 from .base import RankAggregator, best_and_worst, noise_is_known
 from .central import Central
 
@@ -501,8 +500,6 @@ class SegmentedAggregator(RankAggregator):
 
     segments_: NDArray[Any]
     net_wins_: NDArray[Any]
-    noise_: PublishedNoise
-    scores_: NDArray[Any]
     score_std_: NDArray[np.float64]
     own_weights_: NDArray[np.float64]
     sizes_: NDArray[Any]

@@ -52,7 +52,6 @@ from ..rules.base import Rule
 from ..rules.bradley_terry import BradleyTerryRule
 from ..rules.pairwise import HierarchicalRule
 from ..sampling.bit_source import BitSource
-from ..uncertainty.laws import PublishedNoise
 from .base import RankAggregator
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_voters
 
@@ -368,17 +367,7 @@ class _ShuffledVoters:
 # Estimators for the shuffle model.
 
 
-class _Shuffled(RankAggregator):
-    """Base class of estimators that receive voters' messages through a shuffler."""
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
-
-class ShufflePairwise(_Shuffled):
+class ShufflePairwise(RankAggregator):
     """Private ranking in the shuffle model; try this estimator first if voters trust a shuffler.
 
     Hidden-pair shuffle (new in this package): each voter answers about a pair that its device draws privately, and a
@@ -465,7 +454,6 @@ class ShufflePairwise(_Shuffled):
     array([0, 1, 2])
     """
 
-    optimal_gap_: float
     parameter_checks: dict = {**RULE}
 
     def __init__(
@@ -493,7 +481,7 @@ class ShufflePairwise(_Shuffled):
         return channel, resolve_rule(self.rule, BradleyTerryRule())
 
 
-class ShuffleHierarchical(_Shuffled):
+class ShuffleHierarchical(RankAggregator):
     """Hierarchical ranking in the shuffle model; use it to reproduce Song et al. (2022).
 
     DDP-Helnaksort: pairs are assigned, messages are shuffled among voters with the same pair, and hierarchical

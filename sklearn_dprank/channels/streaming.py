@@ -438,10 +438,7 @@ class DPStreamingBorda(RankAggregator):
     2 epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
     periods_: int
-    stream_: Stream
 
     def __init__(
         self,
