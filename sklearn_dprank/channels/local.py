@@ -89,7 +89,7 @@ class Local(BaseEstimator):
         """
         check_parameters(self)
         personal = voter_epsilon is not None
-        grid = [float(self.epsilon)] if voter_epsilon is None else [float(e) for e in voter_epsilon]
+        grid = list(map(float, voter_epsilon if personal else [self.epsilon]))
         for value in grid:
             check_epsilon(value, "voter_epsilon")
         if not 1 <= len(grid) <= _LARGEST_GRID:
@@ -98,7 +98,6 @@ class Local(BaseEstimator):
             )
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
-        how = getattr(randomizer, "how", name)
         if n_voters is not None:
             randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
@@ -109,15 +108,16 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            f"reports by {how}",
+            f"reports by {getattr(randomizer, 'how', name)}",
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
         reader = _LocalReader(randomizer, protocols.values())
         opened = partial(_LocalVoters, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client
-        protocol = protocols[min(grid)]
-        return Plan(guarantee, opened, protocol, needs=POSITIONS, client=own, n_items=n_items, reader=reader)
+        return Plan(
+            guarantee, opened, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items, reader=reader
+        )
 
 
 class _LocalReader(ReportReader):
@@ -171,17 +171,20 @@ class _LocalVoters:
     """Voters with one report each: received reports, read once, or new simulated reports for each release."""
 
     def __init__(self, randomizer, protocols, personal, reader, voters):
-        self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
-        self._n_items = len(next(iter(protocols.values()))["items"])
-        self._inbox = Inbox()
+        self._randomizer, self._n_items = randomizer, len(next(iter(protocols.values()))["items"])
+        self._inbox, self._received = Inbox(), []
         self._groups: Any = None
         if isinstance(voters, Profile):
             if voters.n_voters == 0:  # their number is public here
                 raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
             own = voters.voter_epsilon
-            if personal != (own is not None) or (own is not None and not set(own.tolist()) <= set(protocols)):
+            if personal != (own is not None) or (own is not None and not protocols.keys() >= set(own.tolist())):
                 raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
-            self._groups = list(self._grouped(voters))
+            ballots = ballots_of(voters)
+            self._groups = [
+                (protocol, ballots._replace(table=ballots.table[:, own == epsilon]) if personal else ballots)
+                for epsilon, protocol in protocols.items()
+            ]
             self._inbox.accepted = voters.n_voters
         else:
             counts = reader(voters)
@@ -190,31 +193,18 @@ class _LocalVoters:
             self._received = reader.received(counts)
 
     def __call__(self, bits):
-        received = self._received if self._groups is None else self._simulated(bits)
+        received, randomizer = self._received, self._randomizer
+        if self._groups is not None:
+            received = [
+                ReceivedReports(protocol, randomizer.simulated(protocol, ballots, bits), ballots.table.shape[1])
+                for protocol, ballots in self._groups
+            ]
         # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
-        law = self._randomizer.law(received[0]) if len(received) == 1 else None
+        law = randomizer.law(received[0]) if len(received) == 1 else None
         answers = Answers(self._n_items, bits.coins)
         answers.published = dict(self._inbox.published)
-        answers.publish_numbers(self._randomizer.releases, self._randomizer.combined(received), law)
+        answers.publish_numbers(randomizer.releases, randomizer.combined(received), law)
         return answers
-
-    def _simulated(self, bits):
-        """Return the `ReceivedReports` of simulated reports for each epsilon."""
-        received = []
-        for epsilon, ballots in self._groups:
-            protocol = self._protocols[epsilon]
-            counts = self._randomizer.simulated(protocol, ballots, bits)
-            received.append(ReceivedReports(protocol, counts, ballots.table.shape[1]))
-        return received
-
-    def _grouped(self, profile):
-        """Yield (epsilon, ballots) for each epsilon of the plan."""
-        ballots = ballots_of(profile)
-        for epsilon in self._protocols:
-            if self._personal:
-                yield epsilon, ballots._replace(table=ballots.table[:, profile.voter_epsilon == epsilon])
-            else:
-                yield epsilon, ballots
 
 
 # Estimators for the local model with one report per voter.

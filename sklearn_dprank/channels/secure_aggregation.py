@@ -7,7 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -179,28 +179,23 @@ def combined(protocol, of, messages, inbox, question=None):
     Raise ValueError if a server is missing or sent two sums, or the sums cover different voters. `inbox` counts refused
     messages. `question` is the digest of the question, if the protocol asks questions.
     """
-    sums = list(inbox.read(messages, partial(_read, protocol, of, question)))
+    received = list(inbox.read(messages, partial(_read, protocol, of, question)))
     inbox.require(f"Servers {FOLLOW}.")
-    numbers = sorted(one.server for one in sums)
-    if numbers != list(range(protocol["servers"])):
-        raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")
-    if len({(one.voters, one.n_reports) for one in sums}) > 1:
+    servers, voters, n_reports, sums = zip(*received, strict=True)
+    if sorted(servers) != list(range(protocol["servers"])):
+        got = sorted(servers)
+        raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {got}.")
+    if len(set(zip(voters, n_reports, strict=True))) > 1:
         raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
-    total = sum(one.numbers for one in sums) % of.modulus
-    return np.where(total >= of.modulus // 2, total - of.modulus, total), sums[0].n_reports
+    total = sum(sums) % of.modulus
+    return np.where(total >= of.modulus // 2, total - of.modulus, total), n_reports[0]
 
 
-class _ServerMessage(NamedTuple):
-    """Message of one server: its index, the name and number of its voters, and its sum."""
+def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> tuple[int, str, int, NDArray[np.int64]]:
+    """Return (server, name of the voters, number of voters, sum) of one server's message.
 
-    server: int
-    voters: str
-    n_reports: int
-    numbers: NDArray[np.int64]
-
-
-def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _ServerMessage:
-    """Return one server's message; raise RefusedReport if it is invalid or covers too few or too many voters."""
+    Raise RefusedReport if it is invalid, or covers too few or too many voters.
+    """
     if protocol_of(message) != digest(protocol):
         raise RefusedReport("another protocol")
     asked = () if question is None else ("question",)
@@ -214,7 +209,7 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Server
     if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
         raise RefusedReport("too few or too many voters")
     each = end_to_end([numbers], of.summand.numbers, "not the right numbers")
-    return _ServerMessage(server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers"))
+    return server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers")
 
 
 # Secure aggregation: voters split noisy reports among servers, and only the sums are revealed.
@@ -309,71 +304,84 @@ class SecureAggregation(BaseEstimator):
             If a parameter is invalid, the least number of reports is unknown or above the number of voters, or the
             rule asks for a query that is not a sum over voters.
         """
-        least, most = self._limits(n_voters)
-        release = None if self.release is None else covering(self, asks)
-        asks = asks if release is None else [Ask(release)]
-        self._refuse(asks, n_items)
-        prices = self._prices(asks, n_items, least)
-        alone = _epsilon(prices, self.delta, 1)
-        try:
-            protocol, unsent = self._protocol(prices, n_items, least, most, alone, items), ""
-        except _Unsent as error:
-            protocol, unsent = None, str(error)
-        opening = partial(SecureAggregationVoters, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
-        needs = frozenset(price.query.needs for price in prices.values())
-        guarantee = self._guarantee(prices, least)
-        return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
-
-    def _limits(self, n_voters):
-        """Return the lower and the upper limit on the number of voters."""
         check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
         least = least_voters(self.min_reports, n_voters, "each voter's noise")
-        there = least if n_voters is None else n_voters
-        if self.max_reports is None:
-            return least, _SPARE * least
-        if self.max_reports < there:
+        most = _SPARE * least if self.max_reports is None else int(self.max_reports)
+        if most < (there := least if n_voters is None else n_voters) and self.max_reports is not None:
             raise ValueError(
                 f"max_reports={self.max_reports} is below the number of voters, {there}; raise it, or leave it out."
             )
-        return least, int(self.max_reports)
-
-    def _refuse(self, asks, n_items):
-        """Raise ValueError if sums of noisy numbers cannot answer the asks."""
+        release = None if self.release is None else covering(self, asks)
+        asks = asks if release is None else [Ask(release)]
         for ask in asks:
             ask.query.check(n_items)
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "servers add up numbers, and draw no orders; use another rule.")
         check_asks(self, asks)
+        prices = self._prices(asks, n_items, least)
+        noisy = [price for price in prices.values() if price.epsilon]  # of queries that a ballot can change
+        alone = skellam_epsilon(  # with the noise of one voter
+            float(self.delta),
+            [
+                SkellamRelease(
+                    2 * price.mechanism.rate, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
+                )
+                for price in noisy
+            ],
+        )
+        try:
+            protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items), ""
+        except _Unsent as error:
+            protocol, unsent = None, str(error)
+        opening = partial(SecureAggregationVoters, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
+        answers: Counter[str] = Counter()
+        for price in noisy:
+            answers[type(price.query).__name__] += price.times
+        on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
+        parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
+        guarantee = PrivacyGuarantee(
+            rounded_up(self.epsilon),
+            rounded_up(self.delta),
+            "secure_aggregation",
+            "replace",
+            f"Skellam noise on {on}, of which each of {least} voters adds a part",
+            caveats=("if all servers collude, ballots are as good as open to them",),
+            whom=tuple(("secure_aggregation", party) for party in parties),
+        )
+        needs = frozenset(price.query.needs for price in prices.values())
+        return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring="replace")
         asks = rescale_shares(asks, sensitivity)
-        releases = {}
+        releases: dict[Any, SkellamRelease] = {}
+        prices: dict[Any, Price] = {}
+        noise: Any
         for ask in asks:
             moved = sensitivity(ask.query)
             if any(moved):
                 variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
                 releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
         unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
-        prices = {}
         for ask in asks:
-            moved, kind = ask.query.sensitivity(n_items, "replace"), ask.query.kind
-            if kind not in releases:
-                prices[kind] = Price(ask.query, moved, NoNoise(), ask.times, Fraction(0))
-                continue
-            rate = _on_grid(releases[kind].variance * unit / (2 * least))
-            if rate * least > LARGEST_RATE:
-                raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
-            cost = Fraction(ask.share) * exact(self.epsilon) / ask.times
-            prices[kind] = Price(ask.query, moved, SkellamNoise(rate), ask.times, cost)
+            kind = ask.query.kind
+            noise, cost = NoNoise(), Fraction(0)
+            if kind in releases:
+                rate = releases[kind].variance * unit / (2 * least)
+                grid = RATE_GRID if rate < _LARGE - 1 else 1
+                rate = Fraction(math.ceil(rate * grid), grid)
+                if rate * least > LARGEST_RATE:
+                    raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
+                noise, cost = SkellamNoise(rate), Fraction(ask.share) * exact(self.epsilon) / ask.times
+            prices[kind] = Price(ask.query, sensitivity(ask.query), noise, ask.times, cost)
         return prices
 
-    def _protocol(self, prices, n_items, least, most, alone, items):
+    def _protocol(self, prices, noisy, n_items, least, most, alone, items):
         """Return the protocol; raise `_Unsent` if devices cannot send what is asked."""
-        rounds = [self._sum(price, n_items, most) for price in _noisy(prices)]
+        rounds = [self._sum(price, n_items, most) for price in noisy]
         if not rounds:
             raise _Unsent("no ballot can change what it asks for")
         if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
@@ -414,47 +422,9 @@ class SecureAggregation(BaseEstimator):
             raise _Unsent(f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon")
         return {"statistic": statistic, "modulus_bits": bits, "rate": [int(rate * grid), grid], "times": price.times}
 
-    def _guarantee(self, prices, least):
-        answers: Counter[str] = Counter()
-        for price in _noisy(prices):
-            answers[type(price.query).__name__] += price.times
-        on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
-        parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
-        return PrivacyGuarantee(
-            rounded_up(self.epsilon),
-            rounded_up(self.delta),
-            "secure_aggregation",
-            "replace",
-            f"Skellam noise on {on}, of which each of {least} voters adds a part",
-            caveats=("if all servers collude, ballots are as good as open to them",),
-            whom=tuple(("secure_aggregation", party) for party in parties),
-        )
-
 
 class _Unsent(ValueError):
     """Reason why devices cannot send what a rule asks for."""
-
-
-def _on_grid(rate):
-    """Return a rate rounded up to a multiple of 2^-20, or to a whole number if it is large."""
-    grid = RATE_GRID if rate < _LARGE - 1 else 1
-    return Fraction(math.ceil(rate * grid), grid)
-
-
-def _noisy(prices):
-    """Return the prices of queries that a ballot can change."""
-    return [price for price in prices.values() if price.epsilon]
-
-
-def _epsilon(prices, delta, n_voters):
-    """Return the epsilon at `delta` of all sums together, with the noise of `n_voters` voters."""
-    releases = [
-        SkellamRelease(
-            2 * price.mechanism.rate * n_voters, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
-        )
-        for price in _noisy(prices)
-    ]
-    return skellam_epsilon(float(delta), releases)
 
 
 # Estimators for secure aggregation by several servers.
