@@ -60,6 +60,8 @@ class Positions(NamedTuple):
 
 def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
     """Return the ballots of any kind of table as `Positions`; raise ValueError as `check_ballots` does."""
+    if passes(X, least_voters):
+        return compact_positions(X)
     shape: Any = () if is_dask(X) else getattr(X, "shape", ())
     if least_voters == 0 and len(shape) == 2 and shape[0] == 0:  # columns without rows can have any dtype
         return compact_positions(np.empty((0, shape_of(X)[1])))
@@ -592,6 +594,8 @@ def column_names(X: Any) -> list[str] | list[int] | None:
 
     Raise ValueError if the columns are not valid names; see `checked_names`.
     """
+    if type(X) is np.ndarray:
+        return None
     refuse_unread(X)
     if not has_names(X):
         return None
