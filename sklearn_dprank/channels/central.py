@@ -69,9 +69,11 @@ class Price(NamedTuple):
 
 def _check_noise(noise, name):
     """Raise ValueError unless `noise` is a mechanism or the name of one."""
+    if isinstance(noise, str) and noise in MECHANISMS:
+        return
     check_made(noise, name, "mechanism")
     lacks = [part for part in ("answers_with", "pure", "refusal", "calibrated") if not hasattr(noise, part)]
-    if lacks and not (isinstance(noise, str) and noise in MECHANISMS):
+    if lacks:
         why = f", which lacks {', '.join(lacks)}" if hasattr(noise, "calibrated") else ""
         raise ValueError(
             f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {safe_repr(noise)}{why}."
@@ -80,8 +82,8 @@ def _check_noise(noise, name):
 
 def check_release(release, name):
     """Raise ValueError unless `release` is None or a query."""
-    check_made(release, name, "query")
     if release is not None and not isinstance(release, Query):
+        check_made(release, name, "query")
         raise ValueError(f"{name} must be None or a query object, got {safe_repr(release)}.")
 
 
