@@ -99,8 +99,6 @@ def covering(channel, asks):
 
 def rescale_shares(asks, sensitivity):
     """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
-    if len(asks) == 1:
-        return asks
     moved = [ask for ask in asks if any(sensitivity(ask.query))]
     if 0 < len(moved) < len(asks):
         whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
@@ -227,7 +225,7 @@ class Central(BaseEstimator):
         most = None if bound is None else bound.most
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
         prices, delta = {}, float(self.delta)
-        for ask in rescale_shares(asks, sensitivity):
+        for ask in asks if len(asks) == 1 else rescale_shares(asks, sensitivity):
             query, moved, noise, own_share = ask.query, sensitivity(ask.query), mechanism, share * Fraction(ask.share)
             if not any(moved):
                 prices[query.kind] = Price(query, moved, NoNoise(), ask.times, Fraction(0))
@@ -288,15 +286,18 @@ class CuratorAnswers(Answers):
         The ballots.
     bits : Bits
         Random bits.
+    published : dict, default=()
+        Public facts that are published with the answers.
     """
 
-    def __init__(self, prices, release, sensitivity, profile, bits):
+    def __init__(self, prices, release, sensitivity, profile, bits, published=()):
         super().__init__(profile.n_items, bits.coins, {kind: price.times for kind, price in prices.items()})
         self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
         # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
         self._noise, self._completion = bits.noise, bits.assignment
         if profile.bound is not None:
             self.grid = WEIGHT_GRID
+        self.published |= published
         if release is not None:
             known = release.scores if isinstance(release, ScoresByHistogram) else release
             self.publish(known, self.answer(release))

@@ -113,7 +113,7 @@ class Local(BaseEstimator):
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
         reader = _LocalReader(randomizer, protocols.values())
-        opened = partial(_LocalVoters, randomizer, protocols, personal, reader)
+        opened = partial(_opened, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client
         return Plan(
             guarantee, opened, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items, reader=reader
@@ -167,44 +167,38 @@ class _LocalReader(ReportReader):
         return self._randomizer.are_counts(counts, n_reports, protocol)
 
 
-class _LocalVoters:
-    """Voters with one report each: received reports, read once, or new simulated reports for each release."""
+def _opened(randomizer, protocols, personal, reader, voters):
+    """Return what answers, given bits, from received reports, or new simulated reports for each release."""
+    received, groups = [], []
+    if isinstance(voters, Profile):
+        if voters.n_voters == 0:  # their number is public here
+            raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
+        own, ballots, inbox = voters.voter_epsilon, ballots_of(voters), Inbox()
+        if personal != (own is not None) or (own is not None and not protocols.keys() >= set(own.tolist())):
+            raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
+        for epsilon, protocol in protocols.items():
+            table = ballots.table[:, own == epsilon] if personal else ballots.table
+            groups.append((protocol, ballots._replace(table=table)))
+        inbox.accepted = voters.n_voters
+    else:
+        counts = reader(voters)
+        own = "" if personal else " If voters have their own epsilon, give epsilons=."
+        inbox, received = counts.inbox(f"Devices {FOLLOW}.{own}"), reader.received(counts)
+    return partial(_answers, randomizer, next(iter(protocols.values())), inbox.published, received, groups)
 
-    def __init__(self, randomizer, protocols, personal, reader, voters):
-        self._randomizer, self._n_items = randomizer, len(next(iter(protocols.values()))["items"])
-        self._inbox, self._received = Inbox(), []
-        self._groups: Any = None
-        if isinstance(voters, Profile):
-            if voters.n_voters == 0:  # their number is public here
-                raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
-            own = voters.voter_epsilon
-            if personal != (own is not None) or (own is not None and not protocols.keys() >= set(own.tolist())):
-                raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
-            ballots = ballots_of(voters)
-            self._groups = [
-                (protocol, ballots._replace(table=ballots.table[:, own == epsilon]) if personal else ballots)
-                for epsilon, protocol in protocols.items()
-            ]
-            self._inbox.accepted = voters.n_voters
-        else:
-            counts = reader(voters)
-            own = "" if personal else " If voters have their own epsilon, give epsilons=."
-            self._inbox = counts.inbox(f"Devices {FOLLOW}.{own}")
-            self._received = reader.received(counts)
 
-    def __call__(self, bits):
-        received, randomizer = self._received, self._randomizer
-        if self._groups is not None:
-            received = [
-                ReceivedReports(protocol, randomizer.simulated(protocol, ballots, bits), ballots.table.shape[1])
-                for protocol, ballots in self._groups
-            ]
-        # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
-        law = randomizer.law(received[0]) if len(received) == 1 else None
-        answers = Answers(self._n_items, bits.coins)
-        answers.published = dict(self._inbox.published)
-        answers.publish_numbers(randomizer.releases, randomizer.combined(received), law)
-        return answers
+def _answers(randomizer, protocol, published, received, groups, bits):
+    """Return the answers that follow from received reports, or from simulated reports of groups of voters."""
+    received = received or [
+        ReceivedReports(own, randomizer.simulated(own, ballots, bits), ballots.table.shape[1])
+        for own, ballots in groups
+    ]
+    # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
+    law = randomizer.law(received[0]) if len(received) == 1 else None
+    answers = Answers(len(protocol["items"]), bits.coins)
+    answers.published = dict(published)
+    answers.publish_numbers(randomizer.releases, randomizer.combined(received), law)
+    return answers
 
 
 # Estimators for the local model with one report per voter.

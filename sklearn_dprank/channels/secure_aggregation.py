@@ -59,52 +59,45 @@ from .plan import Answers, Plan, check_asks, least_voters, refuse
 _ASKED = "return a list of the servers' messages, or an empty list if a server released none."
 
 
-class SecureAggregationVoters:
-    """Sums with the noise of all voters: from servers, or simulated with one Skellam draw per number."""
-
-    def __init__(self, prices, release, protocol, published, least, n_voters, voters):
-        self._prices, self._protocol, self._more = prices, protocol, published
-        self._n_voters, self._voters, self._curator = n_voters, voters, None
-        if isinstance(voters, Profile):
-            if voters.n_voters < least:
-                raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
-            self._voters = None
-            self._counted = {"reports_accepted": voters.n_voters, "reports_refused": {}}
-            together = {
-                kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
-                for kind, price in prices.items()
-                if price.epsilon
-            }
-            sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
-            self._curator = partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters)
-        elif (protocol["randomizer"] == "skellam-rounds") != callable(voters):
-            raise ValueError(
-                "one sum answers this rule: use fit_sums(sums, items=items)."
-                if callable(voters)
-                else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
-            )
-        elif not callable(voters):
-            inbox = Inbox()
-            self._sum, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
-            self._counted = {**inbox.published, "reports_accepted": accepted}
-        elif n_voters > protocol["max_reports"]:
+def _opened(prices, release, protocol, published, least, n_voters, voters):
+    """Return what answers, given bits, from servers' sums, or simulated with one Skellam draw per number."""
+    if isinstance(voters, Profile):
+        if voters.n_voters < least:
+            raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+        together = {
+            kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
+            for kind, price in prices.items()
+            if price.epsilon
+        }
+        sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
+        published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
+        return partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters, published=published)
+    if (protocol["randomizer"] == "skellam-rounds") != callable(voters):
+        raise ValueError(
+            "one sum answers this rule: use fit_sums(sums, items=items)."
+            if callable(voters)
+            else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
+        )
+    if callable(voters):
+        if n_voters > protocol["max_reports"]:
             raise ValueError(f"n_voters={n_voters} is above max_reports={protocol['max_reports']}; raise max_reports.")
+        return partial(_RoundsAnswers, voters, n_voters, prices, protocol, published)
+    inbox, n_items, (price,) = Inbox(), len(protocol["items"]), prices.values()
+    total, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
+    answer, name = price.query.read(total, n_items), price.query.published_as
+    published = {**published, **inbox.published, "reports_accepted": accepted}
+    if name is not None:
+        law = SkellamNoise(price.mechanism.rate * accepted).law
+        published |= {name: answer, "noise": PublishedNoise(name, law)}
+    return partial(_answers_of_sum, price.query, answer, published, n_items)
 
-    def __call__(self, bits):
-        if self._curator is not None:
-            simulated = self._curator(bits)
-            simulated.published |= {**self._counted, **self._more}
-            return simulated
-        if callable(self._voters):
-            return _RoundsAnswers(self._voters, self._n_voters, self._prices, self._protocol, self._more, bits.coins)
-        (price,) = self._prices.values()
-        answers, query = Answers(len(self._protocol["items"]), bits.coins), price.query
-        answers.publish(query, query.read(self._sum, answers.n_items))
-        answers.published = {**self._counted, **self._more}
-        if (name := query.published_as) is not None:
-            noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
-            answers.published |= {name: answers.answer(query), "noise": PublishedNoise(name, noise.law)}
-        return answers
+
+def _answers_of_sum(query, answer, published, n_items, bits):
+    """Return answers that follow from one sum."""
+    answers = Answers(n_items, bits.coins)
+    answers.publish(query, answer)
+    answers.published = dict(published)
+    return answers
 
 
 class _RoundsAnswers(Answers):
@@ -114,8 +107,8 @@ class _RoundsAnswers(Answers):
     answer, no sum is released, and `answer` raises `BudgetExhausted`.
     """
 
-    def __init__(self, messenger, n_voters, prices, protocol, published, coins):
-        super().__init__(len(protocol["items"]), coins, {kind: price.times for kind, price in prices.items()})
+    def __init__(self, messenger, n_voters, prices, protocol, published, bits):
+        super().__init__(len(protocol["items"]), bits.coins, {kind: price.times for kind, price in prices.items()})
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
         noisy = [kind for kind, price in prices.items() if price.epsilon]
         before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
@@ -335,7 +328,7 @@ class SecureAggregation(BaseEstimator):
             protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items), ""
         except _Unsent as error:
             protocol, unsent = None, str(error)
-        opening = partial(SecureAggregationVoters, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
+        opening = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
         answers: Counter[str] = Counter()
         for price in noisy:
             answers[type(price.query).__name__] += price.times

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,7 +191,7 @@ class Shuffle(BaseEstimator):
             whom=tuple(("shuffle", party) for party in (SHUFFLER, f"{least} of the voters in each batch")),
         )
         reader = _ShuffledReader(protocol)
-        opening = partial(_ShuffledVoters, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
+        opening = partial(_opened, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
 
 
@@ -290,49 +290,44 @@ class _ShuffledReader(ReportReader):
         return shuffle, first, second, shuffle * self._n_items**2 + wins
 
 
-class _ShuffledVoters:
-    """Voters of shuffled messages: received, at least the required number, or simulated."""
+def _opened(protocol, n_messages, published, reader, voters):
+    """Return what answers, given bits, from received messages, at least the required number, or simulated ones."""
+    k, least = protocol["n_queries"], protocol["min_reports"]
+    if isinstance(voters, Profile):
+        if voters.n_voters < least:
+            raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+        published = {**published, **Inbox().published, "reports_accepted": voters.n_voters}
+        return partial(_answers, protocol, published, None, ballots_of(voters))
+    counts = reader(voters)
+    inbox = counts.inbox(f"Devices {FOLLOW}.")
+    received, wins = reader.total(counts)
+    hiding = [("in a shuffle", received.min(), least if reader.is_hidden else least * k)]
+    if not reader.is_hidden:
+        hiding.append(("about a pair", (wins + wins.T)[np.triu_indices(len(wins), 1)].min(), n_messages))
+    for where, found, required in hiding:
+        if found < required:
+            raise ValueError(
+                f"only {found} messages {where}, where {required} are needed to hide each voter "
+                f"(min_reports={least}); no result is released."
+            )
+    accepted = int(received.min() if reader.is_hidden else received.sum() // k)
+    return partial(_answers, protocol, {**published, **inbox.published, "reports_accepted": accepted}, wins, None)
 
-    def __init__(self, protocol, n_messages, published, reader, voters):
-        self._protocol, self._more, self._inbox = protocol, published, Inbox()
-        self._ballots: Any = None
-        if isinstance(voters, Profile):
-            if voters.n_voters < protocol["min_reports"]:
-                raise ValueError(f"the plan is for {protocol['min_reports']} voters or more, got {voters.n_voters}.")
-            self._ballots = ballots_of(voters)
-            self._n_accepted = voters.n_voters
-        else:
-            counts = reader(voters)
-            self._inbox = counts.inbox(f"Devices {FOLLOW}.")
-            received, self._wins = reader.total(counts)
-            k, least = protocol["n_queries"], protocol["min_reports"]
-            hiding = [("in a shuffle", received.min(), least if reader.is_hidden else least * k)]
-            if not reader.is_hidden:
-                pairs = (self._wins + self._wins.T)[np.triu_indices(len(self._wins), 1)]
-                hiding.append(("about a pair", pairs.min(), n_messages))
-            for where, found, required in hiding:
-                if found < required:
-                    raise ValueError(
-                        f"only {found} messages {where}, where {required} are needed to hide each voter "
-                        f"(min_reports={least}); no result is released."
-                    )
-            self._n_accepted = int(received.min() if reader.is_hidden else received.sum() // k)
 
-    def __call__(self, bits):
-        if self._ballots is None:
-            wins = self._wins
-        elif self._protocol["pairs"] == "hidden":
-            wins = hidden_wins(self._protocol, self._ballots, bits)
-        else:
-            m, n_voters = self._ballots.table.shape
-            design = balanced_design(n_voters, m, self._protocol["n_queries"], bits.assignment)
-            first, second, answers = ShuffledRandomizer().draw(self._protocol, self._ballots, bits, design)
-            wins = counted_wins(first, second, answers, m)
-        flip, grid = self._protocol["flip"]
-        tallies, release = Tallies(flip / grid, wins), Answers(len(wins), bits.coins)
-        release.published = {**self._inbox.published, "reports_accepted": self._n_accepted, **self._more}
-        release.publish_numbers(PairTallies(), (tallies,), tallies.law)
-        return release
+def _answers(protocol, published, wins, ballots, bits):
+    """Return the answers that follow from the wins in received messages, or in simulated messages about ballots."""
+    m = len(protocol["items"])
+    if ballots is not None and protocol["pairs"] == "hidden":
+        wins = hidden_wins(protocol, ballots, bits)
+    elif ballots is not None:
+        design = balanced_design(ballots.table.shape[1], m, protocol["n_queries"], bits.assignment)
+        first, second, answers = ShuffledRandomizer().draw(protocol, ballots, bits, design)
+        wins = counted_wins(first, second, answers, m)
+    flip, grid = protocol["flip"]
+    tallies, release = Tallies(flip / grid, wins), Answers(m, bits.coins)
+    release.published = dict(published)
+    release.publish_numbers(PairTallies(), (tallies,), tallies.law)
+    return release
 
 
 # Estimators for the shuffle model.
