@@ -110,7 +110,7 @@ def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
     Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message names
     `estimator`, and shows no value.
     """
-    array = as_array(X)
+    array = X if type(X) is np.ndarray and X.dtype.char in "?bhilqBHILQefd" else as_array(X)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers (positions).")
     if array.ndim != 2:
@@ -454,6 +454,8 @@ def column_names(X: Any) -> list[str] | list[int] | None:
 
     Raise ValueError if the columns are not valid names; see `checked_names`.
     """
+    if type(X) is np.ndarray:
+        return None
     refuse_unread(X)
     if not is_frame(X):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Never, Self, get_args
 from warnings import warn
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils.checks import (
+    MOST_MEASURED,
     Check,
     check_epsilon,
     check_number,
@@ -121,8 +122,15 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     random_state: RandomState  # only of estimators that draw random numbers
-    noise_: PublishedNoise  # only if its law is known
-    stream_: Any  # only after partial_fit
+    # Of some channels and rules only:
+    scores_: NDArray[Any]
+    margins_: NDArray[Any]
+    noise_: PublishedNoise
+    optimal_gap_: float
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+    stream_: Any
     set_fit_request: Callable[..., Self]  # created by scikit-learn
 
     #: Checks of the parameters that `_compose` resolves. The parts check all others, and this class `random_state`.
@@ -172,11 +180,12 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             were measured with. Also if a private fit without a seed runs in a dask worker, because dask may run it
             twice, which is two releases.
         """
-        refuse_unknown(self, unknown)
-        check_aligned(X, voter_epsilon=voter_epsilon)
+        if unknown:
+            refuse_unknown(self, unknown)
         draft = draft_of(self)
         profile = draft.read_ballots(X, reset=True)
         if voter_epsilon is not None:
+            check_aligned(X, voter_epsilon=voter_epsilon)
             profile = profile.with_voter_epsilon(voter_epsilon)
         rule, plan = draft._planned(profile)
         if getattr(self, "random_state", None) is None:
@@ -287,13 +296,15 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             that the consensus ties counts one half for each voter who prefers one of its items. The score is computed
             exactly from the ballots, so it is **not** private.
         """
-        refuse_unknown(self, unknown, "score")
+        if unknown:
+            refuse_unknown(self, unknown, "score")
         check_is_fitted(self, "ranks_")
         return -average_kendall_tau(self.ranks_, self.read_ballots(X))
 
     def _planned(self, shape, items=None):
         """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
-        warn_of_many(shape.n_items)
+        if shape.n_items > MOST_MEASURED:
+            warn_of_many(shape.n_items)
         channel, rule = self._compose()
         agreed = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:
@@ -314,7 +325,14 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         try:
             return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
         except Unanswerable as refusal:
-            fitting = _rules_that_fit(channel, shape.n_items, n_voters, **agreed) if hasattr(self, "rule") else []
+            fitting = []
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about the numbers of items and voters
+                for name in get_args(RuleName) if hasattr(self, "rule") else ():
+                    with suppress(ValueError):
+                        asks = asks_of(resolve_rule(name, SortByScore()), shape.n_items)
+                        channel.plan(asks, shape.n_items, n_voters, **agreed)
+                        fitting.append(name)
             if not fitting:
                 raise
             raise Unanswerable(f"{refusal} Values of `rule` that fit: {', '.join(map(repr, fitting))}.") from None
@@ -356,26 +374,20 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
         if reset:
             self._set_items(profile.item_names, profile.n_items)
-        else:
-            self._check_items(X, profile)
-        return profile
-
-    def _check_items(self, X, profile):
-        """Raise ValueError unless the ballots have the items of `fit`."""
+            return profile
+        names: Any = profile.item_names
+        known: Any = getattr(self, "feature_names_in_", None)
         if isinstance(X, Profile):
             if profile.n_items != self.n_features_in_:
                 raise ValueError(
                     f"X has {profile.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} "
                     "items as input."
                 )
-        elif (
-            profile.item_names is not None
-            or profile.n_items != self.n_features_in_
-            or hasattr(self, "feature_names_in_")
-        ) and not np.array_equal(profile.item_names, getattr(self, "feature_names_in_", 0)):  # names in form NFC
+        elif profile.n_items != self.n_features_in_ or not np.array_equal(names, known):  # names in form NFC
             validate_data(self, as_named(X), reset=False, skip_check_array=True)
-        if names_differ(names_of(self), profile.item_names):
+        if names_differ(names_of(self), names):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")
+        return profile
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items
@@ -422,7 +434,8 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         reads ``random_state``. Several threads can call this method on one object. Each call adds one period, after the
         periods of all calls that finished before it.
         """
-        refuse_unknown(self, unknown, "partial_fit")
+        if unknown:
+            refuse_unknown(self, unknown, "partial_fit")
         while True:
             draft = draft_of(self)
             before = getattr(draft, "stream_", None)
@@ -434,24 +447,20 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
                     "them; call partial_fit from the first period on.",
                     stacklevel=2,
                 )
-            X = draft.read_ballots(X, reset=before is None, least_voters=0)
-            draft._add_period(X, before)
+            X = profile = draft.read_ballots(X, reset=before is None, least_voters=0)
+            names = profile.item_names if before is None else names_of(draft)
+            rule, plan = draft.plan_for(profile)
+            if draft.random_state is None:
+                warn_in_worker(plan.guarantee)
+            period = plan.open(profile)
+            stream = period(Bits.from_random_state(draft.random_state)) if before is None else period.after(before)
+            consensus = rule.aggregate(stream)
+            stream.close()
+            draft.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
+            draft.stream_ = stream
             # If another thread has published a period meanwhile, add this one after it, with fresh noise.
             if swap_fitted(draft, self, stream_=before):
                 return self
-
-    def _add_period(self, profile, before):
-        """Aggregate the period after the stream `before`, and store the new stream."""
-        names = profile.item_names if before is None else names_of(self)
-        rule, plan = self.plan_for(profile)
-        if self.random_state is None:
-            warn_in_worker(plan.guarantee)
-        period = plan.open(profile)
-        stream = period(Bits.from_random_state(self.random_state)) if before is None else period.after(before)
-        consensus = rule.aggregate(stream)
-        stream.close()
-        self.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
-        self.stream_ = stream
 
     @available_if(noise_is_known)
     def rank_intervals(self, level: float = 0.95) -> NDArray[np.int64]:
@@ -498,8 +507,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         """
         check_is_fitted(self, "ranks_")
         check_number(level, "level", above=0, below=1)
-        above = self.noise_.surely_before(self._noisy, float(level))
-        return best_and_worst(above)
+        return best_and_worst(self.noise_.surely_before(getattr(self, f"{self.noise_.on}_"), float(level)))
 
     @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:
@@ -538,13 +546,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         array([0.5 , 0.92, 1.  , 1.  ])
         """
         check_is_fitted(self, "ranks_")
-        return self.noise_.chance_before(self._noisy)
-
-    @property
-    def _noisy(self) -> NDArray[Any]:
-        """Published noisy scores or margins."""
-        noisy: NDArray[Any] = getattr(self, f"{self.noise_.on}_")
-        return noisy
+        return self.noise_.chance_before(getattr(self, f"{self.noise_.on}_"))
 
     @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def client(
@@ -591,7 +593,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         BudgetExhausted
             If the allowance does not cover the protocol.
         """
-        plan = self._plan_of_devices(items, epsilon)
+        plan = self._planned_for_devices(items, epsilon=epsilon)[-1]
         return Device(
             plan.protocol,
             max_epsilon=max_epsilon,
@@ -622,14 +624,36 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         ValueError
             If a parameter is invalid, or devices cannot send what the rule asks for.
         """
-        return self._plan_of_devices(items, epsilon).protocol
+        return self._planned_for_devices(items, epsilon=epsilon)[-1].protocol
 
-    def _plan_of_devices(self, items, epsilon):
+    def _planned_for_devices(self, items, n_voters=None, epsilon=None, epsilons=None):
+        """Return (names or None, number of items, rule, plan); raise ValueError if devices cannot send what is asked.
+
+        Voters use the estimator's epsilon, or `epsilon`, or one of `epsilons`.
+        """
         self._validate_params()
         if epsilon is not None:
             check_epsilon(epsilon)
-        names, n_items = _named(items)
-        return _for_devices(self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names))[1]
+            epsilons = [epsilon]
+        elif epsilons is not None:
+            listed = isinstance(epsilons, Iterable) and not isinstance(epsilons, str)
+            if not listed or not (grid := list(epsilons)):
+                raise ValueError(
+                    f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {safe_repr(epsilons)}."
+                )
+            for each in grid:
+                check_epsilon(each, "epsilons")
+            epsilons = grid
+        names = None if isinstance(items, Integral) else checked_names(items, "items")
+        n_items = int(items) if names is None else len(names)
+        if n_items < 2:
+            raise ValueError(f"items must name at least two items, got {n_items}.")
+        rule, plan = self._planned(Shape(n_items, n_voters, epsilons), names)
+        if plan.protocol is None:
+            raise ValueError(
+                f"voters' devices cannot send what this rule asks for: {plan.unsent}. Only fit can simulate it."
+            )
+        return names, n_items, rule, plan
 
     @available_if(channel_can("collects_reports"))
     def fit_reports(
@@ -677,8 +701,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             If a parameter is invalid, no report is accepted, or too few are accepted to hide each voter. Also if counts
             belong to another protocol.
         """
-        names, n_items, planned = self._plan_of_reports(items, epsilons)
-        return self._fitted_on(reports, names, n_items, planned)
+        return self._fitted_on(reports, *self._planned_for_devices(items, epsilons=epsilons))
 
     @available_if(channel_can("collects_reports"))
     def count_reports(
@@ -709,18 +732,10 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         ValueError
             If a parameter is invalid, or counts belong to another protocol.
         """
-        _, plan = self._plan_of_reports(items, epsilons)[2]
+        plan = self._planned_for_devices(items, epsilons=epsilons)[-1]
         if plan.reader is None:
             raise ValueError(f"{type(self).__name__} cannot count reports in parts; call fit_reports on all of them.")
         return plan.reader(reports)
-
-    def _plan_of_reports(self, items, epsilons):
-        """Return (names or None, number of items, (rule, plan))."""
-        self._validate_params()
-        if epsilons is not None:
-            epsilons = _grid(epsilons)
-        names, n_items = _named(items)
-        return names, n_items, self._planned(Shape(n_items, None, epsilons), names)
 
     @available_if(channel_can("collects_sums"))
     def fit_sums(self, sums: Iterable[Message], *, items: Items) -> Self:
@@ -746,9 +761,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             If a parameter is invalid, the sum of a server is missing, or the sums cover different voters or fewer than
             `min_reports`.
         """
-        self._validate_params()
-        names, n_items = _named(items)
-        return self._fitted_on(sums, names, n_items, _for_devices(self._planned(Shape(n_items), names)))
+        return self._fitted_on(sums, *self._planned_for_devices(items))
 
     @available_if(channel_can("asks_questions"))
     def fit_interactive(
@@ -792,63 +805,19 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         UserWarning
             If the servers released no sum for a question. The rule continues without it if it can.
         """
-        self._validate_params()
         check_whole(n_voters, "n_voters")
         if not callable(ask):
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
-        names, n_items = _named(items)
-        planned = _for_devices(self._planned(Shape(n_items, int(n_voters)), names))
-        return self._fitted_on(ask, names, n_items, planned)
+        return self._fitted_on(ask, *self._planned_for_devices(items, int(n_voters)))
 
-    def _fitted_on(self, voters, names, n_items, planned):
+    def _fitted_on(self, voters, names, n_items, rule, plan):
         """Return this estimator, fitted on messages from voters' devices."""
         draft = draft_of(self)
         draft._set_items(names, n_items)
-        swap_fitted(draft._release(voters, names, *planned), self)
+        swap_fitted(draft._release(voters, names, rule, plan), self)
         return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _rules_that_fit(channel, n_items, *public, **agreed):
-    """Return the names of rules that a channel can plan."""
-    fitting = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the numbers of items and voters
-        for name in get_args(RuleName):
-            with suppress(ValueError):
-                channel.plan(asks_of(resolve_rule(name, SortByScore()), n_items), n_items, *public, **agreed)
-                fitting.append(name)
-    return fitting
-
-
-def _for_devices(planned):
-    """Return (rule, plan); raise ValueError if devices cannot send what the rule asks for."""
-    if planned[1].protocol is None:
-        raise ValueError(
-            f"voters' devices cannot send what this rule asks for: {planned[1].unsent}. Only fit can simulate it."
-        )
-    return planned
-
-
-def _grid(epsilons):
-    """Return the epsilons that voters may have, as a list; raise ValueError if one is invalid or the list is empty."""
-    if isinstance(epsilons, (str, Real)) or not isinstance(epsilons, Iterable) or not (grid := list(epsilons)):
-        raise ValueError(
-            f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {safe_repr(epsilons)}."
-        )
-    for epsilon in grid:
-        check_epsilon(epsilon, "epsilons")
-    return grid
-
-
-def _named(items):
-    """Return (names or None, number of items)."""
-    names = None if isinstance(items, Integral) else checked_names(items, "items")
-    n_items = int(items) if names is None else len(names)
-    if n_items < 2:
-        raise ValueError(f"items must name at least two items, got {n_items}.")
-    return names, n_items

@@ -69,9 +69,9 @@ class Price(NamedTuple):
 
 def _check_noise(noise, name):
     """Raise ValueError unless `noise` is a mechanism or the name of one."""
-    check_made(noise, name, "mechanism")
     if isinstance(noise, str) and noise in MECHANISMS:
         return
+    check_made(noise, name, "mechanism")
     lacks = [part for part in ("answers_with", "pure", "refusal", "calibrated") if not hasattr(noise, part)]
     if lacks:
         why = f", which lacks {', '.join(lacks)}" if hasattr(noise, "calibrated") else ""
@@ -82,8 +82,8 @@ def _check_noise(noise, name):
 
 def check_release(release, name):
     """Raise ValueError unless `release` is None or a query."""
-    check_made(release, name, "query")
     if release is not None and not isinstance(release, Query):
+        check_made(release, name, "query")
         raise ValueError(f"{name} must be None or a query object, got {safe_repr(release)}.")
 
 
@@ -99,8 +99,6 @@ def covering(channel, asks):
 
 def rescale_shares(asks, sensitivity):
     """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
-    if len(asks) == 1:
-        return asks
     moved = [ask for ask in asks if any(sensitivity(ask.query))]
     if 0 < len(moved) < len(asks):
         whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
@@ -170,145 +168,107 @@ class Central(BaseEstimator):
         ValueError
             If a parameter is invalid, noise and delta disagree, or the rule and the channel do not fit.
         """
-        self._check()
+        check_parameters(self)
+        mechanism = MECHANISMS[self.noise] if isinstance(self.noise, str) else self.noise
+        if not mechanism.pure and self.delta == 0:
+            raise ValueError(
+                f"noise={self.noise!r} needs delta > 0, got delta=0; set delta=1e-6, say; where noise can be chosen, "
+                "'laplace' needs none."
+            )
+        if mechanism.pure and self.delta > 0 and not getattr(mechanism, "takes_delta", False):
+            raise ValueError(
+                f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
+                "set delta=0 or noise='gaussian'."
+            )
         for ask in asks:
             ask.query.check(n_items)
             if n_voters is not None and self.neighboring == "replace":
-                ask.query.warn_of_few(n_items, n_voters * self._of_one_answer(ask))
+                each = float(self.epsilon) * float(ask.share) / ask.times
+                if self.delta and mechanism.answers_with == "order":
+                    each = choice_range(float(self.epsilon), float(self.delta), ask.times)
+                ask.query.warn_of_few(n_items, n_voters * each)
         release = None
         if self.release is not None:
-            release = self._released(asks, n_items)
+            release = covering(self, asks)
+            if isinstance(release, Histogram) and n_items > Histogram.largest and isinstance(mechanism, Gaussian):
+                if len(asks) == 1 and isinstance(scores := asks[0].query, NetWins | PositionalScores):
+                    release = ScoresByHistogram(scores)  # has the same law as the histogram, which is too large to list
             release.check(n_items)
             asks = [Ask(release)]
         check_asks(self, asks)
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
+        priced = partial(self._priced, mechanism)
         if bound is not None and bound.most is None:
-            return self._choosing(asks, release, n_items, bound)
-        prices, opening = self._priced(asks, release, n_items, bound)
-        return self._planned(prices, opening, n_items, bound)
+            if type(mechanism) is not Gaussian:
+                raise ValueError(
+                    f"max_weight='auto' needs Gaussian noise, got noise={safe_repr(self.noise)}; give max_weight a "
+                    "number, or, where noise can be chosen, set noise='gaussian' and delta=1e-6, say."
+                )
+            # Noisy counts of persons cost a share of mu squared. The rest pays the asks at the chosen bound.
+            # Sensitivities and standard deviations are proportional to it, so the guarantee does not depend on it.
+            counts, counting = priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
+            rest = partial(priced, asks, release, n_items, share=1 - _CHOICE)
+            prices = {"max_weight": counts[PersonsByWeight()], **rest(bound=bound.chosen(1))[0]}
+            opening: Any = partial(_ChoosesWeight, counting, rest)
+        else:
+            prices, opening = priced(asks, release, n_items, bound)
+        guarantee = self._guarantee(prices)
+        if bound is not None:
+            guarantee = replace(guarantee, unit=bound.unit)
+        needs = frozenset(price.query.needs for price in prices.values())
+        return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
-    def _of_one_answer(self, ask):
-        """Return the epsilon of one answer."""
-        if self.delta and self._mechanism().answers_with == "order":
-            return choice_range(float(self.epsilon), float(self.delta), ask.times)
-        return float(self.epsilon) * float(ask.share) / ask.times
-
-    def _priced(self, asks, release, n_items, bound, share=1):
+    def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
         most = None if bound is None else bound.most
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
-        prices = {
-            ask.query.kind: self._price(
-                ask._replace(share=share * Fraction(ask.share)), n_items, sensitivity(ask.query)
-            )
-            for ask in rescale_shares(asks, sensitivity)
-        }
+        prices, delta = {}, float(self.delta)
+        for ask in asks if len(asks) == 1 else rescale_shares(asks, sensitivity):
+            query, moved, noise, own_share = ask.query, sensitivity(ask.query), mechanism, share * Fraction(ask.share)
+            if not any(moved):
+                prices[query.kind] = Price(query, moved, NoNoise(), ask.times, Fraction(0))
+                continue
+            if query.answered_with == "order":
+                if delta and mechanism.answers_with != "order":
+                    refuse(self, query, "an order is drawn with pure epsilon; use delta=0.")
+                if delta and own_share != 1:
+                    refuse(self, query, "with a delta, choices of one kind use the whole budget; use delta=0.")
+                if mechanism.answers_with != "order":
+                    noise = MECHANISMS["exponential"]
+            elif mechanism.answers_with == "order":
+                name = self.noise if isinstance(self.noise, str) else type(self.noise).__name__
+                refuse(self, query, f"noise={name!r} draws orders only; use noise='laplace'.")
+            if remedy := noise.refusal(query, n_items):
+                refuse(self, query, remedy)
+            # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
+            epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
+            calibrated = checked_calibrated(noise.calibrated(query, moved, n_items, epsilon, delta, whole), noise)
+            if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
+                refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
+            each = epsilon / whole
+            if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
+                each = calibrated.spent(moved, ask.times, delta) / ask.times
+            prices[query.kind] = Price(query, moved, calibrated, ask.times, each)
         # Called with a profile, and the result with bits.
         return prices, partial(partial, CuratorAnswers, prices, release, sensitivity)
-
-    def _planned(self, prices, opening, n_items, bound):
-        """Return the plan for these prices."""
-        guarantee = self._guarantee(prices)
-        needs = frozenset(price.query.needs for price in prices.values())
-        if bound is not None:
-            guarantee = replace(guarantee, unit=bound.unit)
-        return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items, bound=bound)
-
-    def _choosing(self, asks, release, n_items, bound):
-        """Return the plan of ballots with ``max_weight="auto"``.
-
-        Noisy counts of persons cost a share of mu squared. The rest pays the asks at the chosen bound. Sensitivities
-        and standard deviations are both proportional to the bound, so the guarantee does not depend on the choice.
-        """
-        if type(self._mechanism()) is not Gaussian:
-            raise ValueError(
-                f"max_weight='auto' needs Gaussian noise, got noise={safe_repr(self.noise)}; give max_weight a number, "
-                "or, where noise can be chosen, set noise='gaussian' and delta=1e-6, say."
-            )
-        counts, counting = self._priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
-        rest = partial(self._priced, asks, release, n_items, share=1 - _CHOICE)
-        prices = {"max_weight": counts[PersonsByWeight()], **rest(bound.chosen(1))[0]}
-        return self._planned(prices, partial(_ChoosesWeight, counting, rest), n_items, bound)
-
-    def _released(self, asks, n_items):
-        """Return the query that is published once; scores replace a histogram too large to list, with the same law."""
-        release = covering(self, asks)
-        too_large = isinstance(release, Histogram) and n_items > Histogram.largest
-        if too_large and len(asks) == 1 and isinstance(self._mechanism(), Gaussian):
-            if isinstance(scores := asks[0].query, NetWins | PositionalScores):
-                return ScoresByHistogram(scores)
-        return release
-
-    def _price(self, ask, n_items, sensitivity):
-        """Return the `Price` of one kind of query for its share of the budget."""
-        query, times, mechanism, epsilon = ask.query, ask.times, self._mechanism(), round_down(self.epsilon)
-        if not any(sensitivity):
-            return Price(query, sensitivity, NoNoise(), times, Fraction(0))
-        if query.answered_with == "order":
-            if self.delta and mechanism.answers_with != "order":
-                refuse(self, query, "an order is drawn with pure epsilon; use delta=0.")
-            if self.delta and ask.share != 1:
-                refuse(self, query, "with a delta, choices of one kind use the whole budget; use delta=0.")
-            if mechanism.answers_with != "order":
-                mechanism = MECHANISMS["exponential"]
-        elif mechanism.answers_with == "order":
-            name = self.noise if isinstance(self.noise, str) else type(self.noise).__name__
-            refuse(self, query, f"noise={name!r} draws orders only; use noise='laplace'.")
-        if remedy := mechanism.refusal(query, n_items):
-            refuse(self, query, remedy)
-        # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
-        whole = Fraction(times) / Fraction(ask.share)
-        delta = float(self.delta)
-        calibrated = checked_calibrated(
-            mechanism.calibrated(query, sensitivity, n_items, epsilon, delta, whole), mechanism
-        )
-        if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
-            refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
-        each = epsilon / whole
-        if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
-            each = calibrated.spent(sensitivity, times, delta) / times
-        return Price(query, sensitivity, calibrated, times, each)
 
     def _guarantee(self, prices):
         """Return the guarantee of answers; they use more than the budget with some printed scales."""
         used_up = sum(price.epsilon * price.times for price in prices.values()) / round_down(self.epsilon)
-        used = [price.mechanism for price in prices.values()]
         known = [price.mechanism.losses(price.sensitivity, price.times) for price in prices.values()]
         losses = None if None in known else Losses.together(known)
-        epsilon = rounded_up(exact(self.epsilon) * used_up)
+        epsilon, delta = rounded_up(exact(self.epsilon) * used_up), rounded_up(self.delta)
         if losses is not None and used_up != 1:  # Gaussian releases do not add up in epsilon
-            epsilon = losses.epsilon(rounded_up(self.delta))
+            epsilon = losses.epsilon(delta)
         answers: Counter[tuple[str, str]] = Counter()
         for price in prices.values():
             answers[price.mechanism.how, type(price.query).__name__] += price.times
-        return PrivacyGuarantee(
-            epsilon=epsilon,
-            delta=rounded_up(self.delta),
-            trust="central",
-            neighboring=self.neighboring,
-            how=", then ".join(f"{how} on {times} x {name}" for (how, name), times in answers.items()),
-            arithmetic="; ".join(sorted({noise.arithmetic for noise in used} - {"exact"})) or "exact",
-            losses=losses,
-        )
-
-    def _mechanism(self):
-        return MECHANISMS[self.noise] if isinstance(self.noise, str) else self.noise
-
-    def _check(self):
-        check_parameters(self)
-        pure = self._mechanism().pure
-        if not pure and self.delta == 0:
-            raise ValueError(
-                f"noise={self.noise!r} needs delta > 0, got delta=0; set delta=1e-6, say; where noise can be chosen, "
-                "'laplace' needs none."
-            )
-        if pure and self.delta > 0 and not getattr(self._mechanism(), "takes_delta", False):
-            raise ValueError(
-                f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
-                "set delta=0 or noise='gaussian'."
-            )
+        how = ", then ".join(f"{how} on {times} x {name}" for (how, name), times in answers.items())
+        inexact = {price.mechanism.arithmetic for price in prices.values()} - {"exact"}
+        arithmetic = "; ".join(sorted(inexact)) or "exact"
+        return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)
 
 
 class CuratorAnswers(Answers):
@@ -326,15 +286,18 @@ class CuratorAnswers(Answers):
         The ballots.
     bits : Bits
         Random bits.
+    published : dict, default=()
+        Public facts that are published with the answers.
     """
 
-    def __init__(self, prices, release, sensitivity, profile, bits):
+    def __init__(self, prices, release, sensitivity, profile, bits, published=()):
         super().__init__(profile.n_items, bits.coins, {kind: price.times for kind, price in prices.items()})
         self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
         # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
         self._noise, self._completion = bits.noise, bits.assignment
         if profile.bound is not None:
             self.grid = WEIGHT_GRID
+        self.published |= published
         if release is not None:
             known = release.scores if isinstance(release, ScoresByHistogram) else release
             self.publish(known, self.answer(release))
@@ -462,9 +425,6 @@ class DPBorda(RankAggregator):
     epsilon = 1 (central, add_remove; simulation only: a seed was given)
     """
 
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
@@ -562,8 +522,6 @@ class DPSwissBorda(RankAggregator):
     epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    scores_: NDArray[np.float64]
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
@@ -585,8 +543,6 @@ class DPSwissBorda(RankAggregator):
 
 class _PublishedOnce(RankAggregator):
     """Base class of estimators that publish one noisy statistic and apply any rule to it."""
-
-    optimal_gap_: float
 
     parameter_checks: dict = {**RULE}
 
@@ -680,9 +636,6 @@ class DPPairwise(_PublishedOnce):
     array([0, 1, 2])
     """
 
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, AllMargins(), self.neighboring)
         return channel, resolve_rule(self.rule, KemenyRule())
@@ -774,7 +727,6 @@ class DPHistogram(_PublishedOnce):
     """
 
     histogram_: NDArray[np.int64]
-    noise_: PublishedNoise
 
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)
@@ -857,8 +809,6 @@ class DPKwikSort(RankAggregator):
     >>> DPKwikSort(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
-
-    optimal_gap_: float
 
     parameter_checks: dict = {"on_exhausted": one_of("coin", "kemeny")}
 
@@ -963,8 +913,7 @@ class DPKemenySampler(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        drawn = Exponential(self.sampler)
-        return Central(self.epsilon, noise=drawn, neighboring=self.neighboring), Choose(KemenyUtility())
+        return Central(self.epsilon, 0, Exponential(self.sampler), None, self.neighboring), Choose(KemenyUtility())
 
 
 # Estimators for a trusted curator that draw prudent orders.
@@ -1087,12 +1036,11 @@ class DPPrudentOrder(RankAggregator):
                 f"a window needs delta=0, got window={safe_repr(self.window)} and delta={safe_repr(self.delta)}; set "
                 "delta=0, or window=None, which takes any number of items with a delta."
             )
-        channel = partial(Central, self.epsilon, self.delta, neighboring=self.neighboring)
+        noise: NoiseName = "exponential" if peeled else "permute_and_flip"
+        rule: Rule = ChooseOneByOne() if peeled else Choose(MaxViolatedMargin())
         if self.window is not None:
-            return channel(noise="knorm"), ChooseNearAnchor(self.window)
-        if peeled:
-            return channel(noise="exponential"), ChooseOneByOne()
-        return channel(noise="permute_and_flip"), Choose(MaxViolatedMargin())
+            noise, rule = "knorm", ChooseNearAnchor(self.window)
+        return Central(self.epsilon, self.delta, noise, neighboring=self.neighboring), rule
 
 
 class DPTopK(RankAggregator):
@@ -1187,5 +1135,4 @@ class DPTopK(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        drawn = Central(self.epsilon, noise="permute_and_flip", neighboring=self.neighboring)
-        return drawn, ChooseTop(self.k, self.batch)
+        return Central(self.epsilon, 0, "permute_and_flip", None, self.neighboring), ChooseTop(self.k, self.batch)

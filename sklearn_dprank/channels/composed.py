@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_made, safe_repr
 from .._utils.types import RandomState, RuleName
 from ..rules import RULE, Rule, SortByScore, resolve_rule
-from ..uncertainty import PublishedNoise
 from .base import RankAggregator
 from .exact import Exact
 from .interactive import Groups, Rounds, Slots
 from .plan import Channel
-from .streaming import Stream
 
 
 def _check_channel(channel, name):
@@ -97,16 +93,8 @@ class Aggregator(RankAggregator):
     array([0, 1, 2])
     """
 
-    optimal_gap_: float
-    margins_: NDArray[Any]
-    scores_: NDArray[Any]
     histogram_: NDArray[np.int64]
-    noise_: PublishedNoise
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
     periods_: int
-    stream_: Stream
 
     parameter_checks: dict = {"channel": _check_channel, **RULE}
 

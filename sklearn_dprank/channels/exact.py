@@ -259,8 +259,6 @@ class Kemeny(RankAggregator):
     array([0, 1, 2])
     """
 
-    optimal_gap_: float
-
     def __init__(
         self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
     ) -> None:

@@ -212,85 +212,6 @@ def _shares(rounds, n_voters, bits):
     return iter(np.array_split(bits.permutation(n_voters), rounds))
 
 
-# Simulated and remote clients that answer the curator's questions one at a time.
-
-
-class SimulatedClients:
-    """Clients simulated in this process, one for each column of ``ballots.table``."""
-
-    def __init__(self, ballots, protocol, bits):
-        self._ballots, self._protocol, self._bits = ballots, protocol, bits
-        self.inbox = Inbox()
-
-    def ask(self, number, kind, pairs, voters):
-        """Return (first, second, answers), arrays of shape (n_asked, 1): each client's pair and randomised answer."""
-        self.inbox.accepted += len(voters)
-        return InteractiveRandomizer().draw(self._protocol, self._ballots, self._bits, kind, pairs, voters)
-
-    def close(self):
-        """Accept a release without answers, which is possible with few voters."""
-
-
-class RemoteClients:
-    """Remote clients; ``messenger(question)`` returns an iterable of reports or of pairs (voter, report)."""
-
-    def __init__(self, messenger, protocol):
-        self._messenger, self._protocol = messenger, protocol
-        self._name = digest(protocol)
-        self.inbox = Inbox()
-
-    def ask(self, number, kind, pairs, voters):
-        """Return (first, second, answers) of the valid reports, at most as many as voters were asked.
-
-        A report contains a random number of its device, and each number is accepted once per question. Of pairs
-        (voter, report), only the first of each voter who was asked is read.
-        """
-        asked = pairs.tolist()
-        question = {"protocol": self._name, "question": number, "kind": kind, "pairs": asked}
-        reports = self._messenger({**question, "voters": voters.tolist()})
-        reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
-        if not hasattr(reports, "readline"):
-            reports = self._of_voters(reports, set(voters.tolist()))
-        read = partial(self._read, number, pairs, self.inbox.accepted + len(voters), set())
-        answers = [drawn for _, drawn in self.inbox.read_together(reports, {self._name}, read)]
-        return joined(answers) if answers else np.empty((3, 0), dtype=np.int64)
-
-    def close(self):
-        """Raise ValueError if no answer was accepted."""
-        self.inbox.require(
-            "The function ask must deliver each question to the devices in question['voters'], and return their "
-            f"answers. Devices {FOLLOW}. A larger n_voters may be needed, so that somebody is asked."
-        )
-
-    def _of_voters(self, reports, asked):
-        """Yield reports; of pairs (voter, report), yield the first of each voter who was asked and count the rest."""
-        waiting = set(asked)
-        for report in reports:
-            if type(report) is tuple and len(report) == 2:
-                voter, report = report
-                if not isinstance(voter, Integral) or voter not in waiting:
-                    known = isinstance(voter, Integral) and voter in asked
-                    self.inbox.refused["voter answered before" if known else "voter not asked"] += 1
-                    continue
-                waiting.remove(voter)
-            yield report
-
-    def _read(self, number, allowed, most, received, reports, name):
-        """Return (first, second, answers); refuse invalid reports and reports beyond `most` accepted in total."""
-        asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
-        whole_numbers(asked, number, number, "another question")
-        n_items = len(self._protocol["items"])
-        first, second = pairs_of(pairs, n_items)
-        if not np.isin(first * n_items + second, allowed @ (n_items, 1)).all():
-            raise RefusedReport("pair out of range")
-        answered = bits_of(answers)
-        new = new_numbers(numbers, received)
-        if self.inbox.accepted + len(reports) > most:
-            raise RefusedReport("more reports than voters asked")
-        received |= new
-        return first, second, answered
-
-
 # Interactive local model: each voter's device randomises the answers to a few adaptive questions.
 
 
@@ -351,10 +272,21 @@ class Interactive(BaseEstimator):
         check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
-        load = self._load(schedule, asks, n_items, 1 if n_voters is None else n_voters)
+        name, (first, *rest) = type(schedule).__name__, asks
+        if first.query.kind != schedule.question:
+            refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
+        load = schedule.voter_load(float(self.epsilon), asks, n_items, 1 if n_voters is None else n_voters)
+        if rest and not (load.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
+            refuse(self, rest[0].query, f"{name} keeps no budget back for it.")
         if n_voters is not None and hasattr(schedule, "warn_of_few"):
             schedule.warn_of_few(float(self.epsilon), asks, n_voters)
-        flips = _flips(randomizer, as_text(self.epsilon), load)
+        reserve = Decimal(load.reserve)
+        with localcontext(prec=800):  # all digits of a double, so that the shares do not exceed the whole
+            share = both_ways(as_text(self.epsilon)) - reserve
+        flips = {
+            "each": randomizer.flip(share, load.answers),
+            "last": randomizer.flip(reserve, 1) if reserve else None,
+        }
         stated = randomizer.stated(self.epsilon, flips_spent(flips, load.answers))
         fields = {"answers": int(load.answers), "flips": flips, "flip_grid": FLIP_GRID}
         protocol = make_protocol(
@@ -363,55 +295,30 @@ class Interactive(BaseEstimator):
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
-        opening = partial(_InteractiveVoters, load, kinds, protocol, n_voters)
+        opening = partial(_opened, load, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
-    def _load(self, schedule, asks, n_items, n_voters):
-        """Return the schedule's `VoterLoad`; raise ValueError if the schedule does not fit the asks."""
-        name, (first, *rest) = type(schedule).__name__, asks
-        if first.query.kind != schedule.question:
-            refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
-        load = schedule.voter_load(float(self.epsilon), asks, n_items, n_voters)
-        if rest and not (load.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
-            refuse(self, rest[0].query, f"{name} keeps no budget back for it.")
-        return load
 
-
-def _flips(randomizer, epsilon, load):
-    """Return the flip probability, in units of 2^-52, of each answer and of the last report (None without reserve)."""
-    reserve = Decimal(load.reserve)
-    with localcontext(prec=800):  # all digits of a double, so that the shares do not exceed the whole
-        share = both_ways(epsilon) - reserve
-    each = randomizer.flip(share, load.answers)
-    return {"each": each, "last": randomizer.flip(reserve, 1) if reserve else None}
-
-
-class _InteractiveVoters:
-    """Simulated or remote clients that answer questions."""
-
-    def __init__(self, load, kinds, protocol, n_voters, voters):
-        self._load, self._kinds, self._protocol = load, kinds, protocol
-        self._n_voters, self._messenger, self._ballots = n_voters, voters, None
-        if isinstance(voters, Profile):
-            self._n_voters, self._messenger, self._ballots = voters.n_voters, None, ballots_of(voters)
-
-    def __call__(self, bits):
-        if self._ballots is None:
-            clients: Any = RemoteClients(self._messenger, self._protocol)
-        else:
-            clients = SimulatedClients(self._ballots, self._protocol, bits)
-        following = self._load.start(self._n_voters, bits.assignment)
-        return _InteractiveAnswers(clients, self._n_voters, following, self._kinds, self._protocol, bits.coins)
+def _opened(load, kinds, protocol, n_voters, voters):
+    """Return what answers, given bits, from simulated voters or from the messenger of remote voters."""
+    if isinstance(voters, Profile):
+        return partial(_InteractiveAnswers, load, kinds, protocol, voters.n_voters, ballots_of(voters), None)
+    return partial(_InteractiveAnswers, load, kinds, protocol, n_voters, None, voters)
 
 
 class _InteractiveAnswers(Answers):
-    """Answers of clients, who are asked each query once, in voters that the schedule chooses."""
+    """Answers of voters whom the schedule chooses: simulated, with these ballots, or remote.
 
-    def __init__(self, clients, n_voters, following, kinds, protocol, coins):
-        super().__init__(len(protocol["items"]), coins)
-        self._clients, self._n_voters, self._following = clients, n_voters, following
-        self._kinds, self._flips = kinds, protocol["flips"]
-        self._asked = 0
+    ``messenger(question)`` returns an iterable of reports, or of pairs (voter, report).
+    """
+
+    def __init__(self, load, kinds, protocol, n_voters, ballots, messenger, bits):
+        super().__init__(len(protocol["items"]), bits.coins)
+        self._kinds, self._protocol, self._n_voters, self._bits = kinds, protocol, n_voters, bits
+        self._ballots, self._messenger = ballots, messenger
+        self._asked: Any = None  # voters who pay for the next answer
+        self._following = load.start(n_voters, bits.assignment)
+        self._inbox, self._n_asked = Inbox(), 0
         self._shared = np.zeros((self.n_items,) * 2, dtype=np.int64)
 
     def charge(self, query):
@@ -419,15 +326,21 @@ class _InteractiveAnswers(Answers):
         kind = self._kinds.get(query.kind)
         if kind is None:
             raise BudgetExhausted(f"no answer was planned for {query}.")
-        self._voters = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
-        if self._voters is None:
+        self._asked = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
+        if self._asked is None:
             raise BudgetExhausted(f"no answer is left for {query}.")
 
     def ask(self, query):
-        kind = self._kinds[query.kind]
+        kind, asked = self._kinds[query.kind], self._asked
         pairs = np.fromiter(chain.from_iterable(query.asked_pairs(self.n_items)), dtype=np.int64).reshape(-1, 2)
-        self._asked += 1
-        first, second, answers = self._clients.ask(self._asked, kind, pairs, self._voters)
+        self._n_asked += 1
+        if self._ballots is None:
+            first, second, answers = self._received(kind, pairs, asked)
+        else:
+            self._inbox.accepted += len(asked)
+            first, second, answers = InteractiveRandomizer().draw(
+                self._protocol, self._ballots, self._bits, kind, pairs, asked
+            )
         if isinstance(query, PairMargin):
             # All margins share a matrix: a new one for each of thousands of questions takes longer than the answers.
             ((i, j),), yes = pairs, np.count_nonzero(answers)
@@ -435,11 +348,59 @@ class _InteractiveAnswers(Answers):
             wins[i, j], wins[j, i] = yes, np.size(answers) - yes
         else:
             wins = counted_wins(first, second, answers, self.n_items)
-        return query.counted((Tallies(self._flips[kind] / FLIP_GRID, wins),))
+        return query.counted((Tallies(self._protocol["flips"][kind] / FLIP_GRID, wins),))
+
+    def _received(self, kind, pairs, asked):
+        """Return (first, second, answers) of the valid reports, at most as many as voters were asked.
+
+        A report contains a random number of its device, and each number is accepted once per question. Of pairs
+        (voter, report), only the first of each voter who was asked is read.
+        """
+        name, number = digest(self._protocol), self._n_asked
+        question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
+        reports = self._messenger({**question, "voters": asked.tolist()})
+        reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
+        if not hasattr(reports, "readline"):
+            reports = self._one_each(reports, set(asked.tolist()))
+        read = partial(self._read, number, pairs, self._inbox.accepted + len(asked), set())
+        answers = [drawn for _, drawn in self._inbox.read_together(reports, {name}, read)]
+        return joined(answers) if answers else np.empty((3, 0), dtype=np.int64)
+
+    def _one_each(self, reports, asked):
+        """Yield reports; of pairs (voter, report), yield the first of each voter who was asked and count the rest."""
+        waiting = set(asked)
+        for report in reports:
+            if type(report) is tuple and len(report) == 2:
+                voter, report = report
+                if not isinstance(voter, Integral) or voter not in waiting:
+                    known = isinstance(voter, Integral) and voter in asked
+                    self._inbox.refused["voter answered before" if known else "voter not asked"] += 1
+                    continue
+                waiting.remove(voter)
+            yield report
+
+    def _read(self, number, allowed, most, received, reports, name):
+        """Return (first, second, answers); refuse invalid reports and reports beyond `most` accepted in total."""
+        asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
+        whole_numbers(asked, number, number, "another question")
+        first, second = pairs_of(pairs, self.n_items)
+        if not np.isin(first * self.n_items + second, allowed @ (self.n_items, 1)).all():
+            raise RefusedReport("pair out of range")
+        answered = bits_of(answers)
+        new = new_numbers(numbers, received)
+        if self._inbox.accepted + len(reports) > most:
+            raise RefusedReport("more reports than voters asked")
+        received |= new
+        return first, second, answered
 
     def close(self):
-        self._clients.close()
-        self.published = self._clients.inbox.published
+        """Raise ValueError if no answer of remote voters was accepted; simulated voters may be too few to be asked."""
+        if self._ballots is None:
+            self._inbox.require(
+                "The function ask must deliver each question to the devices in question['voters'], and return their "
+                f"answers. Devices {FOLLOW}. A larger n_voters may be needed, so that somebody is asked."
+            )
+        self.published = self._inbox.published
 
 
 # Estimators for the local model with adaptive questions.
@@ -498,9 +459,6 @@ class LDPQuickSort(RankAggregator):
     >>> LDPQuickSort(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
     array([0, 1, 2])
     """
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
 
     def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
@@ -568,10 +526,6 @@ class LDPGroupKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    optimal_gap_: float
-
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
@@ -630,9 +584,6 @@ class LDPAdaptivePairs(RankAggregator):
     >>> LDPAdaptivePairs(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
     array([0, 1, 2])
     """
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
 
     def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters, one_of
 from .._utils.estimators import BaseEstimator
@@ -28,7 +27,6 @@ from ..collection.reports import ANSWERED_BEFORE, FOLLOW, Inbox, ReportReader, T
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
-from ..uncertainty import PublishedNoise
 from .base import RankAggregator
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable
 
@@ -91,7 +89,7 @@ class Local(BaseEstimator):
         """
         check_parameters(self)
         personal = voter_epsilon is not None
-        grid = [float(self.epsilon)] if voter_epsilon is None else [float(e) for e in voter_epsilon]
+        grid = list(map(float, voter_epsilon if personal else [self.epsilon]))
         for value in grid:
             check_epsilon(value, "voter_epsilon")
         if not 1 <= len(grid) <= _LARGEST_GRID:
@@ -100,7 +98,7 @@ class Local(BaseEstimator):
             )
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
-        how = getattr(randomizer, "how", name)
+        how = f"reports by {getattr(randomizer, 'how', name)}"  # of voters, not of their simulation
         if n_voters is not None:
             randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
@@ -111,15 +109,16 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            f"reports by {how}",
+            how,
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
         reader = _LocalReader(randomizer, protocols.values())
-        opened = partial(_LocalVoters, randomizer, protocols, personal, reader)
+        opened = partial(_opened, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client
-        protocol = protocols[min(grid)]
-        return Plan(guarantee, opened, protocol, needs=POSITIONS, client=own, n_items=n_items, reader=reader)
+        return Plan(
+            guarantee, opened, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items, reader=reader
+        )
 
 
 class _LocalReader(ReportReader):
@@ -169,54 +168,38 @@ class _LocalReader(ReportReader):
         return self._randomizer.are_counts(counts, n_reports, protocol)
 
 
-class _LocalVoters:
-    """Voters with one report each: received reports, read once, or new simulated reports for each release."""
+def _opened(randomizer, protocols, personal, reader, voters):
+    """Return what answers, given bits, from received reports, or new simulated reports for each release."""
+    received, groups = [], []
+    if isinstance(voters, Profile):
+        if voters.n_voters == 0:  # their number is public here
+            raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
+        own, ballots, inbox = voters.voter_epsilon, ballots_of(voters), Inbox()
+        if personal != (own is not None) or (own is not None and not protocols.keys() >= set(own.tolist())):
+            raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
+        for epsilon, protocol in protocols.items():
+            table = ballots.table[:, own == epsilon] if personal else ballots.table
+            groups.append((protocol, ballots._replace(table=table)))
+        inbox.accepted = voters.n_voters
+    else:
+        counts = reader(voters)
+        own = "" if personal else " If voters have their own epsilon, give epsilons=."
+        inbox, received = counts.inbox(f"Devices {FOLLOW}.{own}"), reader.received(counts)
+    return partial(_answers, randomizer, next(iter(protocols.values())), inbox.published, received, groups)
 
-    def __init__(self, randomizer, protocols, personal, reader, voters):
-        self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
-        self._n_items = len(next(iter(protocols.values()))["items"])
-        self._inbox = Inbox()
-        self._groups: Any = None
-        if isinstance(voters, Profile):
-            if voters.n_voters == 0:  # their number is public here
-                raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
-            own = voters.voter_epsilon
-            if personal != (own is not None) or (own is not None and not set(own.tolist()) <= set(protocols)):
-                raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
-            self._groups = list(self._grouped(voters))
-            self._inbox.accepted = voters.n_voters
-        else:
-            counts = reader(voters)
-            own = "" if personal else " If voters have their own epsilon, give epsilons=."
-            self._inbox = counts.inbox(f"Devices {FOLLOW}.{own}")
-            self._received = reader.received(counts)
 
-    def __call__(self, bits):
-        received = self._received if self._groups is None else self._simulated(bits)
-        # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
-        law = self._randomizer.law(received[0]) if len(received) == 1 else None
-        answers = Answers(self._n_items, bits.coins)
-        answers.published = dict(self._inbox.published)
-        answers.publish_numbers(self._randomizer.releases, self._randomizer.combined(received), law)
-        return answers
-
-    def _simulated(self, bits):
-        """Return the `ReceivedReports` of simulated reports for each epsilon."""
-        received = []
-        for epsilon, ballots in self._groups:
-            protocol = self._protocols[epsilon]
-            counts = self._randomizer.simulated(protocol, ballots, bits)
-            received.append(ReceivedReports(protocol, counts, ballots.table.shape[1]))
-        return received
-
-    def _grouped(self, profile):
-        """Yield (epsilon, ballots) for each epsilon of the plan."""
-        ballots = ballots_of(profile)
-        for epsilon in self._protocols:
-            if self._personal:
-                yield epsilon, ballots._replace(table=ballots.table[:, profile.voter_epsilon == epsilon])
-            else:
-                yield epsilon, ballots
+def _answers(randomizer, protocol, published, received, groups, bits):
+    """Return the answers that follow from received reports, or from simulated reports of groups of voters."""
+    received = received or [
+        ReceivedReports(own, randomizer.simulated(own, ballots, bits), ballots.table.shape[1])
+        for own, ballots in groups
+    ]
+    # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
+    law = randomizer.law(received[0]) if len(received) == 1 else None
+    answers = Answers(len(protocol["items"]), bits.coins)
+    answers.published = dict(published)
+    answers.publish_numbers(randomizer.releases, randomizer.combined(received), law)
+    return answers
 
 
 # Estimators for the local model with one report per voter.
@@ -317,12 +300,6 @@ class LDPPairwise(RankAggregator):
     >>> LDPPairwise(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
     array([0, 1, 2])
     """
-
-    optimal_gap_: float
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
 
     parameter_checks: dict = {
         "randomizer": partial(check_flips, names=("rr", "djw")),
@@ -425,11 +402,6 @@ class LDPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
     parameter_checks: dict = {"randomizer": check_flips}
 
     def __init__(
@@ -517,11 +489,6 @@ class LDPBorda(RankAggregator):
     >>> LDPBorda(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
     array([0, 1, 2])
     """
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
 
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

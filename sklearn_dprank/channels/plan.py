@@ -202,11 +202,10 @@ class Plan:
         ValueError
             If the plan does not fit these voters, or no message was accepted.
         """
-        profile = voters if isinstance(voters, Profile) else None
-        n_items = getattr(profile, "n_items", self.n_items)
+        n_items, bound = (voters.n_items, voters.bound) if isinstance(voters, Profile) else (self.n_items, None)
         if self.n_items not in (None, n_items):
             raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
-        if getattr(profile, "bound", None) != self.bound:
+        if bound != self.bound:
             raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
         return self.reads(voters)
 
@@ -220,20 +219,20 @@ class Channel(Protocol):
 
 def check_asks(channel: Channel, asks: list[Ask]) -> None:
     """Raise ValueError unless counts are positive integers, positive shares sum to at most 1, and kinds differ."""
-    name = type(channel).__name__
+    shares, kinds = Fraction(0), set()
     for ask in asks:
-        about = f"of {ask.query}"
-        check_whole(ask.times, f"times {about}")
-        check_number(ask.share, f"share {about}", above=0)
-    shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
+        about = str(ask.query)
+        check_whole(ask.times, f"times of {about}")
+        check_number(ask.share, f"share of {about}", above=0)
+        if ask.query.kind in kinds:
+            raise ValueError(f"the rule asks for {about} twice; declare it once, for both.")
+        kinds.add(ask.query.kind)
+        shares += Fraction(ask.share)
     if shares > 1:
         raise ValueError(
-            f"{name} has one budget, but the rule's asks claim {float(shares):g} of it; let shares add up to 1."
+            f"{type(channel).__name__} has one budget, but the rule's asks claim {float(shares):g} of it; let shares "
+            "add up to 1."
         )
-    kinds = [ask.query.kind for ask in asks]
-    for ask, kind in zip(asks, kinds, strict=True):
-        if kinds.count(kind) > 1:
-            raise ValueError(f"the rule asks for {ask.query} twice; declare it once, for both.")
 
 
 def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> int:

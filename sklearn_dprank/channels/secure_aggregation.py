@@ -7,7 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -59,52 +59,45 @@ from .plan import Answers, Plan, check_asks, least_voters, refuse
 _ASKED = "return a list of the servers' messages, or an empty list if a server released none."
 
 
-class SecureAggregationVoters:
-    """Sums with the noise of all voters: from servers, or simulated with one Skellam draw per number."""
-
-    def __init__(self, prices, release, protocol, published, least, n_voters, voters):
-        self._prices, self._protocol, self._more = prices, protocol, published
-        self._n_voters, self._voters, self._curator = n_voters, voters, None
-        if isinstance(voters, Profile):
-            if voters.n_voters < least:
-                raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
-            self._voters = None
-            self._counted = {"reports_accepted": voters.n_voters, "reports_refused": {}}
-            together = {
-                kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
-                for kind, price in prices.items()
-                if price.epsilon
-            }
-            sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
-            self._curator = partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters)
-        elif (protocol["randomizer"] == "skellam-rounds") != callable(voters):
-            raise ValueError(
-                "one sum answers this rule: use fit_sums(sums, items=items)."
-                if callable(voters)
-                else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
-            )
-        elif not callable(voters):
-            inbox = Inbox()
-            self._sum, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
-            self._counted = {**inbox.published, "reports_accepted": accepted}
-        elif n_voters > protocol["max_reports"]:
+def _opened(prices, release, protocol, published, least, n_voters, voters):
+    """Return what answers, given bits, from servers' sums, or simulated with one Skellam draw per number."""
+    if isinstance(voters, Profile):
+        if voters.n_voters < least:
+            raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+        together = {
+            kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
+            for kind, price in prices.items()
+            if price.epsilon
+        }
+        sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
+        published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
+        return partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters, published=published)
+    if (protocol["randomizer"] == "skellam-rounds") != callable(voters):
+        raise ValueError(
+            "one sum answers this rule: use fit_sums(sums, items=items)."
+            if callable(voters)
+            else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
+        )
+    if callable(voters):
+        if n_voters > protocol["max_reports"]:
             raise ValueError(f"n_voters={n_voters} is above max_reports={protocol['max_reports']}; raise max_reports.")
+        return partial(_RoundsAnswers, voters, n_voters, prices, protocol, published)
+    inbox, n_items, (price,) = Inbox(), len(protocol["items"]), prices.values()
+    total, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
+    answer, name = price.query.read(total, n_items), price.query.published_as
+    published = {**published, **inbox.published, "reports_accepted": accepted}
+    if name is not None:
+        law = SkellamNoise(price.mechanism.rate * accepted).law
+        published |= {name: answer, "noise": PublishedNoise(name, law)}
+    return partial(_answers_of_sum, price.query, answer, published, n_items)
 
-    def __call__(self, bits):
-        if self._curator is not None:
-            simulated = self._curator(bits)
-            simulated.published |= {**self._counted, **self._more}
-            return simulated
-        if callable(self._voters):
-            return _RoundsAnswers(self._voters, self._n_voters, self._prices, self._protocol, self._more, bits.coins)
-        (price,) = self._prices.values()
-        answers, query = Answers(len(self._protocol["items"]), bits.coins), price.query
-        answers.publish(query, query.read(self._sum, answers.n_items))
-        answers.published = {**self._counted, **self._more}
-        if (name := query.published_as) is not None:
-            noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
-            answers.published |= {name: answers.answer(query), "noise": PublishedNoise(name, noise.law)}
-        return answers
+
+def _answers_of_sum(query, answer, published, n_items, bits):
+    """Return answers that follow from one sum."""
+    answers = Answers(n_items, bits.coins)
+    answers.publish(query, answer)
+    answers.published = dict(published)
+    return answers
 
 
 class _RoundsAnswers(Answers):
@@ -114,8 +107,8 @@ class _RoundsAnswers(Answers):
     answer, no sum is released, and `answer` raises `BudgetExhausted`.
     """
 
-    def __init__(self, messenger, n_voters, prices, protocol, published, coins):
-        super().__init__(len(protocol["items"]), coins, {kind: price.times for kind, price in prices.items()})
+    def __init__(self, messenger, n_voters, prices, protocol, published, bits):
+        super().__init__(len(protocol["items"]), bits.coins, {kind: price.times for kind, price in prices.items()})
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
         noisy = [kind for kind, price in prices.items() if price.epsilon]
         before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
@@ -179,28 +172,23 @@ def combined(protocol, of, messages, inbox, question=None):
     Raise ValueError if a server is missing or sent two sums, or the sums cover different voters. `inbox` counts refused
     messages. `question` is the digest of the question, if the protocol asks questions.
     """
-    sums = list(inbox.read(messages, partial(_read, protocol, of, question)))
+    received = list(inbox.read(messages, partial(_read, protocol, of, question)))
     inbox.require(f"Servers {FOLLOW}.")
-    numbers = sorted(one.server for one in sums)
-    if numbers != list(range(protocol["servers"])):
-        raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")
-    if len({(one.voters, one.n_reports) for one in sums}) > 1:
+    servers, voters, n_reports, sums = zip(*received, strict=True)
+    if sorted(servers) != list(range(protocol["servers"])):
+        got = sorted(servers)
+        raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {got}.")
+    if len(set(zip(voters, n_reports, strict=True))) > 1:
         raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
-    total = sum(one.numbers for one in sums) % of.modulus
-    return np.where(total >= of.modulus // 2, total - of.modulus, total), sums[0].n_reports
+    total = sum(sums) % of.modulus
+    return np.where(total >= of.modulus // 2, total - of.modulus, total), n_reports[0]
 
 
-class _ServerMessage(NamedTuple):
-    """Message of one server: its index, the name and number of its voters, and its sum."""
+def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> tuple[int, str, int, NDArray[np.int64]]:
+    """Return (server, name of the voters, number of voters, sum) of one server's message.
 
-    server: int
-    voters: str
-    n_reports: int
-    numbers: NDArray[np.int64]
-
-
-def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _ServerMessage:
-    """Return one server's message; raise RefusedReport if it is invalid or covers too few or too many voters."""
+    Raise RefusedReport if it is invalid, or covers too few or too many voters.
+    """
     if protocol_of(message) != digest(protocol):
         raise RefusedReport("another protocol")
     asked = () if question is None else ("question",)
@@ -216,7 +204,7 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Server
     if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
         raise RefusedReport("too few or too many voters")
     each = end_to_end([numbers], of.summand.numbers, "not the right numbers")
-    return _ServerMessage(server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers"))
+    return server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers")
 
 
 # Secure aggregation: voters split noisy reports among servers, and only the sums are revealed.
@@ -311,71 +299,84 @@ class SecureAggregation(BaseEstimator):
             If a parameter is invalid, the least number of reports is unknown or above the number of voters, or the
             rule asks for a query that is not a sum over voters.
         """
-        least, most = self._limits(n_voters)
-        release = None if self.release is None else covering(self, asks)
-        asks = asks if release is None else [Ask(release)]
-        self._refuse(asks, n_items)
-        prices = self._prices(asks, n_items, least)
-        alone = _epsilon(prices, self.delta, 1)
-        try:
-            protocol, unsent = self._protocol(prices, n_items, least, most, alone, items), ""
-        except _Unsent as error:
-            protocol, unsent = None, str(error)
-        opening = partial(SecureAggregationVoters, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
-        needs = frozenset(price.query.needs for price in prices.values())
-        guarantee = self._guarantee(prices, least)
-        return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
-
-    def _limits(self, n_voters):
-        """Return the lower and the upper limit on the number of voters."""
         check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
         least = least_voters(self.min_reports, n_voters, "each voter's noise")
-        there = least if n_voters is None else n_voters
-        if self.max_reports is None:
-            return least, _SPARE * least
-        if self.max_reports < there:
+        most = _SPARE * least if self.max_reports is None else int(self.max_reports)
+        if most < (there := least if n_voters is None else n_voters) and self.max_reports is not None:
             raise ValueError(
                 f"max_reports={self.max_reports} is below the number of voters, {there}; raise it, or leave it out."
             )
-        return least, int(self.max_reports)
-
-    def _refuse(self, asks, n_items):
-        """Raise ValueError if sums of noisy numbers cannot answer the asks."""
+        release = None if self.release is None else covering(self, asks)
+        asks = asks if release is None else [Ask(release)]
         for ask in asks:
             ask.query.check(n_items)
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "servers add up numbers, and draw no orders; use another rule.")
         check_asks(self, asks)
+        prices = self._prices(asks, n_items, least)
+        noisy = [price for price in prices.values() if price.epsilon]  # of queries that a ballot can change
+        alone = skellam_epsilon(  # with the noise of one voter
+            float(self.delta),
+            [
+                SkellamRelease(
+                    2 * price.mechanism.rate, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
+                )
+                for price in noisy
+            ],
+        )
+        try:
+            protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items), ""
+        except _Unsent as error:
+            protocol, unsent = None, str(error)
+        opening = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
+        answers: Counter[str] = Counter()
+        for price in noisy:
+            answers[type(price.query).__name__] += price.times
+        on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
+        parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
+        guarantee = PrivacyGuarantee(
+            rounded_up(self.epsilon),
+            rounded_up(self.delta),
+            "secure_aggregation",
+            "replace",
+            f"Skellam noise on {on}, of which each of {least} voters adds a part",
+            caveats=("if all servers collude, ballots are as good as open to them",),
+            whom=tuple(("secure_aggregation", party) for party in parties),
+        )
+        needs = frozenset(price.query.needs for price in prices.values())
+        return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring="replace")
         asks = rescale_shares(asks, sensitivity)
-        releases = {}
+        releases: dict[Any, SkellamRelease] = {}
+        prices: dict[Any, Price] = {}
+        noise: Any
         for ask in asks:
             moved = sensitivity(ask.query)
             if any(moved):
                 variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
                 releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
         unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
-        prices = {}
         for ask in asks:
-            moved, kind = ask.query.sensitivity(n_items, "replace"), ask.query.kind
-            if kind not in releases:
-                prices[kind] = Price(ask.query, moved, NoNoise(), ask.times, Fraction(0))
-                continue
-            rate = _on_grid(releases[kind].variance * unit / (2 * least))
-            if rate * least > LARGEST_RATE:
-                raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
-            cost = Fraction(ask.share) * exact(self.epsilon) / ask.times
-            prices[kind] = Price(ask.query, moved, SkellamNoise(rate), ask.times, cost)
+            kind = ask.query.kind
+            noise, cost = NoNoise(), Fraction(0)
+            if kind in releases:
+                rate = releases[kind].variance * unit / (2 * least)
+                grid = RATE_GRID if rate < _LARGE - 1 else 1
+                rate = Fraction(math.ceil(rate * grid), grid)
+                if rate * least > LARGEST_RATE:
+                    raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
+                noise, cost = SkellamNoise(rate), Fraction(ask.share) * exact(self.epsilon) / ask.times
+            prices[kind] = Price(ask.query, sensitivity(ask.query), noise, ask.times, cost)
         return prices
 
-    def _protocol(self, prices, n_items, least, most, alone, items):
+    def _protocol(self, prices, noisy, n_items, least, most, alone, items):
         """Return the protocol; raise `_Unsent` if devices cannot send what is asked."""
-        rounds = [self._sum(price, n_items, most) for price in _noisy(prices)]
+        rounds = [self._sum(price, n_items, most) for price in noisy]
         if not rounds:
             raise _Unsent("no ballot can change what it asks for")
         if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
@@ -416,47 +417,9 @@ class SecureAggregation(BaseEstimator):
             raise _Unsent(f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon")
         return {"statistic": statistic, "modulus_bits": bits, "rate": [int(rate * grid), grid], "times": price.times}
 
-    def _guarantee(self, prices, least):
-        answers: Counter[str] = Counter()
-        for price in _noisy(prices):
-            answers[type(price.query).__name__] += price.times
-        on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
-        parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
-        return PrivacyGuarantee(
-            rounded_up(self.epsilon),
-            rounded_up(self.delta),
-            "secure_aggregation",
-            "replace",
-            f"Skellam noise on {on}, of which each of {least} voters adds a part",
-            caveats=("if all servers collude, ballots are as good as open to them",),
-            whom=tuple(("secure_aggregation", party) for party in parties),
-        )
-
 
 class _Unsent(ValueError):
     """Reason why devices cannot send what a rule asks for."""
-
-
-def _on_grid(rate):
-    """Return a rate rounded up to a multiple of 2^-20, or to a whole number if it is large."""
-    grid = RATE_GRID if rate < _LARGE - 1 else 1
-    return Fraction(math.ceil(rate * grid), grid)
-
-
-def _noisy(prices):
-    """Return the prices of queries that a ballot can change."""
-    return [price for price in prices.values() if price.epsilon]
-
-
-def _epsilon(prices, delta, n_voters):
-    """Return the epsilon at `delta` of all sums together, with the noise of `n_voters` voters."""
-    releases = [
-        SkellamRelease(
-            2 * price.mechanism.rate * n_voters, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
-        )
-        for price in _noisy(prices)
-    ]
-    return skellam_epsilon(float(delta), releases)
 
 
 # Estimators for secure aggregation by several servers.
@@ -464,10 +427,6 @@ def _epsilon(prices, delta, n_voters):
 
 class _Summed(RankAggregator):
     """Base class of estimators that receive only sums over many voters."""
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
 
     def __init__(
         self,
@@ -567,9 +526,6 @@ class SecAggBorda(_Summed):
     array([0, 1, 2])
     """
 
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
-
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
         return channel, SortByScore()
@@ -659,8 +615,6 @@ class SecAggSwissBorda(_Summed):
     >>> SecAggSwissBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 500).consensus_
     array([0, 1, 2])
     """
-
-    scores_: NDArray[np.float64]
 
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -38,7 +39,6 @@ from ..queries.base import Query, Sensitivity
 from ..queries.scores import NetWins
 from ..rules import SortByScore
 from ..rules.base import Consensus, Rule, checked_order, descending
-from ..uncertainty import PublishedNoise
 from .base import RankAggregator, best_and_worst, noise_is_known
 from .central import Central
 
@@ -91,15 +91,11 @@ def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray
     if len(labels) != n_voters:
         raise ValueError("segments must hold one label for each ballot, and has another length.")
     listed = {label: number for number, label in enumerate(classes)}
-    return np.array([_number(label, listed) for label in labels], dtype=np.intp)
-
-
-def _number(label, listed):
-    """Return the number of a label, or -1."""
-    try:
-        return listed.get(normal(label) if isinstance(label, str) else label, -1)
-    except TypeError:  # labels that cannot be hashed are not listed
-        return -1
+    numbers = np.full(n_voters, -1, dtype=np.intp)
+    for ballot, label in enumerate(labels):
+        with suppress(TypeError):  # labels that cannot be hashed are not listed
+            numbers[ballot] = listed.get(normal(label) if isinstance(label, str) else label, -1)
+    return numbers
 
 
 # Queries about public segments of the voters: net wins and sizes.
@@ -280,7 +276,8 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
     largest = (n_items**2 - 1) / 3
     own_noise = (deviation / sizes) ** 2
     total_noise = (total_deviation / sizes.sum()) ** 2
-    own, mean = _centred(wins / sizes[:, np.newaxis]), _centred(total / sizes.sum())
+    own, mean = wins / sizes[:, np.newaxis], total / sizes.sum()
+    own, mean = own - own.mean(axis=1, keepdims=True), mean - mean.mean()  # without the noise in their sum
 
     def models():
         for between, within in product(_BETWEEN, _WITHIN):
@@ -298,11 +295,6 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
         square += chance * (expected**2).sum(axis=1)
     between_models = (square - (means**2).sum(axis=1)) / degrees
     return Pooled(means, own_weights, np.sqrt(np.maximum(variance + between_models, 0)))
-
-
-def _centred(wins):
-    """Return net wins without the noise in their sum."""
-    return wins - wins.mean(axis=-1, keepdims=True)
 
 
 # Rule for one Borda order per public segment, with or without pooling.
@@ -352,18 +344,13 @@ class SegmentRule(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         asked = [ask.query for ask in self.asks(answers.n_items)]
         wins, *others = [answers.answer(query) / answers.grid for query in asked]
-        if not self.pooling:
-            return Consensus(_orders(wins, answers))
-        total, sizes = others
-        noise, total_noise, least = [answers.deviation(query) / answers.grid for query in asked]
-        found = pooled(wins, total, np.maximum(sizes, least), noise, total_noise)
-        published = {"scores": found.means, "score_std": found.std, "own_weights": found.own_weights, "sizes": sizes}
-        return Consensus(_orders(found.means, answers), published)
-
-
-def _orders(scores, answers):
-    """Return the items of each segment by descending score, shape (n_segments, n_items)."""
-    return np.array([descending(each, answers) for each in scores])
+        scores, published = wins, {}
+        if self.pooling:
+            total, sizes = others
+            noise, total_noise, least = [answers.deviation(query) / answers.grid for query in asked]
+            scores, own_weights, std = pooled(wins, total, np.maximum(sizes, least), noise, total_noise)
+            published = {"scores": scores, "score_std": std, "own_weights": own_weights, "sizes": sizes}
+        return Consensus(np.array([descending(each, answers) for each in scores]), published)
 
 
 # Estimator with one consensus per public segment of the voters.
@@ -372,7 +359,9 @@ _MOST = 1000  # segments
 
 
 def _labels(classes):
-    """Return the listed labels; raise ValueError if they are invalid."""
+    """Return the listed labels, or None if `classes` is None; raise ValueError if they are invalid."""
+    if classes is None:
+        return None
     labels = classes.tolist() if hasattr(classes, "tolist") else classes
     if isinstance(labels, (list, tuple)):
         labels = [checked_name(label, "classes") if isinstance(label, str) else label for label in labels]
@@ -388,11 +377,6 @@ def _labels(classes):
     if len(labels) > _MOST:
         raise ValueError(f"classes must list at most {_MOST} segments, got {len(labels)}.")
     return list(labels)
-
-
-def _check_classes(classes, name):
-    if classes is not None:
-        _labels(classes)
 
 
 class SegmentedAggregator(RankAggregator):
@@ -501,14 +485,12 @@ class SegmentedAggregator(RankAggregator):
 
     segments_: NDArray[Any]
     net_wins_: NDArray[Any]
-    noise_: PublishedNoise
-    scores_: NDArray[Any]
     score_std_: NDArray[np.float64]
     own_weights_: NDArray[np.float64]
     sizes_: NDArray[Any]
     set_score_request: Callable[..., Self]  # created by scikit-learn
 
-    parameter_checks: dict[str, Check] = {"classes": _check_classes, "pooling": check_flag}
+    parameter_checks: dict[str, Check] = {"pooling": check_flag}
 
     def __init__(
         self,
@@ -530,14 +512,15 @@ class SegmentedAggregator(RankAggregator):
         check_delta(self.delta)
         noise: NoiseName = "gaussian" if self.delta else "knorm"
         channel = Central(self.epsilon, self.delta, noise, neighboring=self.neighboring)
-        if self.classes is None:
+        labels = _labels(self.classes)
+        if labels is None:
             return channel, SortByScore()
         if self.pooling and not self.delta:
             raise ValueError(
                 "pooling must be False for delta=0, got True: K-norm noise publishes no scores to pool. Or set "
                 "delta=1e-6, say."
             )
-        return channel, SegmentRule(len(_labels(self.classes)), self.pooling)
+        return channel, SegmentRule(len(labels), self.pooling)
 
     def fit(  # type: ignore[override]
         self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None, **unknown: Never
@@ -574,8 +557,10 @@ class SegmentedAggregator(RankAggregator):
         UserWarning
             If X has more items than fits were measured with, or if a fit without a seed runs in a dask worker.
         """
-        refuse_unknown(self, unknown)
-        classes = self._listed()
+        if unknown:
+            refuse_unknown(self, unknown)
+        self._validate_params()
+        classes = _labels(self.classes)
         numbers = self._segment_numbers(X, segments, classes)
         if classes is not None:
             X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(classes))
@@ -583,8 +568,8 @@ class SegmentedAggregator(RankAggregator):
 
     def publish(self, consensus: Consensus, answers: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
         super().publish(consensus, answers, guarantee, names)
-        if self.classes is not None:
-            self.segments_ = np.array([*_labels(self.classes), None], dtype=object)[:-1]  # a tuple stays a label
+        if (labels := _labels(self.classes)) is not None:
+            self.segments_ = np.array([*labels, None], dtype=object)[:-1]  # a tuple stays a label
         return self
 
     def score(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None, **unknown: Never) -> float:
@@ -610,7 +595,8 @@ class SegmentedAggregator(RankAggregator):
         ValueError
             If no ballot is in a listed segment, or `segments` is invalid.
         """
-        refuse_unknown(self, unknown, "score")
+        if unknown:
+            refuse_unknown(self, unknown, "score")
         check_is_fitted(self, "ranks_")
         profile, classes = self.read_ballots(X), getattr(self, "segments_", None)
         numbers = self._segment_numbers(profile, segments, classes)
@@ -650,7 +636,8 @@ class SegmentedAggregator(RankAggregator):
         ValueError
             If the fit is impossible.
         """
-        self._segment_numbers(X, segments, self._listed())
+        self._validate_params()
+        self._segment_numbers(X, segments, _labels(self.classes))
         return super().guarantee_before(X, voter_epsilon)
 
     @available_if(noise_is_known)
@@ -728,11 +715,6 @@ class SegmentedAggregator(RankAggregator):
             return np.array([self.noise_.chance_before(wins) for wins in self.net_wins_])
         differences = self.scores_[:, :, np.newaxis] - self.scores_[:, np.newaxis, :]
         return ndtr(differences / (math.sqrt(2) * np.maximum(self.score_std_, 1e-300))[:, np.newaxis, np.newaxis])
-
-    def _listed(self):
-        """Return the labels in `classes`, or None; raise ValueError if a parameter is invalid."""
-        self._validate_params()
-        return None if self.classes is None else _labels(self.classes)
 
     def _segment_numbers(self, X: Ballots, segments: Any, classes: Any) -> Any:
         """Return the number of each ballot's segment, or None without segments; raise ValueError if they do not fit."""

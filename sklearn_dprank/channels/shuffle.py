@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,6 @@ from ..rules.base import Rule
 from ..rules.bradley_terry import BradleyTerryRule
 from ..rules.pairwise import HierarchicalRule
 from ..sampling.bit_source import BitSource
-from ..uncertainty.laws import PublishedNoise
 from .base import RankAggregator
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_voters
 
@@ -64,15 +63,6 @@ _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
 def _central_epsilon(each, n_messages, delta, rounds):
     """Return the central epsilon of shuffled answers, at least `LEAST_EPSILON` (if delta alone covers them)."""
     return max(composed_shuffle_epsilon(each, n_messages, delta, rounds), LEAST_EPSILON)
-
-
-class _Costs(NamedTuple):
-    """Epsilon and delta of the release, and local epsilon and flip (in units of 2^-52) of each message."""
-
-    epsilon: float
-    delta: float
-    each: float
-    flip: int
 
 
 class Shuffle(BaseEstimator):
@@ -156,58 +146,53 @@ class Shuffle(BaseEstimator):
             If a parameter is invalid, the least number of reports is unknown or above the number of voters,
             or the reports do not determine the rule's asks.
         """
-        n_voters = self._check(n_items, n_voters)
+        check_parameters(self)
+        if self.delta == 0:
+            raise ValueError("delta must be positive in the shuffle model, got 0; set delta=1e-6, say.")
+        check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
+        least = least_voters(self.min_reports, n_voters, "the local epsilon")
         check_derivable(self, asks, PairTallies(), "shuffled reports give PairTallies.")
         randomizer = resolve_flips(self, "n_queries of the channel")
-        rounds = int(self.n_queries)
-        n_messages = n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, rounds)
-        costs = self._costs(randomizer, n_messages, rounds)
-        fields = {
-            "n_queries": rounds,
-            "flip": [costs.flip, FLIP_GRID],
-            "pairs": self.pairs,
-            "min_reports": int(n_voters),
-            "central_epsilon": as_text(costs.epsilon),
-            "central_delta": repr(float(self.delta)),
-        }
-        alone = cost_as_text(flips_cost(costs.flip, rounds))
-        protocol = make_protocol(
-            "rr-shuffled", n_items if items is None else items, alone, fields, CLIENT_RANDOMIZERS["rr-shuffled"]
-        )
-        how = f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
-        caveat = f"without the shuffler, local epsilon = {costs.each * rounds:.6g}"
-        whom = tuple(("shuffle", party) for party in (SHUFFLER, f"{n_voters} of the voters in each batch"))
-        guarantee = PrivacyGuarantee(
-            costs.epsilon, costs.delta, "shuffle", "replace", how, caveats=(caveat,), whom=whom
-        )
-        published = {"local_epsilon": costs.each * rounds}
-        reader = _ShuffledReader(protocol)
-        opening = partial(_ShuffledVoters, protocol, n_messages, published, reader)
-        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
-
-    def _costs(self, randomizer, n_messages, rounds):
-        """Return the costs of messages that hide among `n_messages`; below 2, the local epsilon with delta 0."""
+        rounds, delta = int(self.n_queries), float(self.delta)
+        n_messages = least if self.pairs == "hidden" else balanced_group_size(least, n_items, rounds)
+        # `each` is the local epsilon of a message. Below two messages, delta is 0 and the local epsilon is stated.
         amplified = n_messages >= 2
         if self.local_epsilon is not None:
-            each = float(self.local_epsilon) / rounds
-            epsilon = _central_epsilon(each, n_messages, self.delta, rounds) if amplified else float(self.local_epsilon)
+            epsilon, each = float(self.local_epsilon), float(self.local_epsilon) / rounds
+            if amplified:
+                epsilon = _central_epsilon(each, n_messages, self.delta, rounds)
         else:
             epsilon = float(self.epsilon)
             each = _local_epsilon(epsilon, n_messages, self.delta, rounds) if amplified else epsilon / rounds
         allowed, times = (as_text(each), 1) if amplified else (as_text(epsilon), rounds)
         flip = randomizer.flip(allowed, times)
+        alone = flips_cost(flip, rounds)
         if not randomizer.is_tight or flips_cost(flip, times) > both_ways(allowed):
-            each = rounded_up(Fraction(flips_cost(flip)))
-            spent = rounded_up(Fraction(flips_cost(flip, rounds)))
-            epsilon = _central_epsilon(each, n_messages, self.delta, rounds) if amplified else spent
-        return _Costs(epsilon, float(self.delta) if amplified else 0.0, each, flip)
-
-    def _check(self, n_items, n_voters):
-        check_parameters(self)
-        if self.delta == 0:
-            raise ValueError("delta must be positive in the shuffle model, got 0; set delta=1e-6, say.")
-        check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
-        return least_voters(self.min_reports, n_voters, "the local epsilon")
+            each, epsilon = rounded_up(Fraction(flips_cost(flip))), rounded_up(Fraction(alone))
+            if amplified:
+                epsilon = _central_epsilon(each, n_messages, self.delta, rounds)
+        fields = {
+            "n_queries": rounds,
+            "flip": [flip, FLIP_GRID],
+            "pairs": self.pairs,
+            "min_reports": least,
+            "central_epsilon": as_text(epsilon),
+            "central_delta": repr(delta),
+        }
+        named = n_items if items is None else items
+        protocol = make_protocol("rr-shuffled", named, cost_as_text(alone), fields, CLIENT_RANDOMIZERS["rr-shuffled"])
+        guarantee = PrivacyGuarantee(
+            epsilon,
+            delta if amplified else 0.0,
+            "shuffle",
+            "replace",
+            f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages",
+            caveats=(f"without the shuffler, local epsilon = {each * rounds:.6g}",),
+            whom=tuple(("shuffle", party) for party in (SHUFFLER, f"{least} of the voters in each batch")),
+        )
+        reader = _ShuffledReader(protocol)
+        opening = partial(_opened, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
+        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
 
 
 def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource) -> NDArray[np.int64]:
@@ -280,105 +265,75 @@ class _ShuffledReader(ReportReader):
         both forms is refused, and `Inbox` then reads its halves.
         """
         if not any("messages" in report for report in reports):
-            return self._codes(*self._messages(reports, ("protocol",)))
+            return self._messages(reports, ("protocol",))[-1]
         numbers, groups = columns(reports, "report", "messages")
         k = self._k
-        shuffle, *answers = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
-        self._check_submissions(shuffle.reshape(-1, k), *(items.reshape(-1, k) for items in answers[:2]))
+        shuffle, *answers, codes = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
+        if self.is_hidden and (np.sort(shuffle.reshape(-1, k), axis=1) != np.arange(k)).any():  # one in each shuffle
+            raise RefusedReport("shuffle out of range")
+        pairs = np.sort((answers[0] * self._n_items + answers[1]).reshape(-1, k), axis=1)
+        if not self.is_hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
+            raise RefusedReport("pair asked twice")
         new_numbers(numbers, submissions.keys())
-        codes = self._codes(shuffle, *answers)
         each = zip(numbers, codes.reshape(-1, k), strict=True)
         submissions.update((int(number, 16), messages.tobytes()) for number, messages in each)
         return codes[:0]
 
     def _messages(self, messages, head):
-        """Return arrays (shuffle, first, second, answer); refuse messages with fields other than these and `head`."""
+        """Return arrays (shuffle, first, second, code); refuse messages with other fields than theirs and `head`."""
         if not all(type(message) is dict for message in messages):
             raise RefusedReport("not a JSON object")
         numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
         shuffle = whole_numbers(numbers, 0, self._shuffles - 1, "shuffle out of range")
-        return shuffle, *pairs_of(pairs, self._n_items), bits_of(answers)
-
-    def _check_submissions(self, shuffle, first, second):
-        """Refuse rows (voters) without exactly one message per shuffle, or with equal pairs if pairs are assigned."""
-        hidden, k = self.is_hidden, self._k
-        if hidden and (np.sort(shuffle, axis=1) != np.arange(k)).any():
-            raise RefusedReport("shuffle out of range")
-        pairs = np.sort(first * self._n_items + second, axis=1)
-        if not hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
-            raise RefusedReport("pair asked twice")
-
-    def _codes(self, shuffle, first, second, answers):
-        return shuffle * self._n_items**2 + numbered_wins(first, second, answers, self._n_items)
+        first, second = pairs_of(pairs, self._n_items)
+        wins = numbered_wins(first, second, bits_of(answers), self._n_items)
+        return shuffle, first, second, shuffle * self._n_items**2 + wins
 
 
-class _ShuffledVoters:
-    """Voters of shuffled messages: received, at least the required number, or simulated."""
-
-    def __init__(self, protocol, n_messages, published, reader, voters):
-        self._protocol, self._n_messages = protocol, n_messages
-        self._inbox = Inbox()
-        self._ballots: Any = None
-        if isinstance(voters, Profile):
-            if voters.n_voters < protocol["min_reports"]:
-                raise ValueError(f"the plan is for {protocol['min_reports']} voters or more, got {voters.n_voters}.")
-            self._ballots = ballots_of(voters)
-            self._n_accepted = voters.n_voters
-        else:
-            counts = reader(voters)
-            self._inbox = counts.inbox(f"Devices {FOLLOW}.")
-            received, self._wins = reader.total(counts)
-            self._check_mixed(received, self._wins)
-            self._n_accepted = int(received.min() if reader.is_hidden else received.sum() // protocol["n_queries"])
-        self._more = published
-
-    def __call__(self, bits):
-        wins = self._wins if self._ballots is None else self._simulated(bits)
-        flip, grid = self._protocol["flip"]
-        tallies = Tallies(flip / grid, wins)
-        answers = Answers(len(wins), bits.coins)
-        answers.published = {**self._inbox.published, "reports_accepted": self._n_accepted, **self._more}
-        answers.publish_numbers(PairTallies(), (tallies,), tallies.law)
-        return answers
-
-    def _simulated(self, bits):
-        if self._protocol["pairs"] == "hidden":
-            return hidden_wins(self._protocol, self._ballots, bits)
-        m, n_voters = self._ballots.table.shape
-        design = balanced_design(n_voters, m, self._protocol["n_queries"], bits.assignment)
-        first, second, answers = ShuffledRandomizer().draw(self._protocol, self._ballots, bits, design)
-        return counted_wins(first, second, answers, m)
-
-    def _check_mixed(self, received, wins):
-        """Raise ValueError unless each message hides among the required number of messages."""
-        hidden = self._protocol["pairs"] == "hidden"
-        required = self._protocol["min_reports"] * (1 if hidden else self._protocol["n_queries"])
-        self._check_enough(received.min(), required, "in a shuffle")
-        if not hidden:
-            self._check_enough((wins + wins.T)[np.triu_indices(len(wins), 1)].min(), self._n_messages, "about a pair")
-
-    def _check_enough(self, least, required, where):
-        if least < required:
+def _opened(protocol, n_messages, published, reader, voters):
+    """Return what answers, given bits, from received messages, at least the required number, or simulated ones."""
+    k, least = protocol["n_queries"], protocol["min_reports"]
+    if isinstance(voters, Profile):
+        if voters.n_voters < least:
+            raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+        published = {**published, **Inbox().published, "reports_accepted": voters.n_voters}
+        return partial(_answers, protocol, published, None, ballots_of(voters))
+    counts = reader(voters)
+    inbox = counts.inbox(f"Devices {FOLLOW}.")
+    received, wins = reader.total(counts)
+    hiding = [("in a shuffle", received.min(), least if reader.is_hidden else least * k)]
+    if not reader.is_hidden:
+        hiding.append(("about a pair", (wins + wins.T)[np.triu_indices(len(wins), 1)].min(), n_messages))
+    for where, found, required in hiding:
+        if found < required:
             raise ValueError(
-                f"only {least} messages {where}, where {required} are needed to hide each voter "
-                f"(min_reports={self._protocol['min_reports']}); no result is released."
+                f"only {found} messages {where}, where {required} are needed to hide each voter "
+                f"(min_reports={least}); no result is released."
             )
+    accepted = int(received.min() if reader.is_hidden else received.sum() // k)
+    return partial(_answers, protocol, {**published, **inbox.published, "reports_accepted": accepted}, wins, None)
+
+
+def _answers(protocol, published, wins, ballots, bits):
+    """Return the answers that follow from the wins in received messages, or in simulated messages about ballots."""
+    m = len(protocol["items"])
+    if ballots is not None and protocol["pairs"] == "hidden":
+        wins = hidden_wins(protocol, ballots, bits)
+    elif ballots is not None:
+        design = balanced_design(ballots.table.shape[1], m, protocol["n_queries"], bits.assignment)
+        first, second, answers = ShuffledRandomizer().draw(protocol, ballots, bits, design)
+        wins = counted_wins(first, second, answers, m)
+    flip, grid = protocol["flip"]
+    tallies, release = Tallies(flip / grid, wins), Answers(m, bits.coins)
+    release.published = dict(published)
+    release.publish_numbers(PairTallies(), (tallies,), tallies.law)
+    return release
 
 
 # Estimators for the shuffle model.
 
 
-class _Shuffled(RankAggregator):
-    """Base class of estimators that receive voters' messages through a shuffler."""
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
-    margins_: NDArray[Any]
-    noise_: PublishedNoise
-
-
-class ShufflePairwise(_Shuffled):
+class ShufflePairwise(RankAggregator):
     """Private ranking in the shuffle model; try this estimator first if voters trust a shuffler.
 
     Hidden-pair shuffle (new in this package): each voter answers about a pair that its device draws privately, and a
@@ -465,7 +420,6 @@ class ShufflePairwise(_Shuffled):
     array([0, 1, 2])
     """
 
-    optimal_gap_: float
     parameter_checks: dict = {**RULE}
 
     def __init__(
@@ -493,7 +447,7 @@ class ShufflePairwise(_Shuffled):
         return channel, resolve_rule(self.rule, BradleyTerryRule())
 
 
-class ShuffleHierarchical(_Shuffled):
+class ShuffleHierarchical(RankAggregator):
     """Hierarchical ranking in the shuffle model; use it to reproduce Song et al. (2022).
 
     DDP-Helnaksort: pairs are assigned, messages are shuffled among voters with the same pair, and hierarchical
@@ -602,6 +556,5 @@ class ShuffleHierarchical(_Shuffled):
         self.random_state = random_state
 
     def _compose(self):
-        target = self.epsilon, self.delta, self.local_epsilon
-        randomizer = flips_of(self.randomizer, 1)
+        target, randomizer = (self.epsilon, self.delta, self.local_epsilon), flips_of(self.randomizer, 1)
         return Shuffle(*target, self.n_queries, "assigned", self.min_reports, randomizer), HierarchicalRule()

@@ -31,6 +31,7 @@ from ..uncertainty import NormalLaw, PublishedNoise
 from .base import RankAggregator
 from .plan import Answers, Plan, check_asks, refuse
 
+_WHOLE = 2.0**62  # smaller totals are computed in 64-bit integers
 _UNIT = 2**16  # weights are multiples of 1 / _UNIT, so that mixtures are integers and their noise is exact
 
 
@@ -127,21 +128,15 @@ class CorrelatedNoise:
         Only the mixture is drawn. Solving for the last period, in doubles, is post-processing.
         """
         weights = root_weights(self.horizon)[: len(sums)][::-1]
-        mixture = self.noise.added(_mixed(weights, sums), bits)
+        # Mixtures are exact, in 64-bit integers if these are large enough.
+        exact = np.int64 if _UNIT * np.abs(sums.astype(float)).sum(axis=0).max() < _WHOLE else object
+        mixture = self.noise.added(weights.astype(exact) @ sums.astype(exact), bits)
         return (mixture.astype(float) - weights[:-1] @ published) / _UNIT
-
-
-def _mixed(weights, sums):
-    """Return ``weights @ sums`` exactly, in 64-bit integers if they are large enough."""
-    if _UNIT * np.abs(sums.astype(float)).sum(axis=0).max() < 2.0**62:
-        return weights @ sums.astype(np.int64)
-    return weights.astype(object) @ sums.astype(object)
 
 
 # Continual release: a trusted curator publishes after every period, under one guarantee for the stream.
 
 _MOST = 100_000  # periods; the stored sums grow with their number
-_WHOLE = 2.0**62  # smaller totals are stored as 64-bit integers
 
 
 class Streaming(BaseEstimator):
@@ -208,41 +203,28 @@ class Streaming(BaseEstimator):
         check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive for a stream, got 0; set delta=1e-6, say.")
-        for ask in asks:
+        for ask in asks:  # answers must add up over periods
             ask.query.check(n_items)
-            self._check(ask)
+            if ask.query.answered_with == "order":
+                refuse(self, ask.query, "an order has no running total; use a rule that needs scores or margins.")
+            if ask.times > 1 or ask.query.kind != ask.query:
+                refuse(self, ask.query, "a stream answers once a period; use a rule that asks everything at once.")
+            if ask.query.needs == "positions":
+                refuse(self, ask.query, "a stream keeps scores and margins only; use a rule that needs no others.")
         check_asks(self, asks)
-        prices = {ask.query: self._price(ask, n_items) for ask in asks}
-        needs = frozenset(query.needs for query in prices)
-        guarantee = self._guarantee(prices, sum(Fraction(ask.share) for ask in asks))
-        return Plan(guarantee, partial(Period, prices), needs=needs, prices=prices, n_items=n_items)
-
-    def _check(self, ask):
-        """Raise ValueError unless the answer adds up over periods and is asked exactly once per period."""
-        query = ask.query
-        if query.answered_with == "order":
-            refuse(self, query, "an order has no running total; use a rule that needs scores or margins.")
-        if ask.times > 1 or query.kind != query:
-            refuse(self, query, "a stream answers once a period; use a rule that asks everything at once.")
-        if query.needs == "positions":
-            refuse(self, query, "a stream keeps scores and margins only; use a rule that needs no others.")
-
-    def _price(self, ask, n_items):
-        query, whole = ask.query, 1 / Fraction(ask.share)
-        sensitivity = query.sensitivity(n_items, self.neighboring)
-        budget = round_down(self.epsilon), float(self.delta), int(self.horizon)
-        return CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, whole)
-
-    def _guarantee(self, prices, used_up):
+        prices, budget = {}, (round_down(self.epsilon), float(self.delta), int(self.horizon))
+        for ask in asks:
+            query, sensitivity = ask.query, ask.query.sensitivity(n_items, self.neighboring)
+            whole = 1 / Fraction(ask.share)
+            prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, whole)
         losses = Losses.together(price.losses() for price in prices.values())
-        return PrivacyGuarantee(
-            epsilon=rounded_up(self.epsilon) if used_up == 1 else losses.epsilon(rounded_up(self.delta)),
-            delta=rounded_up(self.delta),
-            trust="central",
-            neighboring=self.neighboring,
-            how=", then ".join(f"{price.how} on {query}" for query, price in prices.items()),
-            losses=losses,
-        )
+        epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
+        if sum(Fraction(ask.share) for ask in asks) != 1:
+            epsilon = losses.epsilon(delta)
+        how = ", then ".join(f"{price.how} on {query}" for query, price in prices.items())
+        guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
+        needs = frozenset(query.needs for query in prices)
+        return Plan(guarantee, partial(Period, prices), needs=needs, prices=prices, n_items=n_items)
 
 
 class Period:
@@ -438,10 +420,7 @@ class DPStreamingBorda(RankAggregator):
     2 epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    scores_: NDArray[Any]
-    noise_: PublishedNoise
     periods_: int
-    stream_: Stream
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import TYPE_CHECKING
 
-from .._utils.checks import as_double, check_positive
+from .._utils.checks import as_double, check_number
 
 if TYPE_CHECKING:
     from .._utils.types import Amount
@@ -100,7 +100,7 @@ def round_down(x: Amount, limit: int = 2**31) -> Fraction:
     >>> round_down(3.14159, limit=1000)
     Fraction(688, 219)
     """
-    check_positive(x=x)
+    check_number(x, "x", above=0)
     x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
     if max(x.numerator, x.denominator) < limit:
         return x

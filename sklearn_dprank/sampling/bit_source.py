@@ -28,12 +28,11 @@ class BitSource:
     and the samplers based on it have double precision.
     """
 
-    def __init__(self):
-        self.forget()
+    _buffer, _used = _EMPTY, 0  # the words that are buffered, and the number of them that were used
 
     def forget(self):
         """Discard the buffered words."""
-        self._buffer, self._used = _EMPTY, 0  # the words, and the number of words used
+        self._buffer, self._used = _EMPTY, 0
 
     def _read(self, size: int) -> NDArray[np.uint64]:
         raise NotImplementedError
@@ -259,7 +258,7 @@ class SecureBits(BitSource):
     _open: weakref.WeakSet[SecureBits] = weakref.WeakSet()
 
     def __init__(self):
-        super().__init__()
+        self.forget()
         self._open.add(self)
 
     @classmethod
@@ -302,7 +301,6 @@ class SeededBits(BitSource):
     """
 
     def __init__(self, seed: int | np.random.SeedSequence, child: int | None = None) -> None:
-        super().__init__()
         self._seed = seed
         self._child = child
         self._bits: np.random.Philox | None = None

@@ -153,7 +153,7 @@ class Curator(RuleBasedStateMachine):
     def devices_have_said_no_more_than_agreed(self):
         for number, device in enumerate(self.answering):
             assert len(json.loads(device.to_json())["said"]) <= SLOTS, number
-        inbox = self.session._clients.inbox
+        inbox = self.session._inbox
         assert (inbox.accepted, dict(inbox.refused)) == (self.accepted, self.refused)
 
 

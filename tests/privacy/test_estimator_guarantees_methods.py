@@ -35,7 +35,7 @@ every_relation = pytest.mark.parametrize("neighboring", ["add_remove", "replace"
 @pytest.mark.parametrize(
     "name",
     [
-        *("fit", "read_ballots", "_check_items", "_set_items", "_planned", "_release", "publish", "_checked_order"),
+        *("fit", "read_ballots", "_set_items", "_planned", "_release", "publish", "_checked_order"),
         "guarantee_after",
     ],
 )
