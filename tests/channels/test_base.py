@@ -57,7 +57,7 @@ def message(call, *arguments, error=ValueError, **named):
     ("ballots", "expected"),
     [
         ([0, 1, SECRET], "X must have two dimensions, (n_voters, n_items): one row a voter."),
-        (np.full((2, 2, 2), SECRET), "Found array with dim 3"),
+        (np.full((2, 2, 2), SECRET), "X must have two dimensions"),
         (SECRET, "X must have two dimensions"),
         (
             [],
@@ -79,7 +79,7 @@ def message(call, *arguments, error=ValueError, **named):
         (pd.DataFrame({"tea": pd.array([f"{SECRET}!"], dtype="string"), "milk": [1]}), "got text in column 'tea';"),
         (pd.DataFrame({"tea": pd.to_datetime([SECRET]), "milk": [1]}), "got dates in column 'tea';"),
         (np.array([[SECRET, 1]], dtype="M8[D]"), "got dates in column 0;"),
-        ([[10**400 + SECRET, 1]], "X must hold numbers that floats can hold, and column 0 holds a larger one."),
+        ([[10**400 + SECRET, 1]], "X must hold numbers that floats can hold, and column 0 holds a larger one"),
         (f"{SECRET}.soc", "X is a str, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib"),
         (f"{SECRET}.soc".encode(), "X is a bytes, not ballots; read a PrefLib file with"),
         (Path(f"{SECRET}.soc"), "sklearn_dprank.datasets.read_preflib, and pass on its `profile`."),
@@ -388,7 +388,7 @@ def test_methods_that_do_not_apply_are_hidden():
         ([], "items must name at least two items, got 0."),
         (["tea", "tea"], "items must be distinct, and 'tea' stands twice; rename one of the items."),
         ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
-        ("tea", "items must list one name an item, got the one text 'tea'; pass a list of names."),
+        ("tea", "items must list one name an item, got 'tea'; pass a list of names."),
         (2.0, "items must list one name an item, got 2.0; pass a list of names."),
         ({"tea", "milk"}, "items must be in the order of the columns, and a set has no order; pass a list of names."),
         ([("tea", 1), ("tea", 2)], "items must be all strings or all whole numbers, got tuple; rename the items."),
