@@ -203,13 +203,25 @@ class PrivacyGuarantee:
         if any(g.whom for g in guarantees):
             whom = tuple(dict.fromkeys(pair for g in guarantees for pair in trusted(g.trust, g.whom)))
         losses = Losses.together(g.losses or Losses() for g in guarantees)
-        epsilon, delta, how = _total(guarantees, losses, delta)
+        basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
+        if delta is None:
+            delta = least
+        check_number(delta, "delta", least=0, most=1)
+        if delta < least <= delta * (1 + _EQUAL):  # twenty doubles 1e-8 add up to more than the double 2e-7
+            delta = least
+        epsilon = losses.epsilon(float(delta))
+        if delta >= least:
+            epsilon = min(epsilon, basic)
+        if epsilon == math.inf > basic:
+            raise ValueError(
+                f"delta={delta!r} is too small for what the releases leave outside, {least:.6g}; raise it."
+            )
         return cls(
             epsilon=epsilon,
-            delta=delta,
+            delta=float(delta),
             trust=all_of(g.trust for g in guarantees),
             neighboring=relations.pop(),
-            how=f"{len(guarantees)} releases, {how} composition",
+            how=f"{len(guarantees)} releases, {'basic' if epsilon == basic else 'tight'} composition",
             arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
             certified=all(g.certified for g in guarantees),
             caveats=tuple(dict.fromkeys(c for g in guarantees for c in g.caveats)),
@@ -331,21 +343,6 @@ class PrivacyGuarantee:
         lines = (line.partition(": ") for line in self.statement(width=None).splitlines())
         entries = "".join(f"<li><b>{escape(topic)}</b>{colon}{escape(text)}</li>" for topic, colon, text in lines)
         return f"<details><summary>{escape(str(self))}</summary><ul>{entries}</ul></details>"
-
-
-def _total(guarantees, losses, delta):
-    """Return (epsilon, delta, how) of the joint guarantee."""
-    basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
-    if delta is not None:
-        check_number(delta, "delta", least=0, most=1)
-        if delta < least <= delta * (1 + _EQUAL):  # twenty doubles 1e-8 add up to more than the double 2e-7
-            delta = least
-    epsilon = losses.epsilon(least if delta is None else delta)
-    if delta is None or delta >= least:
-        epsilon = min(epsilon, basic)
-    if epsilon == math.inf > basic:
-        raise ValueError(f"delta={delta!r} is too small for what the releases leave outside, {least:.6g}; raise it.")
-    return epsilon, least if delta is None else float(delta), "basic" if epsilon == basic else "tight"
 
 
 #: Neighbouring relations, of a unit and of those who are counted.
