@@ -8,13 +8,15 @@ import math
 import os
 import secrets
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from numbers import Real
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Self, TypeVar
@@ -54,7 +56,6 @@ _SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and
 _ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
 _LARGEST = 1e150  # limit on pure epsilons and on mu; above it, mu^2 overflows
 _ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal distribution
-_TENTH, _HALF = 0.1, 0.5
 
 
 class Terms(NamedTuple):
@@ -247,7 +248,7 @@ class PrivacyBudget:
         basic_delta: Amount | None = None,
         simulation: bool = False,
     ) -> None:
-        self._kept: Any = InMemory(Terms(epsilon, delta, neighboring, basic_delta, simulation).checked())
+        self._kept = Releases(None, Terms(epsilon, delta, neighboring, basic_delta, simulation).checked())
 
     @classmethod
     def open(
@@ -292,7 +293,8 @@ class PrivacyBudget:
 
         Examples
         --------
-        >>> from pathlib import Path
+        >>> from numbers import Real
+        from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> from sklearn_dprank import DPBorda
         >>> from sklearn_dprank.privacy import PrivacyBudget
@@ -302,13 +304,13 @@ class PrivacyBudget:
         ...     PrivacyBudget.open(path).remaining.epsilon
         0.75
         """
-        options = {"delta": delta, "neighboring": neighboring, "basic_delta": basic_delta, "simulation": simulation}
-        asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        new = None if epsilon is None else Terms(epsilon, **asked).checked()
+        terms = Terms(epsilon, delta, neighboring, basic_delta, simulation)._asdict()  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: value for name, value in terms.items() if value is not None}
+        new = None if epsilon is None else Terms(**given).checked()
         budget = cls.__new__(cls)
-        budget._kept = KeptInFile(path, new)
-        for name in asked if new is None else ["epsilon", *asked]:
-            wanted, there = asked[name] if new is None else getattr(new, name), getattr(budget._kept.terms, name)
+        budget._kept = Releases(path, new)
+        for name, value in given.items():
+            wanted, there = value if new is None else getattr(new, name), getattr(budget._kept.terms, name)
             if wanted != there:
                 raise ValueError(
                     f"the budget in {path} was opened with {name}={there!r}, got {wanted!r}; leave {name} out. What "
@@ -443,18 +445,51 @@ class PrivacyBudget:
 
     def _charge(self, guarantee, what, release_id, is_open=False):
         """Charge a release, or all that is left for an open charge; return its number."""
+        terms = self._kept.terms
+        if release_id is not None:
+            if not isinstance(release_id, str) or not release_id:
+                raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
+            if release_id != release_id.encode("utf-8", "replace").decode("utf-8"):
+                raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
 
-        def decide(before):
-            release = charged(self._kept.terms, before, guarantee, what, release_id)
-            if not is_open:
-                return release
-            # Nothing proves the forecast, so all that is left is charged until the fit has ended.
-            unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
-            known = release.guarantee
-            return release._replace(guarantee=replace(unknown, neighboring=known.neighboring, unit=known.unit))
+        def decide(account, releases):
+            for earlier in [] if release_id is None else releases("WHERE release_id = ?", release_id):
+                raise BudgetExhausted(
+                    f"release_id={release_id!r} was charged at {earlier.when.isoformat()} for {earlier.what}, so it is "
+                    "not released again. Use the result of that call, or give another release another release_id."
+                )
+            if math.isinf(guarantee.epsilon):
+                why = "; ".join([guarantee.how, *guarantee.caveats])
+                raise ValueError(
+                    f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
+                    "after transformers that read each ballot by itself; to choose one on private ballots, "
+                    "PrivateSelection; and where the ballots are public, a search with public_ballots=True."
+                )
+            if not (guarantee.certified or terms.simulation):
+                raise ValueError(
+                    f"{what} has a seed, or records those of its trials, so its releases are not private: it is a "
+                    "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
+                )
+            asked = in_terms(terms, guarantee)
+            if asked.neighboring != terms.neighboring:
+                raise ValueError(
+                    f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
+                    'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
+                    'neighboring="replace", which takes both. (In the local and shuffle models there is only the '
+                    "latter.)"
+                )
+            if account.unit not in (None, asked.unit):
+                raise ValueError(
+                    f"{what} protects {asked.unit!r}, the releases before it {account.unit!r}; keep a budget for each."
+                )
+            if not account.with_one_more(asked).holds():
+                raise BudgetExhausted(_refusal(terms, account, releases(), asked, what))
+            if is_open:  # nothing proves the forecast, so all that is left is charged until the fit has ended
+                unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
+                asked = replace(unknown, neighboring=asked.neighboring, unit=asked.unit)
+            return Release.now(what, asked, release_id)
 
-        number: int = self._kept.add(decide)
-        return number
+        return self._kept.add(decide)
 
     @property
     def releases_(self) -> tuple[Release, ...]:
@@ -476,73 +511,9 @@ class PrivacyBudget:
         return f"PrivacyBudget({terms})"
 
 
-# Decisions: whether one more release fits, and what a fit spent beyond its charge.
-
-
-class Before(NamedTuple):
-    """What a budget reads of the charged releases to decide on one more."""
-
-    account: Account
-    #: Return the release with this identifier, or None.
-    find: Callable[[str], Release | None]
-    #: Return all releases, for a message.
-    releases: Callable[[], Sequence[Release]]
-
-
-def charged(
-    terms: Terms, before: Before, guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
-) -> Release:
-    """Return the new entry of the account for one more release.
-
-    Raises
-    ------
-    BudgetExhausted
-        If the release does not fit, or `release_id` is already charged.
-    ValueError
-        If no budget with these terms can cover the guarantee.
-    """
-    if release_id is not None:
-        if not isinstance(release_id, str) or not release_id:
-            raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
-        if release_id != release_id.encode("utf-8", "replace").decode("utf-8"):
-            raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
-        if (earlier := before.find(release_id)) is not None:
-            raise BudgetExhausted(
-                f"release_id={release_id!r} was charged at {earlier.when.isoformat()} for {earlier.what}, so it is not "
-                "released again. Use the result of that call, or give another release another release_id."
-            )
-    if math.isinf(guarantee.epsilon):
-        why = "; ".join([guarantee.how, *guarantee.caveats])
-        raise ValueError(
-            f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
-            "after transformers that read each ballot by itself; to choose one on private ballots, PrivateSelection; "
-            "and where the ballots are public, a search with public_ballots=True."
-        )
-    if not (guarantee.certified or terms.simulation):
-        raise ValueError(
-            f"{what} has a seed, or records those of its trials, so its releases are not private: it is a "
-            "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
-        )
-    guarantee = in_terms(terms, guarantee)
-    if guarantee.neighboring != terms.neighboring:
-        raise ValueError(
-            f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
-            'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
-            'neighboring="replace", which takes both. (In the local and shuffle models there is only the latter.)'
-        )
-    unit = before.account.unit
-    if unit not in (None, guarantee.unit):
-        raise ValueError(
-            f"{what} protects {guarantee.unit!r}, the releases before it {unit!r}; keep a budget for each."
-        )
-    if not before.account.with_one_more(guarantee).holds():
-        raise BudgetExhausted(_refusal(terms, before, guarantee, what))
-    return Release.now(what, guarantee, release_id)
-
-
-def _refusal(terms, before, guarantee, what):
+def _refusal(terms, account, releases, guarantee, what):
     """Return an error message with the request, the remaining budget and the remedy."""
-    spent, left, known = spent_by(terms, before.releases()), before.account.left(), guarantee.losses or Losses()
+    spent, left = spent_by(terms, releases), account.left()
     of = f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
     if terms.delta:
         limits = f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g})"
@@ -552,7 +523,7 @@ def _refusal(terms, before, guarantee, what):
     remedy = f"{'Ask for less' if may_ask else 'Nothing is left'}; ballots of these voters allow no more."
     if guarantee.delta and not terms.delta:
         may += ", and none may have a delta, because the budget has none"
-    elif 0 < guarantee.delta < 1 and not known.approximate:
+    elif 0 < guarantee.delta < 1 and not guarantee.losses.approximate:
         most = left.gaussian_epsilon(guarantee.delta)
         may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
     elif guarantee.delta:
@@ -680,23 +651,26 @@ class Account:
 
     def with_one_more(self, guarantee: PrivacyGuarantee) -> Account:
         """Return the account after one more release."""
-        basic_delta, mu_squared = self.basic_delta, _mu_squared_of(guarantee)
+        basic_delta, losses = self.basic_delta, guarantee.losses or Losses()
+        pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
+        mu_squared: Fraction | float = math.inf  # of a release that is neither Gaussian nor pure
+        if not any(delta for _, delta in losses.approximate) and max([losses.mu_squared, *pure]) <= _LARGEST:
+            mu_squared = sum((Fraction(mu_of_pure(epsilon) ** 2) for epsilon in pure), Fraction(losses.mu_squared))
         if basic_delta is None and guarantee.delta:
-            mu, basic_delta = _mu(mu_squared), self.delta * _TENTH
+            mu, basic_delta = _mu(mu_squared), self.delta * 0.1
             if math.isinf(mu):
                 basic_delta = self.delta
             elif not _is_one_gaussian(mu, self.epsilon, self._rest(basic_delta)):
                 basic_delta = 0.0
         elif basic_delta is None and guarantee.epsilon:
-            basic_delta = self.delta * _HALF
-        return Account(
-            self.epsilon,
-            self.delta,
-            basic_delta,
-            _plus(self.sum_epsilon, guarantee.epsilon),
-            self.sum_delta + Fraction(guarantee.delta),
-            _plus(self.sum_mu_squared, mu_squared),
-            self.unit or guarantee.unit,
+            basic_delta = self.delta * 0.5
+        return replace(
+            self,
+            basic_delta=basic_delta,
+            sum_epsilon=self.sum_epsilon + (math.inf if math.isinf(guarantee.epsilon) else Fraction(guarantee.epsilon)),
+            sum_delta=self.sum_delta + Fraction(guarantee.delta),
+            sum_mu_squared=self.sum_mu_squared + mu_squared,
+            unit=self.unit or guarantee.unit,
         )
 
     def holds(self) -> bool:
@@ -728,7 +702,7 @@ class Account:
             basic = _tidy(self.epsilon, epsilon), _tidy(kept, delta)
         if math.isinf(mu) or not rest:
             return Remaining(basic[0], 0.0, *basic)
-        most = _most_mu(self.epsilon, rest)
+        most = _largest(lambda mu: _is_one_gaussian(mu, self.epsilon, rest))
         mu = math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
         pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
         return Remaining(max(basic[0], pure), mu, *basic)
@@ -736,26 +710,11 @@ class Account:
     @property
     def _state(self):
         """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up, and the delta for sums."""
-        kept = self.delta * _HALF if self.basic_delta is None else self.basic_delta
+        kept = self.delta * 0.5 if self.basic_delta is None else self.basic_delta
         return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), _mu(self.sum_mu_squared), kept
 
     def _rest(self, kept):
         return rounded_down(Fraction(self.delta) - Fraction(kept))
-
-
-def _plus(total, number):
-    """Return an exact sum, inf if one of the two is."""
-    return math.inf if math.inf in (total, number) else total + Fraction(number)
-
-
-def _mu_squared_of(guarantee):
-    """Return at least mu^2 of a release, exactly; inf if it is neither Gaussian nor pure."""
-    losses = guarantee.losses or Losses()
-    pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
-    if any(delta for _, delta in losses.approximate) or max(pure, default=0.0) > _LARGEST:
-        return math.inf
-    squares = [losses.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)]
-    return math.inf if math.inf in squares else sum(map(Fraction, squares))
 
 
 def _mu(mu_squared):
@@ -801,74 +760,12 @@ def mu_of_pure(epsilon: float) -> float:
     return linear if epsilon < 1e-3 else min(linear, float(-2 * ndtri(expit(-epsilon))) * (1 + _ROOM))
 
 
-@lru_cache(maxsize=256)
-def _most_mu(epsilon, delta):
-    """Return about the largest mu for which Gaussian releases are (epsilon, delta)-private, rounded down."""
-    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta))
-
-
 def _largest(fits: Callable[[float], bool]) -> float:
     """Return, up to rounding, the largest positive number for which the monotone `fits` holds; it holds there."""
     return _LARGEST if fits(_LARGEST) else 1 / smallest(lambda inverse: fits(1 / inverse))
 
 
-# Budget in memory.
-
-
-class InMemory:
-    """Terms and releases of one budget in this process; threads may share it."""
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-        self._releases: list[Release] = []
-        self._by_id: dict[str, Release] = {}
-        self._account = account_of(terms, [])
-        self._lock, self._process = Lock(), os.getpid()
-
-    def releases(self) -> list[Release]:
-        """Return all charged releases."""
-        self._refuse_fork()
-        return list(self._releases)
-
-    def account(self) -> Account:
-        """Return the account of all charged releases."""
-        self._refuse_fork()
-        return self._account
-
-    def add(self, decide: Callable[[Before], Release]) -> int:
-        """Charge ``decide(what was charged before)``; return its number, for `amend`.
-
-        If `decide` raises, no release is charged.
-        """
-        self._refuse_fork()
-        with self._lock:
-            release = decide(Before(self._account, self._by_id.get, self.releases))
-            self._account = self._account.with_one_more(release.guarantee)
-            self._releases.append(release)
-            if release.release_id is not None:
-                self._by_id[release.release_id] = release
-            return len(self._releases) - 1
-
-    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
-        """Replace the charged guarantee of a release."""
-        self._refuse_fork()
-        with self._lock:
-            # Both guarantees count until the account is computed again: an interrupt leaves no charge too small.
-            self._account = self._account.with_one_more(guarantee)
-            self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
-            self._account = account_of(self.terms, self._releases)
-
-    def _refuse_fork(self):
-        if os.getpid() != self._process:
-            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
-
-    def __reduce__(self):
-        raise TypeError(
-            f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
-        )
-
-
-# Budget in an SQLite file, so that charges survive restarts and processes can share it.
+# Terms and charged releases in SQLite, so that charges survive restarts and processes can share them.
 #
 # A charge is one transaction. It takes the only write lock before it reads the account, and holds it until the charge
 # is on the disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes therefore charge one after the other, and
@@ -876,8 +773,8 @@ class InMemory:
 # file is never incomplete.
 #
 # Every write, a charge or an amendment, adds a row with a random token to the table ``writes``. An open budget
-# remembers the last write that it read. If the file no longer has it, it is an old copy. Otherwise, only the writes
-# after it are read, so a charge takes the same time however many were made before.
+# remembers the last write that it read, and the running sums after it. If the file no longer has this write, it is an
+# old copy. If the file has later writes, of other processes, the sums are computed again.
 
 _OURS = 0x44505242  # "DPRB", SQLite's application id for the kind of file
 _VERSION = 3
@@ -896,19 +793,17 @@ _RESTORE = "restore the newest copy and charge again what was released since. A 
 
 
 class _Seen(NamedTuple):
-    """Number and token of the last write that was read, and the releases and the account after it."""
+    """Number and token of the last write that was read, and the account after it."""
 
-    number: int
-    token: str
-    n_releases: int
+    write: tuple[int, str]
     account: Account
 
 
-class KeptInFile:
-    """Terms and releases of one budget in a file.
+class Releases:
+    """Terms and charged releases of one budget, in an SQLite file, or in memory if `path` is None.
 
     `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, the terms and what
-    a pickled object had read; None accepts any budget.
+    a pickled object had read; None accepts any budget. Threads may share an object, and processes a file.
 
     Raises
     ------
@@ -921,65 +816,80 @@ class KeptInFile:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
+        self, path: str | os.PathLike[str] | None, terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
     ) -> None:
-        self.path = Path(path).absolute()
+        self.path = None if path is None else Path(path).absolute()
         self._seen: _Seen | None = None
         if seen is not None:
             self._identity, self.terms, self._seen = seen
-        if not self.path.exists():
+
+        def fill(connection: Any, terms: Any = terms) -> None:
+            for command in _TABLES:
+                connection.execute(command)
+            epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
+            row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
+            connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
+
+        if self.path is None:
+            self._lock, self._process = Lock(), os.getpid()
+            self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            weakref.finalize(self, self._memory.close)
+            fill(self._memory)
+        elif not self.path.exists():
             if terms is None:
                 raise FileNotFoundError(
                     f"the budget file {self.path} does not exist; check the path, or state the epsilon of a new one."
                     f"{self._last_seen}"
                 )
             try:
-                make_whole(self.path, lambda connection: _fill(connection, terms))
+                make_whole(self.path, fill)
             except sqlite3.Error as error:
-                raise _explained(error, self.path, "") from error
+                raise self._explained(error) from error
             except OSError as error:
                 raise OSError(f"{self.path} cannot be made ({error}); no result is released.") from error
         with self._transaction() as connection:
             if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
-                raise _Damaged(f"is damaged ({found}); {_RESTORE}")
+                raise self._unusable(f"is damaged ({found}); {_RESTORE}")
             counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
             n_releases, last, written = connection.execute(counts).fetchone()
             if (n_releases, last or 0) != (written, written):
-                raise _Damaged(f"is damaged (releases are missing); {_RESTORE}")
+                raise self._unusable(f"is damaged (releases are missing); {_RESTORE}")
             if seen is None:
-                self.terms, self._identity = _stored(connection)
+                self.terms, self._identity = self._stored(connection)
             self._read(connection)
 
     def __reduce__(self):
+        if self.path is None:
+            raise TypeError(
+                f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
+            )
         return type(self), (self.path, None, (self._identity, self.terms, self._seen))
 
     def releases(self) -> list[Release]:
         """Return all charged releases."""
         with self._transaction() as connection:
             self._read(connection)
-            return _releases(connection)
+            return self._found(connection)
 
     def account(self) -> Account:
         """Return the account of all charged releases."""
         with self._transaction() as connection:
             return self._read(connection)
 
-    def add(self, decide: Callable[[Before], Release]) -> int:
-        """Charge ``decide(what was charged before)``; return its number, for `amend`.
+    def add(self, decide: Callable[[Account, Callable[..., list[Release]]], Release]) -> int:
+        """Charge ``decide(account, releases)``; return its number, for `amend`.
 
-        If `decide` raises, no release is charged.
+        ``releases(condition, *values)`` returns the releases that meet an SQL condition, or all. If `decide` raises, no
+        release is charged.
         """
         with self._transaction() as connection:
-
-            def find(release_id):
-                return next(iter(_releases(connection, "WHERE release_id = ?", release_id)), None)
-
             account = self._read(connection)
-            release = decide(Before(account, find, lambda: _releases(connection)))
+            release = decide(account, partial(self._found, connection))
             values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
             command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
             number: int = connection.execute(command, values).lastrowid  # type: ignore[assignment]
-            seen = _written(connection, number, number, account.with_one_more(release.guarantee))
+            write = _written(connection, number)
+            seen = _Seen(write, account.with_one_more(release.guarantee))
         self._seen = seen
         return number
 
@@ -989,123 +899,112 @@ class KeptInFile:
             self._read(connection)
             command = "UPDATE releases SET guarantee = ? WHERE number = ?"
             connection.execute(command, (guarantee_as_text(guarantee), number))
-            releases = _releases(connection)
-            seen = _written(connection, number, len(releases), account_of(self.terms, releases))
-        self._seen = seen
+            _written(connection, number)
+        self.account()  # remember this write, to know an old copy
 
     def _read(self, connection) -> Account:
         """Return the account in the file; raise if it is another file, or an old copy of this one."""
-        terms, identity = _stored(connection)
-        if identity != self._identity or terms != self.terms:
-            raise _Damaged(
+        if self._stored(connection) != (self.terms, self._identity):
+            raise self._unusable(
                 "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
                 "one for other voters only."
             )
-        seen = self._seen or _Seen(0, "", 0, account_of(terms, []))
-        command = "SELECT number, release, token FROM writes WHERE number >= ? ORDER BY number"
-        writes = [(0, 0, "")] * (seen.number == 0) + connection.execute(command, (max(seen.number, 1),)).fetchall()
-        if not writes or (writes[0][0], writes[0][2]) != (seen.number, seen.token):
-            raise _Damaged("is an old copy of the budget that was opened: charges are missing. Put the latest back.")
-        written, account = [release for _, release, _ in writes[1:]], seen.account
-        new = range(seen.n_releases + 1, seen.n_releases + len(written) + 1)
-        if written == list(new):
-            for release in _releases(connection, "WHERE number > ?", seen.n_releases) if written else ():
-                account = account.with_one_more(release.guarantee)
-        else:  # an earlier charge was amended
-            account = account_of(terms, _releases(connection))
-        number, _, token = writes[-1]
-        self._seen = _Seen(number, token, max([seen.n_releases, *written]), account)
-        return account
+        seen = self._seen or _Seen((0, ""), account_of(self.terms, []))
+        command = "SELECT number, token FROM writes WHERE number = ? OR number = (SELECT max(number) FROM writes)"
+        writes = connection.execute(f"{command} ORDER BY number", seen.write[:1]).fetchall()
+        if seen.write[0] and seen.write not in writes:
+            raise self._unusable(
+                "is an old copy of the budget that was opened: charges are missing. Put the latest back."
+            )
+        if writes and writes[-1] != seen.write:
+            seen = _Seen(writes[-1], account_of(self.terms, self._found(connection)))
+        self._seen = seen
+        return seen.account
 
-    @property
-    def _last_seen(self):
-        """Return a sentence with the budget spent at the last read, or ""."""
-        if self._seen is None or not self._seen.number:
-            return ""
-        epsilon, delta = self._seen.account.spent()
-        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
+    def _stored(self, connection):
+        """Return the terms and the identity in a file."""
+        rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
+        try:
+            ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
+            kept = None if basic_delta is None else float.fromhex(basic_delta)
+            terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
+            if not identity:
+                raise ValueError("no identity")
+            return terms, identity
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._unusable(f"is damaged (its terms: {str(error)[:200]}); {_RESTORE}") from error
+
+    def _found(self, connection, condition="", *values):
+        """Return the releases in a file that meet an SQL condition, oldest first."""
+        command = f"SELECT charged, what, guarantee, release_id FROM releases {condition} ORDER BY number"
+        try:
+            return [
+                Release(datetime.fromisoformat(charged).astimezone(UTC), what, guarantee_from_text(text), release_id)
+                for charged, what, text, release_id in connection.execute(command, values)
+            ]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._unusable(f"is damaged (a release: {str(error)[:200]}); {_RESTORE}") from error
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Open the file and hold its write lock; commit unless an exception is raised."""
+        if self.path is None and os.getpid() != self._process:
+            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
         try:
-            address = f"{self.path.as_uri()}?mode=rw"
-            with closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)) as connection:
+            with ExitStack() as stack:
+                if self.path is None:
+                    stack.enter_context(self._lock)
+                    connection = self._memory
+                    connection.rollback()  # of a charge that was interrupted
+                else:
+                    address = f"{self.path.as_uri()}?mode=rw"
+                    connection = sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)
+                    stack.enter_context(closing(connection))
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
                 questions = "SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version"
                 tables, kind, version = (connection.execute(each).fetchone()[0] for each in questions)
                 if not tables:
-                    raise _Damaged(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
+                    raise self._unusable(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
                 if kind != _OURS:
-                    raise _Damaged(
+                    raise self._unusable(
                         "is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made."
                     )
                 if version != _VERSION:
                     known = f"has version {version} of the format, and this package knows {_VERSION}"
-                    raise _Damaged(f"{known}; install its version.")
+                    raise self._unusable(f"{known}; install its version.")
                 yield connection
-                connection.execute("COMMIT")  # if an exception skips this line, closing rolls back
+                connection.execute("COMMIT")  # if an exception skips this line, the next transaction rolls back
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
-            raise _explained(error, self.path, self._last_seen) from error
-        except _Damaged as error:
-            raise ValueError(f"{self.path} {error}{self._last_seen}") from error
+            raise self._explained(error) from error
+
+    @property
+    def _last_seen(self):
+        """Return a sentence with the budget spent at the last read, or ""."""
+        if self._seen is None or not self._seen.write[0]:
+            return ""
+        epsilon, delta = self._seen.account.spent()
+        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
+
+    def _unusable(self, defect):
+        return ValueError(f"{self.path} {defect}{self._last_seen}")
+
+    def _explained(self, error):
+        """Return an exception that explains an error of SQLite and the remedy."""
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return TimeoutError(f"other processes held {self.path} for {_WAIT:g} s; nothing was charged, try again.")
+        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
+            return OSError(
+                f"{self.path} cannot be opened and written ({error}); no result is released.{self._last_seen}"
+            )
+        return ValueError(f"{self.path} is no budget, or damaged ({error}); {_RESTORE}{self._last_seen}")
 
 
-class _Damaged(Exception):
-    """Defect of a file."""
-
-
-def _fill(connection, terms):
-    """Write the tables of a new budget."""
-    for command in _TABLES:
-        connection.execute(command)
-    epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
-    row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
-    connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
-
-
-def _stored(connection):
-    """Return the terms and the identity in a file."""
-    rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
-    try:
-        ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
-        kept = None if basic_delta is None else float.fromhex(basic_delta)
-        terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
-        if not identity:
-            raise ValueError("no identity")
-        return terms, identity
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _Damaged(f"is damaged (its terms: {str(error)[:200]}); {_RESTORE}") from error
-
-
-def _releases(connection, where="", *values):
-    """Return the releases in a file that meet a condition, oldest first."""
-    command = f"SELECT charged, what, guarantee, release_id FROM releases {where} ORDER BY number"
-    try:
-        return [
-            Release(datetime.fromisoformat(charged).astimezone(UTC), what, guarantee_from_text(text), release_id)
-            for charged, what, text, release_id in connection.execute(command, values)
-        ]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _Damaged(f"is damaged (a release: {str(error)[:200]}); {_RESTORE}") from error
-
-
-def _written(connection, release, n_releases, account):
-    """Record that a release was charged or amended, with the account after it."""
+def _written(connection, release):
+    """Record that a release was charged or amended; return the number and the token of this write."""
     token = secrets.token_hex(16)
-    number = connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid
-    return _Seen(number, token, n_releases, account)
-
-
-def _explained(error, path, last_seen):
-    """Return an exception that explains an error of SQLite and the remedy."""
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return TimeoutError(f"other processes held {path} for {_WAIT:g} s; nothing was charged, try again.")
-    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
-        return OSError(f"{path} cannot be opened and written ({error}); no result is released.{last_seen}")
-    return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}{last_seen}")
+    return connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid, token
 
 
 def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
@@ -1139,6 +1038,8 @@ def guarantee_from_text(text: str) -> PrivacyGuarantee:
 
 def _plain(value):
     """Return a value that JSON stores without rounding."""
-    if isinstance(value, float):
-        return value.hex()
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Real):
+        return rounded_up(value).hex()
     return [_plain(each) for each in value] if isinstance(value, tuple) else value

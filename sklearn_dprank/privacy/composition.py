@@ -446,6 +446,7 @@ class Losses(NamedTuple):
         for name, value, most in numbers:
             check_number(value, f"losses: {name}", least=0, most=most)
 
+    @lru_cache(maxsize=256)  # noqa: B019, a tuple of numbers is small
     def epsilon(self, delta: float) -> float:
         """Return about the smallest epsilon at total `delta`, which includes the deltas of approximate releases.
 
@@ -462,7 +463,30 @@ class Losses(NamedTuple):
         >>> round(ten.epsilon(1e-6), 3)
         0.298
         """
-        return _least_epsilon(self, float(delta))
+        epsilons = [*self.pure, *(epsilon for epsilon, _ in self.approximate)]
+        basic = sum_up(epsilons)
+        left = delta - sum_up(each for _, each in self.approximate)
+        if 0 <= left < _LEAST_DELTA:  # so far out, tails are rounded to 0
+            left = 0.0
+        if left < 0 or math.isinf(self.mu_squared) or (left == 0 and self.mu_squared):
+            return math.inf
+        if left == 0 or math.isinf(basic):
+            return basic
+        groups = Counter(epsilon for epsilon in epsilons if epsilon > 0)
+        if math.prod(count + 1 for count in groups.values()) <= _VALUES:
+            values, weights = coin_losses(groups)
+            mu = math.sqrt(self.mu_squared) * (1 + 2.0**-50)
+
+            def delta_at(epsilon):
+                return weights @ gaussian_deltas(epsilon - values, mu)
+        else:
+            delta_at = _deltas_of_many(groups, self.mu_squared, left)
+
+        def private(epsilon):
+            return delta_at(epsilon) <= left * (1 - _SUM_SLACK)
+
+        tight = 0.0 if private(0.0) else smallest(private)
+        return tight if self.mu_squared else min(basic, tight)
 
     def twice(self) -> Self:
         """Return the losses of the same releases for neighbours at distance 2 (group privacy)."""
@@ -480,34 +504,6 @@ def delta_of_two(epsilon: float, delta: float) -> float:
     growth = math.exp(min(epsilon, 700.0))  # the error is less than one ulp
     growth = math.nextafter(math.nextafter(growth, math.inf), math.inf)
     return min(1.0, rounded_up(Fraction(delta) * (1 + Fraction(growth))))
-
-
-@lru_cache(maxsize=256)
-def _least_epsilon(losses, delta):
-    epsilons = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
-    basic = sum_up(epsilons)
-    left = delta - sum_up(each for _, each in losses.approximate)
-    if 0 <= left < _LEAST_DELTA:  # so far out, tails are rounded to 0
-        left = 0.0
-    if left < 0 or math.isinf(losses.mu_squared) or (left == 0 and losses.mu_squared):
-        return math.inf
-    if left == 0 or math.isinf(basic):
-        return basic
-    groups = Counter(epsilon for epsilon in epsilons if epsilon > 0)
-    if math.prod(count + 1 for count in groups.values()) <= _VALUES:
-        values, weights = coin_losses(groups)
-        mu = math.sqrt(losses.mu_squared) * (1 + 2.0**-50)
-
-        def delta_at(epsilon):
-            return weights @ gaussian_deltas(epsilon - values, mu)
-    else:
-        delta_at = _deltas_of_many(groups, losses.mu_squared, left)
-
-    def private(epsilon):
-        return delta_at(epsilon) <= left * (1 - _SUM_SLACK)
-
-    tight = 0.0 if private(0.0) else smallest(private)
-    return tight if losses.mu_squared else min(basic, tight)
 
 
 def coin_losses(groups: Mapping[float, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -203,13 +203,25 @@ class PrivacyGuarantee:
         if any(g.whom for g in guarantees):
             whom = tuple(dict.fromkeys(pair for g in guarantees for pair in trusted(g.trust, g.whom)))
         losses = Losses.together(g.losses or Losses() for g in guarantees)
-        epsilon, delta, how = _total(guarantees, losses, delta)
+        basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
+        if delta is None:
+            delta = least
+        check_number(delta, "delta", least=0, most=1)
+        if delta < least <= delta * (1 + _EQUAL):  # twenty doubles 1e-8 add up to more than the double 2e-7
+            delta = least
+        epsilon = losses.epsilon(float(delta))
+        if delta >= least:
+            epsilon = min(epsilon, basic)
+        if epsilon == math.inf > basic:
+            raise ValueError(
+                f"delta={delta!r} is too small for what the releases leave outside, {least:.6g}; raise it."
+            )
         return cls(
             epsilon=epsilon,
-            delta=delta,
+            delta=float(delta),
             trust=all_of(g.trust for g in guarantees),
             neighboring=relations.pop(),
-            how=f"{len(guarantees)} releases, {how} composition",
+            how=f"{len(guarantees)} releases, {'basic' if epsilon == basic else 'tight'} composition",
             arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
             certified=all(g.certified for g in guarantees),
             caveats=tuple(dict.fromkeys(c for g in guarantees for c in g.caveats)),
@@ -333,21 +345,6 @@ class PrivacyGuarantee:
         return f"<details><summary>{escape(str(self))}</summary><ul>{entries}</ul></details>"
 
 
-def _total(guarantees, losses, delta):
-    """Return (epsilon, delta, how) of the joint guarantee."""
-    basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
-    if delta is not None:
-        check_number(delta, "delta", least=0, most=1)
-        if delta < least <= delta * (1 + _EQUAL):  # twenty doubles 1e-8 add up to more than the double 2e-7
-            delta = least
-    epsilon = losses.epsilon(least if delta is None else delta)
-    if delta is None or delta >= least:
-        epsilon = min(epsilon, basic)
-    if epsilon == math.inf > basic:
-        raise ValueError(f"delta={delta!r} is too small for what the releases leave outside, {least:.6g}; raise it.")
-    return epsilon, least if delta is None else float(delta), "basic" if epsilon == basic else "tight"
-
-
 #: Neighbouring relations, of a unit and of those who are counted.
 NEIGHBORING = {
     "add_remove": "with and without {}",
@@ -357,21 +354,21 @@ _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how some
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
-#: For each unit and relation: what somebody knows, and what they guess.
+#: By whether the unit is a person, and by relation: what somebody knows, and what they guess.
 _GAMES = {
-    ("ballot", "add_remove"): (
+    (False, "add_remove"): (
         "somebody knows all other ballots, and gives a 50 % chance that yours was cast",
         "a certain ballot was cast",
     ),
-    ("ballot", "replace"): (
+    (False, "replace"): (
         "somebody knows all other ballots, and that yours is one of two, with a 50 % chance each",
         "a voter cast the one or the other of two ballots",
     ),
-    ("person", "add_remove"): (
+    (True, "add_remove"): (
         "somebody knows the ballots of all other people, and gives a 50 % chance that you voted",
         "a certain person voted",
     ),
-    ("person", "replace"): (
+    (True, "replace"): (
         "somebody knows the ballots of all other people, and that you voted in one of two ways, with a 50 % chance "
         "each",
         "a person voted in the one or the other of two ways",
@@ -383,11 +380,6 @@ def _protects_nobody(guarantee):
     """Return whether epsilon is infinite, or covers only ballots that are declared public."""
     is_declaration = DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
     return math.isinf(guarantee.epsilon) or is_declaration
-
-
-def _game(guarantee):
-    single = "person" if guarantee.unit == PERSON else "ballot"
-    return single, *_GAMES[single, guarantee.neighboring]
 
 
 def _plainly(guarantee):
@@ -402,7 +394,7 @@ def _plainly(guarantee):
     share = (ratio + guarantee.delta) / (1 + ratio)
     if share > _LARGE / (1 + _LARGE):
         return "this guarantee protects almost nothing. The result may show how somebody voted"
-    _, known, _ = _game(guarantee)
+    known, _ = _GAMES[guarantee.unit == PERSON, guarantee.neighboring]
     return (
         f"suppose {known}. With this result, their best guess is right at "
         f"most {_percent(share)} of the time{'. Read the caveats, too' if guarantee.caveats else ''}"
@@ -411,7 +403,8 @@ def _plainly(guarantee):
 
 def _odds(guarantee):
     """Return epsilon as a probability ratio, and as its effect on an even bet."""
-    single, _, guessed = _game(guarantee)
+    is_person = guarantee.unit == PERSON
+    single, guessed = "person" if is_person else "ballot", _GAMES[is_person, guarantee.neighboring][1]
     if guarantee.epsilon > math.log(_LARGE):
         return (
             f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "

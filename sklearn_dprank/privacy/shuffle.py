@@ -199,18 +199,22 @@ def shuffle_amplification(
     >>> round(shuffle_amplification(1.0, 1000, 1e-6, method="closed_form"), 3)
     0.566
     """
-    check_shuffle(n_messages, delta, method)
-    check_local(local_epsilon=local_epsilon)
+    _check(n_messages, delta, method, local_epsilon=local_epsilon)
     local_epsilon, delta = float(local_epsilon), float(delta)  # single precision would underflow
     if method == "song2022":
-        return local_epsilon - _song_gain(n_messages)
+        return local_epsilon - math.log(n_messages)
     if n_messages == 1:
         return local_epsilon
     if method == "closed_form":
         if local_epsilon > closed_form_limit(n_messages, delta):
             return local_epsilon
         return min(closed_form_epsilon(local_epsilon, n_messages, delta), local_epsilon)
-    return smallest_epsilon(_CURVES[method](local_epsilon, n_messages), local_epsilon, delta)
+    curve = _CURVES[method](local_epsilon, n_messages)
+
+    def log_ratio(epsilon):
+        return _log_ratio(curve(epsilon), delta)
+
+    return 0.0 if log_ratio(0.0) <= 0 else _boundary(log_ratio, safe=local_epsilon, unsafe=0.0)
 
 
 def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method: ShuffleMethod = "blanket") -> float:
@@ -249,11 +253,10 @@ def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method:
     >>> round(shuffle_local_epsilon(0.149, 1000, 1e-6), 2)
     1.0
     """
-    check_shuffle(n_messages, delta, method)
-    check_local(epsilon=epsilon)
+    _check(n_messages, delta, method, epsilon=epsilon)
     epsilon, delta = float(epsilon), float(delta)
     if method == "song2022":
-        return epsilon + _song_gain(n_messages)
+        return epsilon + math.log(n_messages)
     if n_messages == 1:
         return epsilon
     if method == "closed_form":
@@ -275,15 +278,6 @@ def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method:
     return _boundary(log_ratio, safe=epsilon, unsafe=min(unsafe, _MAX_LOCAL))
 
 
-def smallest_epsilon(curve, local_epsilon, delta):
-    """Return the smallest epsilon with curve(epsilon) <= delta, rounded up."""
-
-    def log_ratio(epsilon):
-        return _log_ratio(curve(epsilon), delta)
-
-    return 0.0 if log_ratio(0.0) <= 0 else _boundary(log_ratio, safe=local_epsilon, unsafe=0.0)
-
-
 def _log_ratio(value, delta):
     return math.log(max(value * (1 + _SLACK), 1e-320) / delta)
 
@@ -300,18 +294,8 @@ def _boundary(excess, safe, unsafe):
     return safe
 
 
-def _song_gain(n_messages):
-    warnings.warn(
-        "method='song2022' reproduces a published amplification claim that is false; it must not be stated as a "
-        "guarantee. Use method='blanket'.",
-        UnsoundAmplificationWarning,
-        stacklevel=3,
-    )
-    return math.log(n_messages)
-
-
-def check_shuffle(n_messages, delta, method="blanket"):
-    """Raise ValueError unless the parameters of a shuffle are valid."""
+def _check(n_messages, delta, method, **epsilon):
+    """Raise ValueError unless the parameters of a shuffle are valid; warn of a method that is unsound."""
     check_choice(method, "method", _METHODS)
     whole = isinstance(n_messages, float) and n_messages.is_integer()  # accept floats such as 1e4
     check_whole(int(n_messages) if whole else n_messages, "n_messages")
@@ -321,12 +305,15 @@ def check_shuffle(n_messages, delta, method="blanket"):
             f"method='exact' takes at most {MAX_EXACT} messages, got {n_messages}; use method='blanket', "
             "an upper bound at any number."
         )
-
-
-def check_local(**epsilon):
-    """Raise ValueError unless each named epsilon is in range."""
     for name, value in epsilon.items():
         check_number(value, name, above=0, most=_MAX_LOCAL)
+    if method == "song2022":
+        warnings.warn(
+            "method='song2022' reproduces a published amplification claim that is false; it must not be stated as a "
+            "guarantee. Use method='blanket'.",
+            UnsoundAmplificationWarning,
+            stacklevel=3,
+        )
 
 
 MAX_EXACT = 1000  # messages; the exact curve stores MAX_EXACT**2 doubles
@@ -387,7 +374,7 @@ def exact_curve(local_epsilon, n_messages):
     stay, shifted = counts[:, 1:], counts[:, :-1]
 
     def delta(epsilon):
-        low, high = _coefficients(epsilon, local_epsilon)
+        low, high = f - math.exp(epsilon) * (1 - f), -(1 - f) * math.expm1(epsilon - local_epsilon)
         return float(np.maximum(low * stay + high * shifted, 0.0).sum(axis=1).max())
 
     return delta
@@ -435,7 +422,7 @@ def _clone_curve(local_epsilon, others, clone):
         tau = (1 - f) * gap / (math.tanh(local_epsilon / 2) * (1 + math.exp(-epsilon)))
         k = np.floor((coins + 1) * tau) + 1
         # f S(k) + (1-f) S(k-1) - e^epsilon [(1-f) S(k) + f S(k-1)], with S(k-1) = S(k) + pmf(k-1).
-        high = _coefficients(epsilon, local_epsilon)[1]
+        high = -(1 - f) * math.expm1(epsilon - local_epsilon)  # (1-f) - e^epsilon f, without cancellation
         excess = high * binom.pmf(k - 1, coins, 0.5) - math.expm1(epsilon) * binom.sf(k - 1, coins, 0.5)
         return float(weights @ np.maximum(excess, 0.0))
 
@@ -444,12 +431,6 @@ def _clone_curve(local_epsilon, others, clone):
 
 def _flip(local_epsilon):
     return 1 / (1 + math.exp(local_epsilon))
-
-
-def _coefficients(epsilon, local_epsilon):
-    """Return f - e^epsilon (1 - f) and (1 - f) - e^epsilon f, the second without cancellation."""
-    f = _flip(local_epsilon)
-    return f - math.exp(epsilon) * (1 - f), -(1 - f) * math.expm1(epsilon - local_epsilon)
 
 
 _CURVES = {"exact": exact_curve, "blanket": blanket_curve, "clones": clones_curve}

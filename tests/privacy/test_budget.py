@@ -42,7 +42,7 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.budget import InMemory, Release, Terms
+from sklearn_dprank.privacy.budget import Release, Releases, Terms
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 from sklearn_dprank.privacy.guarantee import TRUST
 
@@ -471,10 +471,10 @@ def test_threads_cannot_spend_the_same_budget(release_id, charges):
 
 
 def test_one_thread_decides_at_a_time():
-    kept = InMemory(Terms(1.0))
+    kept = Releases(None, Terms(1.0))
 
-    def decide(before):
-        seen = len(before.releases())
+    def decide(account, releases):
+        seen = len(releases())
         time.sleep(0.01)  # long enough for another to see the same, if it could
         return Release.now(str(seen), pure(0.1))
 

@@ -436,9 +436,9 @@ def test_an_old_copy_with_a_charge_that_looks_alike_is_refused(path, amount):
 
 def test_an_old_copy_from_before_an_amendment_is_refused(path):
     """Another object accepts the amendment, and neither accepts the charge that it replaced."""
-    kept = budget_file.KeptInFile(path, Terms(1.0))
+    kept = budget_file.Releases(path, Terms(1.0))
     other = pickle.loads(pickle.dumps(kept))
-    number = kept.add(lambda before: Release.now("x", pure(0.1)))
+    number = kept.add(lambda account, releases: Release.now("x", pure(0.1)))
     assert [release.guarantee.epsilon for release in other.releases()] == [0.1]
     old = path.read_bytes()
     kept.amend(number, pure(8.0))

@@ -100,11 +100,11 @@ def test_two_processes_cannot_spend_the_same_budget(path):
 
 
 def test_one_decides_at_a_time(path):
-    kept = budget_file.KeptInFile(path, Terms(1.0))
+    kept = budget_file.Releases(path, Terms(1.0))
 
-    def decide(before):
+    def decide(account, releases):
         time.sleep(0.02)  # long enough for another to see the same, if it could
-        return Release.now(str(len(before.releases())), pure(0.1))
+        return Release.now(str(len(releases())), pure(0.1))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: kept.add(decide), range(4)))

@@ -7,6 +7,7 @@ difference is charged after the fit, and the call fails.
 
 import math
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from budget_tools import pure
 from sklearn.pipeline import make_pipeline
+from state_tools import dying, watched_connections
 
 from sklearn_dprank import DPBorda, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
@@ -330,12 +332,21 @@ def test_a_method_that_is_replaced_after_an_earlier_fit_is_refused():
         budget.fit(derived(epsilon=0.1), X)
 
 
-def test_an_interrupt_while_a_charge_is_raised_leaves_it_raised(monkeypatch):
-    def interrupted(*args):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("statement", range(1, 31))
+def test_an_interrupt_never_leaves_a_charge_too_small(account, statement, after):
+    """The interrupt comes at one of the SQL statements that charge the fit and then raise its charge."""
+    read = []
 
-    budget = PrivacyBudget(100.0)
-    monkeypatch.setattr("sklearn_dprank.privacy.budget.account_of", interrupted)
-    with pytest.raises(RuntimeError, match="could not be written"):
-        budget.fit(changing("_release", epsilon=90.0)(epsilon=0.1), X)
-    assert budget.remaining.epsilon <= 10.0
+    def read_ballots(self, *args, **kwargs):
+        read.append(True)
+        self.set_params(epsilon=90.0)
+        return DPBorda.read_ballots(self, *args, **kwargs)
+
+    with watched_connections():
+        budget = account(100.0)
+        with suppress(KeyboardInterrupt, RuntimeError), dying(statement, after, KeyboardInterrupt):
+            budget.fit(vouching(read_ballots=read_ballots)(epsilon=0.1), X)
+        spent = budget.spent_.epsilon
+        assert spent in (90.0, math.inf) if read else spent in (0.0, math.inf)
+        assert budget.remaining.epsilon == max(0.0, 100.0 - spent)
