@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import COUNT, EPSILON, Check, check_made, check_parameters, safe_repr
+from .._utils.checks import EPSILON, Check, check_made, check_parameters, check_whole, safe_repr
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
-from ..collection.base import joined, make_protocol
+from ..collection.base import MOST_ANSWERS, joined, make_protocol
 from ..collection.pairs import InteractiveRandomizer, PairFlips, counted_wins, flips_spent, group_load
 from ..collection.protocol import FLIP_GRID, as_text, both_ways, digest, stated_epsilon
 from ..collection.randomizers import CLIENT_RANDOMIZERS, check_randomizer, resolve_flips
@@ -86,7 +86,7 @@ class Slots(BaseEstimator):
     2
     """
 
-    parameter_checks: dict[str, Check] = {"n_queries": COUNT}
+    parameter_checks: dict[str, Check] = {"n_queries": partial(check_whole, most=MOST_ANSWERS)}
     question = PairMargin().kind
     last_resort = None
 
