@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from inspect import signature
@@ -99,20 +100,11 @@ def child_seeds(random_state, shape):
 
     `random_state` may also be a SeedSequence.
     """
-    given = isinstance(random_state, np.random.SeedSequence)
-    sequence, size = random_state if given else seed_sequence(random_state), int(np.prod(shape))
-    more = size
-    while True:
-        words = sequence.generate_state(more, np.uint32).astype(np.int64)
-        _, first = np.unique(words, return_index=True)
-        if len(first) >= size:
-            return words[np.sort(first)[:size]].reshape(shape)
-        more *= 2
-
-
-def is_seed(name):
-    """Return whether a parameter of this name is a seed."""
-    return is_called(name, "random_state")
+    given, size = isinstance(random_state, np.random.SeedSequence), math.prod(shape)
+    sequence = random_state if given else seed_sequence(random_state)
+    words = sequence.generate_state(2 * size, np.uint32).astype(np.int64)  # of twice as many, enough are distinct
+    _, first = np.unique(words, return_index=True)
+    return words[np.sort(first)[:size]].reshape(shape)
 
 
 def with_seed(estimator: _Estimator, seed: int | None) -> _Estimator:
@@ -130,12 +122,7 @@ def with_seed(estimator: _Estimator, seed: int | None) -> _Estimator:
     estimator : estimator
         The same object.
     """
-    return estimator.set_params(**dict.fromkeys(filter(is_seed, estimator.get_params()), seed))
-
-
-def has_seed(part):
-    """Return whether a part, or a part inside it, has a ``random_state`` and so may draw at random."""
-    return any(map(is_seed, parameters_of(part)))
+    return estimator.set_params(**{name: seed for name in estimator.get_params() if is_called(name, "random_state")})
 
 
 # Parameter grids, and access to the parameters of estimators and their parts.
@@ -152,16 +139,12 @@ def is_called(name, parameter):
 
 
 def grid_of(param_grid):
-    """Return the rows of `param_grid`; raise ValueError or TypeError if it is not a valid grid or is empty."""
-    grids = param_grid if isinstance(param_grid, (list, tuple)) else [param_grid]
-    if not all(isinstance(grid, Mapping) for grid in grids):
-        raise ValueError(
-            f"param_grid must be a dict of lists of values, or a list of these, got {safe_repr(param_grid)}."
-        )
-    for name, values in (pair for grid in grids for pair in grid.items()):
-        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-            raise TypeError(f"param_grid[{name!r}] must be a list of values, got {safe_repr(values)}.")
-    rows = list(ParameterGrid(param_grid))
+    """Return the rows of `param_grid`; raise ValueError if it is not a valid grid or is empty."""
+    try:
+        rows = list(ParameterGrid(param_grid))
+    except TypeError:  # whose message would contain all values, which may be ballots by mistake
+        text = f"param_grid must be a dict of lists of values, or a list of these, got {safe_repr(param_grid)}."
+        raise ValueError(text) from None
     if not rows:
         raise ValueError(f"param_grid is empty; give at least one candidate to choose, got {param_grid!r}.")
     return rows

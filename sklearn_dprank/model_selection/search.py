@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from itertools import islice, tee
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Never, Self
+from typing import Any, NamedTuple, Never, Self
 
-import joblib
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -28,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import check_flag, check_jobs, check_number, check_whole, refuse_unknown, safe_repr
-from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, available_if, clear_fitted
+from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, available_if, clear_fitted, draft_of
 from .._utils.progress import progress_bar
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
@@ -57,59 +52,17 @@ from .parameters import (
     child_seeds,
     configured,
     grid_of,
-    has_seed,
     is_aggregator,
     is_called,
     is_function,
-    is_seed,
     parameters_of,
     with_seed,
 )
 from .private import PrivateKendallTau, refuse_mixing
 
 
-class Splits:
-    """Ballots of every split, read and counted once for all candidates.
-
-    `cv` is that of `cross_validate`, and the SeedSequence `sequence` places persons in folds. A `cv` that would split a
-    Profile, gives no split, or puts a voter twice into one part raises ValueError.
-    """
-
-    def __init__(self, X, cv, sequence):
-        #: Whether voters were split; False for cv="all".
-        self.split_voters = not (isinstance(cv, str) and cv == "all")
-        self._parts = _split(X, cv, sequence) if self.split_voters else [(X, X)]
-        self._counted: dict[Any, Any] = {}
-
-    def __len__(self):
-        return len(self._parts)
-
-    def __getitem__(self, split):
-        """Return the ballots to fit and those to score, as they were passed."""
-        return self._parts[split]
-
-    def counted(self, split, before=None):
-        """Return (steps, train, test) of a split, with the ballots counted once for all candidates.
-
-        `before` is a Pipeline of unfitted transformers; equal ones run once. `steps` are the same transformers, fitted
-        on the training ballots. For cv="all", `train` and `test` are the same Profile.
-        """
-        try:
-            key = split, joblib.hash(before)
-        except Exception:  # pickling runs third-party code, which may raise any exception
-            key = split, object()
-        if key not in self._counted:
-            train, test = self._parts[split]
-            same = train is test
-            if before is not None:
-                train, test = before.fit_transform(train), None if same else before.transform(test)
-            first = _counted(train)
-            self._counted[key] = [] if before is None else before.steps, first, first if same else _counted(test)
-        return self._counted[key]
-
-
-def _split(X, cv, sequence):
-    """Return (train, test) for every split.
+def split_ballots(X, cv, sequence):
+    """Return [(train, test)] of all splits. `cv` is that of `cross_validate`; `sequence` places persons in folds.
 
     With persons, a fold holds all ballots of a random share of the persons. A splitter by groups would place a person
     by the number of ballots, and so move others if this number changes. Persons are numbered in the order of their
@@ -118,6 +71,8 @@ def _split(X, cv, sequence):
     in the same fold, is therefore that of the whole. It is a guarantee under "replace": the number of persons, from
     which the sizes of folds follow, is public.
     """
+    if isinstance(cv, str) and cv == "all":
+        return [(X, X)]
     if isinstance(X, Profile):
         if X.weights is None:
             raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
@@ -128,18 +83,16 @@ def _split(X, cv, sequence):
             place = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(who))
             folds = check_cv(cv).split(np.zeros((len(who), 1)))
             return [tuple(X.take(np.isin(persons, place[part])) for part in parts) for parts in folds]
-        take, n_voters = X.take, X.n_voters
-    elif hasattr(X, "iloc"):
-        take, n_voters = X.iloc.__getitem__, len(X)
+        take, rows = X.take, np.zeros((X.n_voters, 1))
     else:
-        X = check_ballots(X)
-        take, n_voters = X.__getitem__, len(X)
-    splits = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X))
+        rows = X if hasattr(X, "iloc") else check_ballots(X)
+        take = getattr(rows, "iloc", rows).__getitem__
+    splits = list(check_cv(cv).split(rows))
     if not splits:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
     for split, parts in enumerate(splits):
-        for rows, kind in zip(parts, ("training", "test"), strict=True):
-            taken = np.arange(n_voters)[rows]  # indexed like X, because rows may be masks or negative indices
+        for part, kind in zip(parts, ("training", "test"), strict=True):
+            taken = np.arange(len(rows))[part]  # indexed like X, because a part may be a mask or negative indices
             if np.unique(taken).size < taken.size:  # a guarantee covers one row per voter
                 raise ValueError(
                     f"cv repeats rows in the {kind} part of split {split}: a voter in k rows loses k times the "
@@ -149,106 +102,106 @@ def _split(X, cv, sequence):
     return [(take(train), take(test)) for train, test in splits]
 
 
-def _counted(X):
-    """Return a profile with counted pairs, so that workers share the counts."""
-    profile = as_profile(X)
-    profile.pairwise_counts, profile.strict  # noqa: B018
-    return profile
+# Candidates on splits, and their fits with fresh noise.
 
 
-# Candidates prepared on splits, so that work that does not depend on the seed is done once.
-#
-# An aggregator is planned once, on counted ballots (`Counted`). Transformers without a seed before it run once, too.
-# Any other estimator is fitted from the start in each trial (`FromScratch`).
+class Candidate(NamedTuple):
+    """Estimator, with the ballots to fit and to score.
 
-
-def refits(aggregator, profile, rule, plan, seeds):
-    """Yield the aggregator fitted on a profile with one seed after another; it is the same object every time.
-
-    Each fit equals `fit` with the seed as ``random_state``. The ballots are read and the plan is opened once.
+    If `plan` is not None, the estimator is an aggregator that is planned once, on counted profiles, so that each trial
+    is one release. In a Pipeline, `name` is its step, and `before` holds the fitted steps before it. A scorer gets
+    `ballots`. Other estimators are fitted from the start in each trial.
     """
-    aggregator.read_ballots(profile, reset=True)
-    release = plan.open(profile)
-    guarantees = {certified: plan.guarantee.simulated(certified) for certified in {seed is None for seed in seeds}}
-    releases, asked = tee(release(Bits.from_random_state(seed)) for seed in seeds)
-    # `aggregate_each` may hold many releases at once, so releases as large as the ballots are decided one by one.
-    decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
-    for seed, answers, consensus in zip(seeds, releases, decided, strict=True):
-        answers.close()
-        aggregator.publish(consensus, answers, guarantees[seed is None], profile.item_names)
-        if hasattr(aggregator, "random_state"):
-            aggregator.random_state = seed
-        yield aggregator
-
-
-@dataclass(frozen=True)
-class FromScratch:
-    """Candidate on one split, cloned and fitted from the start in every trial."""
-
-    is_planned: ClassVar[bool] = False  # whether all fits have one guarantee
 
     estimator: Any
     train: Any
     test: Any
-
-    def refits(self, seeds):
-        """Yield the candidate fitted with each seed; it may be the same object every time."""
-        for seed in seeds:
-            fitted = with_seed(clone(self.estimator), seed).fit(self.train)
-            last = last_step(fitted)
-            missing = [name for name in ("ranks_", "n_features_in_", "privacy_") if not hasattr(last, name)]
-            if is_aggregator(last) and missing:
-                raise ValueError(
-                    f"fit of {type(last).__name__} did not set {' and '.join(missing)}; call super().fit(X) in it, "
-                    "define _compose instead of fit, or derive the class from sklearn.base.BaseEstimator, which needs "
-                    "only consensus_."
-                )
-            yield fitted
-
-    def score(self, fitted, scorer):
-        """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
-        return score_of(fitted, self.test, scorer)
-
-    def guarantee(self, fitted):
-        """Return the guarantee of publishing the fit."""
-        return guarantee_after(fitted, declared=False)
+    ballots: Any
+    rule: Any = None
+    plan: Any = None
+    before: Any = ()
+    name: str | None = None
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The same of an aggregator that is planned once on counted profiles, so that each trial is one release.
+def prepare(estimators, parts):
+    """Return a function of (candidate, split) that returns a `Candidate`, and prepares it only once.
 
-    If it is the last step of a Pipeline, `name` is its name, and `before` holds the fitted steps before it. A scorer
-    gets `ballots`.
+    All candidates are prepared on the first split immediately, to raise errors early.
     """
 
-    is_planned: ClassVar[bool] = True
+    @cache
+    def counted(split):
+        return profiles_of(*parts[split])
 
-    aggregator: Any
-    rule: Any
-    plan: Any
-    train: Profile
-    test: Profile
-    ballots: Any
-    before: list
-    name: str | None
+    def profiles_of(train, test):  # with counted pairs, so that workers share the counts
+        profiles = [as_profile(train)]
+        profiles.append(profiles[0] if test is train else as_profile(test))
+        for profile in profiles:
+            profile.pairwise_counts, profile.strict  # noqa: B018
+        return profiles
 
-    def refits(self, seeds):
-        # Threads may work on the same candidate, so each refits its own copy. Parameters do not change.
-        return refits(copy(self.aggregator), self.train, self.rule, self.plan, seeds)
+    @cache
+    def prepared(candidate, split):
+        estimator, name, before, (train, test) = estimators[candidate], None, [], parts[split]
+        # A subclass of Pipeline may behave differently, and transformers with a seed differ between trials.
+        if type(estimator) is Pipeline:
+            *transformers, (last_name, last) = estimator.steps
+            seeded = [each for _, step in transformers for each in parameters_of(step) if is_called(each, _SEED)]
+            if not seeded:
+                name, estimator = last_name, last
+        if not (is_aggregator(estimator) and type(estimator).follows_plan()):
+            return Candidate(estimators[candidate], train, test, test)
+        if name is not None and transformers:
+            pipeline = clone(Pipeline(transformers))
+            first = pipeline.fit_transform(train)
+            profiles, before = profiles_of(first, first if test is train else pipeline.transform(test)), pipeline.steps
+        else:
+            profiles = counted(split)
+        rule, plan = estimator.plan_for(profiles[0])
+        if "positions" in plan.needs and profiles[0].positions is None:
+            raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
+        if "placements" in plan.needs:
+            profiles[0].placements  # noqa: B018
+        ballots = profiles[1] if name is None else test
+        return Candidate(estimator, profiles[0], profiles[1], ballots, rule, plan, before, name)
 
-    def score(self, fitted, scorer):
-        if scorer is None:  # the aggregator's own score, without checking the ballots again
-            return -average_kendall_tau(fitted.ranks_, self.test)
-        return scorer(self._whole(fitted), self.ballots)
+    for candidate in range(len(estimators)):
+        prepared(candidate, 0)
+    return prepared
 
-    def guarantee(self, fitted):
-        return guarantee_after(self._whole(fitted), declared=False) if self.before else fitted.privacy_
 
-    def _whole(self, fitted):
-        """Return a copy, as a scorer may keep it and the next trial fits the same object, in its Pipeline if any."""
-        fitted = copy(fitted)
-        return fitted if self.name is None else fitted_by(Pipeline([*self.before, (self.name, fitted)]))
+def refits(aggregator, profile, rule, plan, seeds):
+    """Yield a copy of the aggregator, fitted on a profile, for each seed.
+
+    Each fit equals `fit` with the seed as ``random_state``. The ballots are read and the plan is opened once.
+    """
+    aggregator = draft_of(aggregator)
+    aggregator.read_ballots(profile, reset=True)
+    release = plan.open(profile)
+    for seed in seeds:
+        answers = release(Bits.from_random_state(seed))
+        consensus = rule.aggregate(answers)
+        answers.close()
+        fitted = draft_of(aggregator)
+        fitted.publish(consensus, answers, plan.guarantee.simulated(seed is None), profile.item_names)
+        if hasattr(fitted, _SEED):
+            fitted.random_state = seed
+        yield fitted
+
+
+def fits_from_scratch(estimator, ballots, seeds):
+    """Yield a clone of the estimator, fitted on the ballots, for each seed."""
+    for seed in seeds:
+        fitted = with_seed(clone(estimator), seed).fit(ballots)
+        last = last_step(fitted)
+        missing = [name for name in ("ranks_", "n_features_in_", "privacy_") if not hasattr(last, name)]
+        if is_aggregator(last) and missing:
+            raise ValueError(
+                f"fit of {type(last).__name__} did not set {' and '.join(missing)}; call super().fit(X) in it, "
+                "define _compose instead of fit, or derive the class from sklearn.base.BaseEstimator, which needs "
+                "only consensus_."
+            )
+        yield fitted
 
 
 def score_of(fitted, X, scorer):
@@ -258,42 +211,83 @@ def score_of(fitted, X, scorer):
     return (scorer or kendall_tau_scorer)(fitted, X)
 
 
-def check_one_estimator(estimator):
-    """Raise ValueError if `estimator` is neither an estimator nor a function, for example a list of estimators."""
-    if not hasattr(estimator, "set_params") and not is_function(estimator):
-        raise ValueError(
-            f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
-            'over the steps of a Pipeline: GridSearchCV(Pipeline([("aggregator", DPBorda())]), {"aggregator": [...]}).'
-        )
+class Row(NamedTuple):
+    """Result of one trial: a score for each metric, times in seconds, and the guarantee of the release."""
+
+    scores: list[float]
+    fit_time: float
+    score_time: float
+    guarantee: PrivacyGuarantee
 
 
-def prepare(estimators, splits):
-    """Return a function of (candidate, split) that prepares an estimator on a split, once: a `Counted` if possible.
+def rows_of(candidate, seeds, metrics):
+    """Yield one Row per seed."""
+    planned, guarantee = candidate.plan is not None, None
+    if planned:
+        fits = refits(candidate.estimator, candidate.train, candidate.rule, candidate.plan, seeds)
+    else:
+        fits = fits_from_scratch(candidate.estimator, candidate.train, seeds)
+    for seed in seeds:
+        start = time.perf_counter()
+        fitted = whole = next(fits)
+        middle = time.perf_counter()
+        if candidate.name is not None:
+            whole = fitted_by(Pipeline([*candidate.before, (candidate.name, fitted)]))
+        scores = []
+        for place, scorer in enumerate(metrics.values()):
+            if _SEED in parameters_of(scorer):  # its own stream: the fit uses the children 0, 1 and 2
+                stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
+                scorer = clone(scorer).set_params(random_state=stream)
+            if planned and scorer is None:  # the aggregator's own score, without checking the ballots again
+                scores.append(-average_kendall_tau(fitted.ranks_, candidate.test))
+            else:
+                scores.append(score_of(whole, candidate.ballots, scorer))
+        took = middle - start, time.perf_counter() - middle
+        if guarantee is None or not planned:  # all fits of a plan have one guarantee
+            guarantee = guarantee_after(whole, declared=False)
+        yield Row(scores, *took, guarantee)
 
-    On the first split, all are prepared immediately, to raise errors early.
+
+_SEED = "random_state"
+_MOST = 30  # trials in one job: enough to share a sampler's table
+_SHARE = 8  # jobs per worker, at least, so that workers finish at about the same time
+
+
+def run(seeds, prepared, metrics, n_jobs, progress):
+    """Fit and score with seeds of shape (n_candidates, n_splits, n_trials).
+
+    Yield ((candidate, split, trial), Row) in the order in which trials finish. ``prepared(candidate, split)`` returns a
+    `Candidate`. `metrics` holds scorers by name; None is the estimator's own score.
     """
+    workers = effective_n_jobs(n_jobs)
+    n_candidates, n_splits, n_trials = seeds.shape
+    size = _MOST if workers == 1 else min(_MOST, math.ceil(seeds.size / (_SHARE * workers)))
+    jobs = [  # every candidate's first trials first
+        (candidate, split, first)
+        for first in range(0, n_trials, size)
+        for candidate in range(n_candidates)
+        for split in range(n_splits)
+    ]
+    # The fields of a candidate, because a backend sends a large argument once, but no part.
+    tasks = ((job, seeds[*job[:2], job[2] : job[2] + size].tolist(), metrics, *prepared(*job[:2])) for job in jobs)
+    if workers == 1:  # rows are yielded as soon as they are made
+        finished = ((job, rows_of(Candidate(*fields), each, metrics)) for job, each, _, *fields in tasks)
+    else:
+        try:
+            parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        except ValueError:  # the backend "multiprocessing" has no generators
+            parallel = Parallel(n_jobs=workers, return_as="generator_unordered", backend="loky")
+        finished = parallel(delayed(_task)(*task) for task in tasks)
+    with progress_bar(seeds.size, progress) as advance:
+        for (candidate, split, first), rows in finished:
+            for trial, row in enumerate(rows, start=first):
+                advance(1)
+                yield (candidate, split, trial), row
 
-    @cache
-    def prepared(candidate, split):
-        estimator, name, before = estimators[candidate], None, None
-        # A subclass of Pipeline may behave differently.
-        if type(estimator) is Pipeline and not any(has_seed(step) for _, step in estimator.steps[:-1]):
-            before = clone(estimator[:-1]) if len(estimator) > 1 else None
-            name, estimator = estimator.steps[-1]
-        if not (is_aggregator(estimator) and type(estimator).follows_plan()):
-            return FromScratch(estimators[candidate], *splits[split])
-        steps, train, test = splits.counted(split, before)
-        rule, plan = estimator.plan_for(train)
-        if "positions" in plan.needs and train.positions is None:
-            raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
-        if "placements" in plan.needs:
-            train.placements  # noqa: B018
-        ballots = test if name is None else splits[split][1]
-        return Counted(estimator, rule, plan, train, test, ballots, steps, name)
 
-    for candidate in range(len(estimators)):
-        prepared(candidate, 0)
-    return prepared
+def _task(job, seeds, metrics, *fields):
+    """Return a job and its rows, in a worker."""
+    return job, list(rows_of(Candidate(*fields), seeds, metrics))
 
 
 # Privacy cost of the fits and of the scores of a search.
@@ -303,6 +297,20 @@ _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ i
 _MIXED = "a transformer before it may mix ballots with each other, which this does not cover"
 _TIMES = "times are outside the guarantee"
 _SPLITS = "splits must not depend on what the ballots say"
+_DECLARED = PrivacyGuarantee(
+    epsilon=0.0,
+    delta=0.0,
+    trust="central",
+    neighboring="add_remove",
+    how="the ballots are declared public, so their voters have no guarantee",
+    caveats=(DECLARED_PUBLIC,),
+)
+
+
+def comparable(guarantees, split_voters=False):
+    """Return guarantees under one neighbouring relation."""
+    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+    return [g.under_replace() for g in guarantees] if split_voters or len(relations) > 1 else guarantees
 
 
 def total_of(guarantees, split_voters):
@@ -312,14 +320,8 @@ def total_of(guarantees, split_voters):
     """
     if not guarantees:
         return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
-    total = PrivacyGuarantee.compose(_comparable(guarantees, split_voters))
+    total = PrivacyGuarantee.compose(comparable(guarantees, split_voters))
     return _with(total, _SPLITS) if split_voters else total
-
-
-def _comparable(guarantees, split_voters=False):
-    """Return guarantees under one neighbouring relation."""
-    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
-    return [g.under_replace() for g in guarantees] if split_voters or len(relations) > 1 else guarantees
 
 
 def costs_of(scored, unscored, scoring, split_voters):
@@ -335,195 +337,29 @@ def costs_of(scored, unscored, scoring, split_voters):
     return fits, _with(results, _TIMES).simulated(certified=False)
 
 
-def declared_public():
-    """Return the guarantee of a search on ballots that are declared public, before or after its fit."""
-    how = "the ballots are declared public, so their voters have no guarantee"
-    return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(DECLARED_PUBLIC,))
-
-
-def forecast(search, X, metrics, estimators):
-    """Return an upper bound on the results' guarantee before the fit; raise ValueError if it depends on the splits.
-
-    `estimators` are the configured candidates.
-    """
-    if search.public_ballots:
-        return declared_public()
-    scoring = scoring_of(metrics, X)
-    if scoring.guarantees is None:
-        return costs_of([], [], scoring, split_voters=False)[1]
-    if not (isinstance(search.cv, str) and search.cv == "all"):
-        raise ValueError(f'the privacy cost of a search with cv={search.cv!r} depends on the splits; use cv="all".')
-    fits = [guarantee_before(estimator, X) for estimator in estimators]
-    refit = []
-    if search.refit is not False:  # a guarantee that covers each candidate
-        same = _comparable(fits)
-        epsilon, delta = max(g.epsilon for g in same), max(g.delta for g in same)
-        worst = replace(PrivacyGuarantee.compose(same), epsilon=epsilon, delta=delta, how="any candidate", losses=None)
-        refit = [fits[0] if len(set(fits)) == 1 else worst]
-    return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]
-
-
-def warn_reader(estimator, exact_scores):
-    """Add caveats to the guarantees of a refitted estimator and of the estimators inside it."""
-    mixed = mixing_step(estimator) is not None
-    estimator = last_step(estimator)
-    while estimator is not None:
-        if isinstance(getattr(estimator, "privacy_", None), PrivacyGuarantee):
-            selected = _ON_EXACT_SCORES if exact_scores else _ON_PRIVATE_SCORES
-            estimator.privacy_ = _with(estimator.privacy_, selected, *([_MIXED] if mixed else []))
-        inner = getattr(estimator, "best_estimator_", None)
-        estimator = None if inner is None else last_step(inner)
-
-
 def _with(guarantee, *caveats):
     return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, *caveats])))
-
-
-def metrics_of(scoring):
-    """Return scorers by name, where None is the estimator's own score; raise ValueError if `scoring` is invalid."""
-    if scoring is None or callable(scoring):
-        return {"score": scoring}
-    if isinstance(scoring, Mapping) and scoring and all(callable(scorer) for scorer in scoring.values()):
-        return dict(scoring)
-    raise ValueError(
-        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {safe_repr(scoring)}; "
-        "sklearn_dprank.metrics.kendall_tau_scorer is one."
-    )
 
 
 class Scoring(NamedTuple):
     """Guarantees of the scores of one fit (None if a score is exact), and caveats about unverified claims."""
 
     guarantees: list[PrivacyGuarantee] | None
-    claims: tuple[str, ...]
+    claims: list[str]
 
 
 def scoring_of(metrics, X):
     """Return the guarantees of scores of X by these metrics; only those of `PrivateKendallTau` itself are trusted."""
-    known = {
-        name: scorer
-        for name, scorer in metrics.items()
-        if type(scorer) is PrivateKendallTau and not replaced_methods(scorer)
-    }
-    claims = tuple(
-        f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
-        for name, scorer in metrics.items()
-        if name not in known and hasattr(scorer, "guarantee")
-    )
-    guarantees = [scorer.guarantee_for(X) for scorer in known.values()]
-    return Scoring(guarantees if len(known) == len(metrics) else None, claims)
-
-
-def refuse_mixed(metrics, estimators):
-    """Raise ValueError, before any fit, if a private scorer would score a pipeline that may mix ballots."""
-    if any(isinstance(scorer, PrivateKendallTau) for scorer in metrics.values()):
-        for estimator in estimators:
-            refuse_mixing(estimator)
-
-
-# Repeated fits with fresh noise, run by joblib.
-
-_MOST = 30  # trials in one job: enough to share a sampler's table
-_SHARE = 8  # jobs per worker, at least, so that workers finish at about the same time
-
-
-class Job(NamedTuple):
-    """Trials first, first + 1, ... of one candidate on one split, one per seed."""
-
-    candidate: int
-    split: int
-    first: int
-    seeds: list[int]
-
-
-class Row(NamedTuple):
-    """Result of one fit: a score for each metric, times in seconds, and the guarantee of the release."""
-
-    scores: list[float]
-    fit_time: float
-    score_time: float
-    guarantee: PrivacyGuarantee
-
-
-def run(seeds, prepared, metrics, n_jobs, progress):
-    """Fit and score with seeds of shape (n_candidates, n_splits, n_trials).
-
-    Yield ((candidate, split, trial), Row) in the order in which trials finish. ``prepared(candidate, split)`` returns a
-    `FromScratch` or a `Counted`. `metrics` holds scorers by name; None is the estimator's own score.
-    """
-    workers = effective_n_jobs(n_jobs)
-    n_candidates, n_splits, n_trials = seeds.shape
-    size = _MOST if workers == 1 else min(_MOST, math.ceil(seeds.size / (_SHARE * workers)))
-    jobs = [  # every candidate's first trials first
-        Job(candidate, split, first, seeds[candidate, split, first : first + size].tolist())
-        for first in range(0, n_trials, size)
-        for candidate in range(n_candidates)
-        for split in range(n_splits)
-    ]
-    with progress_bar(seeds.size, progress) as advance:
-        for job, rows in _finished(jobs, workers, prepared, metrics, n_jobs):
-            for trial, row in enumerate(rows, start=job.first):
-                advance(1)
-                yield (job.candidate, job.split, trial), row
-
-
-def _finished(jobs, workers, prepared, metrics, n_jobs):
-    """Yield (job, rows) for each job, in the order in which jobs finish."""
-    if workers == 1:  # rows are yielded as soon as they are made
-        for job in jobs:
-            yield job, rows_of(prepared(job.candidate, job.split), job.seeds, metrics)
-        return
-    # The class of a candidate and its fields, because a backend sends a large argument once, but no part.
-    candidates = (prepared(job.candidate, job.split) for job in jobs)
-    tasks = ((job, metrics, type(each), *vars(each).values()) for job, each in zip(jobs, candidates, strict=True))
-    try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    except ValueError:  # the backend ("multiprocessing") has no generators, and uses plain pickle
-        portable = (delayed(_elsewhere)(os.getpid(), *map(_portable, task)) for task in tasks)
-        with Parallel(n_jobs=n_jobs) as parallel:  # in rounds, so that finished rows are kept and shown
-            while some := list(islice(portable, workers)):
-                yield from parallel(some)
-    else:
-        yield from parallel(delayed(_task)(*task) for task in tasks)
-
-
-def _portable(part):
-    """Return a part that plain pickle can send: large arrays unchanged, other objects wrapped by cloudpickle."""
-    if isinstance(part, (np.ndarray, Profile, type)):
-        return part
-    return wrap_non_picklable_objects(part, keep_wrapper=False)
-
-
-def _elsewhere(home, *task):
-    """Run `_task`; a worker process ignores Ctrl-C, because an interrupt could leave a lock of the pool held."""
-    if os.getpid() != home:
-        with suppress(ValueError):  # not the main thread of the worker
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _task(*task)
-
-
-def _task(job, metrics, kind, *fields):
-    """Return a job and its rows."""
-    return job, list(rows_of(kind(*fields), job.seeds, metrics))
-
-
-def rows_of(prepared, seeds, metrics):
-    """Yield one Row per seed."""
-    fits, guarantee = prepared.refits(seeds), None
-    for seed in seeds:
-        start = time.perf_counter()
-        fitted = next(fits)
-        middle = time.perf_counter()
-        scores = []
-        for place, scorer in enumerate(metrics.values()):
-            if "random_state" in parameters_of(scorer):  # its own stream: the fit uses the children 0, 1 and 2
-                stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
-                scorer = clone(scorer).set_params(random_state=stream)
-            scores.append(prepared.score(fitted, scorer))
-        took = middle - start, time.perf_counter() - middle
-        if guarantee is None or not prepared.is_planned:
-            guarantee = prepared.guarantee(fitted)
-        yield Row(scores, *took, guarantee)
+    guarantees, claims = [], []
+    for name, scorer in metrics.items():
+        if type(scorer) is PrivateKendallTau and not replaced_methods(scorer):
+            guarantees.append(scorer.guarantee_for(X))
+        elif hasattr(scorer, "guarantee"):
+            claims.append(
+                f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as "
+                "exact"
+            )
+    return Scoring(guarantees if len(guarantees) == len(metrics) else None, claims)
 
 
 # Results of a search: its trials by metric, and a table of all of them.
@@ -616,6 +452,25 @@ def results_frame(search: GridSearchCV) -> Any:
 # `cross_validate`: repeated fits of one estimator.
 
 
+def metrics_of(estimator, n_trials, scoring, n_jobs):
+    """Return scorers by name, where None is the estimator's own score; raise ValueError if a parameter is invalid."""
+    check_whole(n_trials, "n_trials", most=MOST_TRIALS)
+    check_jobs(n_jobs)
+    if not hasattr(estimator, "set_params") and not is_function(estimator):
+        raise ValueError(
+            f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
+            'over the steps of a Pipeline: GridSearchCV(Pipeline([("aggregator", DPBorda())]), {"aggregator": [...]}).'
+        )
+    if scoring is None or callable(scoring):
+        return {"score": scoring}
+    if isinstance(scoring, Mapping) and scoring and all(callable(scorer) for scorer in scoring.values()):
+        return dict(scoring)
+    raise ValueError(
+        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {safe_repr(scoring)}; "
+        "sklearn_dprank.metrics.kendall_tau_scorer is one."
+    )
+
+
 def cross_validate(
     estimator: EstimatorOrFunction,
     X: Ballots,
@@ -661,8 +516,7 @@ def cross_validate(
     -------
     dict of {str: ndarray}
         One entry per fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time" in
-        seconds, "split", "trial" and "seed". If fits are computed together, the first bears the time. With "seed" as
-        its ``random_state``, a fit can be repeated.
+        seconds, "split", "trial" and "seed". With "seed" as its ``random_state``, a fit can be repeated.
 
     Raises
     ------
@@ -684,15 +538,11 @@ def cross_validate(
     array([0., 0., 0.])
     """
     refuse_unknown(None, unknown, "cross_validate")
-    check_whole(n_trials, "n_trials", most=MOST_TRIALS)
-    check_jobs(n_jobs)
-    check_one_estimator(estimator)
-    metrics = metrics_of(scoring)
+    metrics = metrics_of(estimator, n_trials, scoring, n_jobs)
     sequence = seed_sequence(random_state)
-    splits = Splits(X, cv, sequence)
-    seeds = child_seeds(sequence, (1, len(splits), n_trials))
-    prepared = prepare([as_estimator(estimator)], splits)
-    rows = dict(run(seeds, prepared, metrics, n_jobs, progress))
+    parts = split_ballots(X, cv, sequence)
+    seeds = child_seeds(sequence, (1, len(parts), n_trials))
+    rows = dict(run(seeds, prepare([as_estimator(estimator)], parts), metrics, n_jobs, progress))
     ordered = [rows[place] for place in np.ndindex(seeds.shape)]
     scores = np.array([row.scores for row in ordered])
     _, split, trial = np.indices(seeds.shape)
@@ -709,41 +559,10 @@ def cross_validate(
 # Choice of the best candidate: by a metric, by a callable, or by the smallest epsilon near the best score.
 
 
-def check_refit(refit, names, several):
-    """Raise ValueError, before any fit, unless `refit` is valid for these metrics (`several`: given by name)."""
-    if hasattr(refit, "check"):
-        refit.check(names)
-    if callable(refit) or refit is False or (refit is True and not several):
-        return
-    if not isinstance(refit, str) or not several or refit not in names:
-        raise ValueError(
-            f"refit must be False, a callable or the name of a metric ({names}), got {safe_repr(refit)}."
-            if several
-            else f"refit must be a bool or a callable, got {safe_repr(refit)}."
-        )
-
-
 def deciding(refit, names):
     """Return the name of the metric that decides; None if only a callable knows."""
-    if isinstance(refit, str):
-        return refit
-    own = getattr(refit, "metric", None)
-    return own if own is not None else names[0] if len(names) == 1 else None
-
-
-def best_row(refit, cv_results, names):
-    """Return the row of the best candidate, or None if `refit` names no metric; raise ValueError if no row is valid."""
-    if callable(refit):
-        row = int(refit(cv_results))
-        if not 0 <= row < len(cv_results["params"]):
-            raise ValueError(f"refit must return a row of cv_results_, got {row}.")
-        return row
-    name = deciding(refit, names)
-    if name is None:
-        return None
-    if not np.isfinite(cv_results[f"mean_test_{name}"]).any():
-        raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
-    return int(cv_results[f"rank_test_{name}"].argmin())
+    only = names[0] if len(names) == 1 else None
+    return refit if isinstance(refit, str) else getattr(refit, "metric", None) or only
 
 
 class smallest_within(BaseEstimator):
@@ -908,8 +727,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         One row per candidate. "params" and "param_<name>" are its parameters. "mean_test_score", "std_test_score",
         "min_test_score" and "max_test_score" summarise all trials; there are also "rank_test_score" and
         "split<k>_test_score". The entries of "trial_test_score" and "seed" are arrays of shape (n_splits, n_trials).
-        "mean_fit_time" and so on are in seconds. If fits are computed together, the first bears the time. With several
-        metrics, "score" is replaced by their names.
+        "mean_fit_time" and so on are in seconds. With several metrics, "score" is replaced by their names.
     best_index_ : int
         Row of the best candidate.
     best_params_ : dict
@@ -1038,34 +856,48 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         """
         refuse_unknown(self, unknown)
         metrics, rows, estimators = self._checked()
-        scoring = scoring_of(metrics, X)
-        sequence = seed_sequence(self.random_state)
-        splits = Splits(X, self.cv, sequence)
-        prepared = prepare(estimators, splits)
+        names, scoring, sequence = list(metrics), scoring_of(metrics, X), seed_sequence(self.random_state)
+        parts = split_ballots(X, self.cv, sequence)
+        split_voters = not (isinstance(self.cv, str) and self.cv == "all")
+        prepared = prepare(estimators, parts)
         clear_fitted(self)
-        self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
-        seeds = child_seeds(sequence, (len(rows), len(splits), self.n_trials))
-        results = Results(rows, seeds, list(metrics))
+        self.n_splits_, self.multimetric_, self.scorer_ = len(parts), isinstance(self.scoring, Mapping), metrics
+        seeds = child_seeds(sequence, (len(rows), len(parts), self.n_trials))
+        trials: dict[Any, Row] = {}
         try:
-            for place, row in run(seeds, prepared, metrics, self.n_jobs, self.progress):
-                results.add(place, row)
-        except BaseException as error:  # an interrupt, or a worker that was killed
-            if results.guarantees or isinstance(error, KeyboardInterrupt):
-                self._keep(results, scoring, splits)  # finished trials, and their cost
-            raise
-        self._keep(results, scoring, splits)
-        row, name = best_row(self.refit, self.cv_results_, list(metrics)), deciding(self.refit, list(metrics))
-        if row is not None:
-            self.best_index_, self.best_params_ = row, self.cv_results_["params"][row]
-            if name is not None:
-                self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
+            trials.update(run(seeds, prepared, metrics, self.n_jobs, self.progress))  # one by one
+        finally:  # after an interrupt or if a worker was killed, too: finished trials, and their cost
+            scored = [row.guarantee for row in trials.values()]
+            if scored or isinstance(sys.exception(), KeyboardInterrupt):
+                self.cv_results_ = results_of(rows, seeds, names, trials)
+                self._account(scored, [], scoring, split_voters)
+        name = deciding(self.refit, names)
+        if callable(self.refit):
+            best = int(self.refit(self.cv_results_))
+            if not 0 <= best < len(rows):
+                raise ValueError(f"refit must return a row of cv_results_, got {best}.")
+        elif name is None:  # several metrics, and no refit
+            return record_pipeline(self)
+        else:
+            if not np.isfinite(self.cv_results_[f"mean_test_{name}"]).any():
+                raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
+            best = int(self.cv_results_[f"rank_test_{name}"].argmin())
+        self.best_index_, self.best_params_ = best, rows[best]
+        if name is not None:
+            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][best])
         if self.refit is not False:
             start = time.perf_counter()
             self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
             self.refit_time_ = time.perf_counter() - start
-            cost = guarantee_after(self.best_estimator_, declared=False)
-            self._account(results.guarantees, [cost], scoring, splits)
-            warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
+            self._account(scored, [guarantee_after(self.best_estimator_, declared=False)], scoring, split_voters)
+            caveats = [_ON_EXACT_SCORES if scoring.guarantees is None else _ON_PRIVATE_SCORES]
+            caveats += [] if mixing_step(self.best_estimator_) is None else [_MIXED]
+            inside = self.best_estimator_
+            while inside is not None:  # a search or selection inside has an estimator of its own
+                inside = last_step(inside)
+                if isinstance(getattr(inside, "privacy_", None), PrivacyGuarantee):
+                    inside.privacy_ = _with(inside.privacy_, *caveats)
+                inside = getattr(inside, "best_estimator_", None)
         return record_pipeline(self)
 
     @available_if(_refitted)
@@ -1105,34 +937,48 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
 
     def _checked(self):
         """Return the metrics, the rows of the grid and the candidates; raise ValueError if a parameter is invalid."""
-        check_whole(self.n_trials, "n_trials", most=MOST_TRIALS)
-        check_jobs(self.n_jobs)
+        metrics = metrics_of(self.estimator, self.n_trials, self.scoring, self.n_jobs)
         check_flag(self.public_ballots, "public_ballots")
-        metrics = metrics_of(self.scoring)
-        check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
-        check_one_estimator(self.estimator)
+        several, names = isinstance(self.scoring, Mapping), list(metrics)
+        if isinstance(self.refit, smallest_within):
+            self.refit.check(names)
+        if not (callable(self.refit) or self.refit is False or self.refit in (names if several else [True])):
+            valid = f"False, a callable or the name of a metric ({names})" if several else "a bool or a callable"
+            raise ValueError(f"refit must be {valid}, got {safe_repr(self.refit)}.")
         rows = grid_of(self.param_grid)
-        for name in {name for row in rows for name in row if is_seed(name)}:
+        for name in {name for row in rows for name in row if is_called(name, _SEED)}:
             raise ValueError(
                 f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
                 "search's random_state."
             )
         estimators = [configured(self.estimator, row) for row in rows]
-        refuse_mixed(metrics, estimators)
+        if any(isinstance(scorer, PrivateKendallTau) for scorer in metrics.values()):
+            for estimator in estimators:
+                refuse_mixing(estimator)
         return metrics, rows, estimators
 
-    def _keep(self, results, scoring, splits):
-        """Set ``cv_results_`` and the privacy attributes."""
-        self.cv_results_ = results.as_dict()
-        self._account(results.guarantees, [], scoring, splits)
-
-    def _account(self, scored, unscored, scoring, splits):
-        self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
-        self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
+    def _account(self, scored, unscored, scoring, split_voters):
+        """Set the privacy attributes."""
+        self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, split_voters)
+        self.privacy_ = _DECLARED if self.public_ballots else self.results_cost_
 
     def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
         metrics, _, estimators = self._checked()
-        return forecast(self, X, metrics, estimators)
+        scoring = scoring_of(metrics, X)
+        if self.public_ballots:
+            return _DECLARED
+        if scoring.guarantees is None:
+            return costs_of([], [], scoring, split_voters=False)[1]
+        if not (isinstance(self.cv, str) and self.cv == "all"):
+            raise ValueError(f'the privacy cost of a search with cv={self.cv!r} depends on the splits; use cv="all".')
+        fits = [guarantee_before(estimator, X) for estimator in estimators]
+        refit = []
+        if self.refit is not False:  # a guarantee that covers each candidate
+            same = comparable(fits)
+            epsilon, delta = max(g.epsilon for g in same), max(g.delta for g in same)
+            worst = replace(PrivacyGuarantee.compose(same), epsilon=epsilon, delta=delta, losses=None)
+            refit = [fits[0] if len(set(fits)) == 1 else worst]
+        return costs_of(fits * self.n_trials, refit, scoring, split_voters=False)[1]
 
     def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
         return self.privacy_ if declared else self.results_cost_
@@ -1146,55 +992,41 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-class Results:
-    """Collector of finished trials, in any order; unfinished trials are NaN and are left out of means.
+def results_of(candidates, seeds, names, trials):
+    """Return ``cv_results_``; unfinished trials are NaN and are left out of means.
 
-    `candidates` are dicts of parameters, and `seeds` has shape (n_candidates, n_splits, n_trials). `guarantees` holds
-    that of each finished fit.
+    `candidates` are dicts of parameters, `seeds` has shape (n_candidates, n_splits, n_trials), and `trials` holds the
+    Row of each finished (candidate, split, trial).
     """
-
-    def __init__(self, candidates, seeds, names):
-        self._candidates, self._seeds, self._names = candidates, seeds, names
-        self._scores = np.full((len(names), *seeds.shape), np.nan)
-        self._times = np.full((2, *seeds.shape), np.nan)
-        self.guarantees: list[PrivacyGuarantee] = []
-
-    def add(self, place, row):
-        """Record the fit at (candidate, split, trial)."""
-        self._scores[:, *place] = row.scores
-        self._times[:, *place] = row.fit_time, row.score_time
-        self.guarantees.append(row.guarantee)
-
-    def as_dict(self):
-        """Return ``cv_results_``."""
-        finished = np.isfinite(self._times[0])
-        found: dict[str, Any] = {"params": self._candidates}
-        for name in sorted({name for candidate in self._candidates for name in candidate}):
-            # Masked where a candidate does not set the parameter, as in scikit-learn.
-            column: MaskedArray = MaskedArray(np.empty(len(self._candidates), dtype=object), mask=True)
-            for row, candidate in enumerate(self._candidates):
-                if name in candidate:
-                    column[row] = candidate[name]
-            found[f"param_{name}"] = column
-        found["seed"] = _cells(self._seeds)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
-            for name, times in zip(("fit_time", "score_time"), self._times, strict=True):
-                found[f"mean_{name}"] = np.nanmean(times, axis=(1, 2))
-                found[f"std_{name}"] = np.nanstd(times, axis=(1, 2))
-            for name, scores in zip(self._names, self._scores, strict=True):
-                mean = np.nanmean(scores, axis=(1, 2))
-                mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a NaN from the scorer is not skipped
-                for k in range(scores.shape[1]):
-                    found[f"split{k}_test_{name}"] = np.nanmean(scores[:, k], axis=1)
-                found[f"mean_test_{name}"] = mean
-                found[f"std_test_{name}"] = np.nanstd(scores, axis=(1, 2))
-                found[f"min_test_{name}"] = np.nanmin(scores, axis=(1, 2))
-                found[f"max_test_{name}"] = np.nanmax(scores, axis=(1, 2))
-                worst_last = np.where(np.isnan(mean), np.inf, -mean)
-                found[f"rank_test_{name}"] = rankdata(worst_last, method="min").astype(np.int32)
-                found[f"trial_test_{name}"] = _cells(scores)
-        return found
+    values = np.full((2 + len(names), *seeds.shape), np.nan)
+    for place, row in trials.items():
+        values[:, *place] = row.fit_time, row.score_time, *row.scores
+    times, all_scores = values[:2], values[2:]
+    found: dict[str, Any] = {"params": candidates}
+    for name in sorted({name for candidate in candidates for name in candidate}):
+        # Masked where a candidate does not set the parameter, as in scikit-learn.
+        column: MaskedArray = MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+        for row, candidate in enumerate(candidates):
+            if name in candidate:
+                column[row] = candidate[name]
+        found[f"param_{name}"] = column
+    found["seed"] = _cells(seeds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
+        for name, each in zip(["fit_time", "score_time"], times, strict=True):
+            found[f"mean_{name}"], found[f"std_{name}"] = np.nanmean(each, (1, 2)), np.nanstd(each, (1, 2))
+        for name, scores in zip(names, all_scores, strict=True):
+            mean = np.nanmean(scores, axis=(1, 2))
+            mean[(np.isfinite(times[0]) & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a NaN from the scorer counts
+            for k in range(scores.shape[1]):
+                found[f"split{k}_test_{name}"] = np.nanmean(scores[:, k], axis=1)
+            found[f"mean_test_{name}"] = mean
+            for statistic in ("std", "min", "max"):
+                found[f"{statistic}_test_{name}"] = getattr(np, f"nan{statistic}")(scores, axis=(1, 2))
+            worst_last = np.where(np.isnan(mean), np.inf, -mean)
+            found[f"rank_test_{name}"] = rankdata(worst_last, method="min").astype(np.int32)
+            found[f"trial_test_{name}"] = _cells(scores)
+    return found
 
 
 def _cells(array):

@@ -34,7 +34,7 @@ from sklearn_dprank.channels import Central, NonPrivateSurvey
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, cross_validate
-from sklearn_dprank.model_selection.search import Splits
+from sklearn_dprank.model_selection.search import split_ballots
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
 from sklearn_dprank.queries import Ask, Histogram
 from sklearn_dprank.rules import KemenyRule
@@ -194,7 +194,7 @@ def test_a_person_with_more_ballots_moves_no_other_to_another_fold():
     for own in (1, 3):  # ballots of the first person
         rows = [0] * own + list(range(1, 40))
         profile = Profile.from_rankings(ballots[rows], groups=rows, max_weight=1)
-        splits = Splits(profile, 2, np.random.SeedSequence(0))
+        splits = split_ballots(profile, 2, np.random.SeedSequence(0))
         folds.append([splits[0][0].net_wins, splits[1][0].net_wins])
     np.testing.assert_array_equal(*folds)
 
@@ -206,7 +206,7 @@ def folds_of_all_shuffles(profile, cv, monkeypatch):
         rng = SimpleNamespace(permutation=lambda n, shuffle=shuffle: np.array(shuffle))
         with monkeypatch.context() as patched:
             patched.setattr(np.random, "default_rng", lambda seed, rng=rng: rng)
-            splits = Splits(profile, cv, np.random.SeedSequence(0))
+            splits = split_ballots(profile, cv, np.random.SeedSequence(0))
         laws[tuple(part.margins.tobytes() for split in range(len(splits)) for part in splits[split])] += 1
     return laws
 
@@ -229,13 +229,13 @@ def test_a_person_whose_first_ballot_moves_moves_no_other_to_another_fold(cv, mo
 
 def test_folds_of_persons_follow_the_seed():
     def folds(seed):
-        splits = Splits(PERSONS, 3, np.random.SeedSequence(seed))
+        splits = split_ballots(PERSONS, 3, np.random.SeedSequence(seed))
         return [part.net_wins.tolist() for split in range(3) for part in splits[split]]
 
     assert folds(1) == folds(1) != folds(2)
-    sizes = [len(np.unique(test.weights.persons)) for _, test in Splits(PERSONS, 3, np.random.SeedSequence(0))]
+    sizes = [len(np.unique(test.weights.persons)) for _, test in split_ballots(PERSONS, 3, np.random.SeedSequence(0))]
     assert max(sizes) - min(sizes) <= 1 and sum(sizes) == len(np.unique(WHO))
-    for train, test in Splits(PERSONS, 3, np.random.SeedSequence(0)):
+    for train, test in split_ballots(PERSONS, 3, np.random.SeedSequence(0)):
         assert not set(train.weights.persons) & set(test.weights.persons)
         np.testing.assert_array_equal(train.margins + test.margins, PERSONS.margins)
     seeded = [

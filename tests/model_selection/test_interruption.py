@@ -197,20 +197,3 @@ def test_without_tqdm(monkeypatch, capsys):
     monkeypatch.setattr(progress, "_DELAY", 0.0)
     assert np.isfinite(sweep().fit(X).best_score_)
     assert capsys.readouterr().err == ""
-
-
-def deaf(fitted, profile):
-    return float(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize(("backend", "expected"), [("multiprocessing", 1.0), ("threading", 0.0)])
-def test_workers_of_a_pool_leave_ctrl_c_to_the_process_that_waits(backend, expected):
-    """One that dies of it may hold the lock of a queue, and the pool would wait for it for ever."""
-    search = GridSearchCV(DPBorda(), {"epsilon": [0.1, 1.0]}, n_trials=4, scoring=deaf, n_jobs=2, refit=False)
-    before = signal.getsignal(signal.SIGINT)
-    with parallel_config(backend=backend):
-        search.fit([[0, 1, 2]] * 20)
-    assert search.cv_results_["mean_test_score"].tolist() == [expected] * 2
-    assert signal.getsignal(signal.SIGINT) is before
