@@ -162,7 +162,7 @@ def guarantee_after(fitted, declared):
         return nothing
     last, pipelines = last_step(fitted), _pipelines_of(fitted)
     if issubclass(type(last), GuaranteedEstimator):  # wrappers that forward attributes do not qualify
-        changed = pipelines and getattr(last, _FITTED_IN, None) != _classes_of(pipelines)
+        changed = pipelines and getattr(last, _FITTED_IN, None) != _classes_of(fitted)
         stated = _UNKNOWN if changed else last.guarantee_after(declared)
         if any(pipeline.memory is not None for pipeline in pipelines):
             stated = _with(stated, _ON_DISK)
@@ -229,10 +229,10 @@ def is_forecast_proved(estimator: Any) -> bool:
 
 def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
     """Return a guarantee with a caveat if the class or the object overrides a method between ballots and release."""
-    for name in own_methods(estimator)[:1]:
-        caveat = f"{type(estimator).__name__} has a {name} of its own: nothing checks that its guarantee covers it"
-        guarantee = _with(guarantee, caveat)
-    return guarantee
+    if not (own := own_methods(estimator)):
+        return guarantee
+    kind = type(estimator).__name__
+    return _with(guarantee, f"{kind} has a {own[0]} of its own: nothing checks that its guarantee covers it")
 
 
 def _with(guarantee, caveat):
@@ -292,26 +292,26 @@ def record_pipeline(fitted: Any, draft: Any = None):
     """
     outermost, frame = fitted, inspect.currentframe()
     while frame is not None:
-        if frame.f_globals.get("__name__") == "sklearn.pipeline":
-            caller: Any = frame.f_locals.get("self")
-            if getattr(caller, "steps", None) and caller.steps[-1][1] is outermost:
-                outermost = caller
+        is_pipeline = frame.f_globals.get("__name__") == "sklearn.pipeline"
+        caller: Any = frame.f_locals.get("self") if is_pipeline else None
+        if getattr(caller, "steps", None) and caller.steps[-1][1] is outermost:
+            outermost = caller
         frame = frame.f_back
     written = fitted if draft is None else draft
     if outermost is not fitted:
-        setattr(written, _FITTED_IN, _classes_of(_pipelines_of(outermost)))
+        setattr(written, _FITTED_IN, _classes_of(outermost))
     return written
 
 
 def fitted_by(pipeline: Any):
     """Record on the last step of a pipeline that this pipeline fitted it; return the pipeline."""
-    setattr(last_step(pipeline), _FITTED_IN, _classes_of(_pipelines_of(pipeline)))
+    setattr(last_step(pipeline), _FITTED_IN, _classes_of(pipeline))
     return pipeline
 
 
-def _classes_of(pipelines):
-    """Return the class names of pipelines and of their transformers, without the last step."""
-    parts = [part for pipeline in pipelines for part in (pipeline, *(step for _, step in pipeline.steps[:-1]))]
+def _classes_of(pipeline):
+    """Return the class names of nested pipelines and of their transformers, without the last step."""
+    parts = [part for each in _pipelines_of(pipeline) for part in (each, *(step for _, step in each.steps[:-1]))]
     kinds = [type(part) for part in parts if part not in (None, "passthrough")]
     return tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
 

@@ -354,21 +354,21 @@ _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how some
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
-#: For each unit and relation: what somebody knows, and what they guess.
+#: By whether the unit is a person, and by relation: what somebody knows, and what they guess.
 _GAMES = {
-    ("ballot", "add_remove"): (
+    (False, "add_remove"): (
         "somebody knows all other ballots, and gives a 50 % chance that yours was cast",
         "a certain ballot was cast",
     ),
-    ("ballot", "replace"): (
+    (False, "replace"): (
         "somebody knows all other ballots, and that yours is one of two, with a 50 % chance each",
         "a voter cast the one or the other of two ballots",
     ),
-    ("person", "add_remove"): (
+    (True, "add_remove"): (
         "somebody knows the ballots of all other people, and gives a 50 % chance that you voted",
         "a certain person voted",
     ),
-    ("person", "replace"): (
+    (True, "replace"): (
         "somebody knows the ballots of all other people, and that you voted in one of two ways, with a 50 % chance "
         "each",
         "a person voted in the one or the other of two ways",
@@ -380,11 +380,6 @@ def _protects_nobody(guarantee):
     """Return whether epsilon is infinite, or covers only ballots that are declared public."""
     is_declaration = DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
     return math.isinf(guarantee.epsilon) or is_declaration
-
-
-def _game(guarantee):
-    single = "person" if guarantee.unit == PERSON else "ballot"
-    return single, *_GAMES[single, guarantee.neighboring]
 
 
 def _plainly(guarantee):
@@ -399,7 +394,7 @@ def _plainly(guarantee):
     share = (ratio + guarantee.delta) / (1 + ratio)
     if share > _LARGE / (1 + _LARGE):
         return "this guarantee protects almost nothing. The result may show how somebody voted"
-    _, known, _ = _game(guarantee)
+    known, _ = _GAMES[guarantee.unit == PERSON, guarantee.neighboring]
     return (
         f"suppose {known}. With this result, their best guess is right at "
         f"most {_percent(share)} of the time{'. Read the caveats, too' if guarantee.caveats else ''}"
@@ -408,7 +403,8 @@ def _plainly(guarantee):
 
 def _odds(guarantee):
     """Return epsilon as a probability ratio, and as its effect on an even bet."""
-    single, _, guessed = _game(guarantee)
+    is_person = guarantee.unit == PERSON
+    single, guessed = "person" if is_person else "ballot", _GAMES[is_person, guarantee.neighboring][1]
     if guarantee.epsilon > math.log(_LARGE):
         return (
             f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "
