@@ -293,8 +293,7 @@ class PrivacyBudget:
 
         Examples
         --------
-        >>> from numbers import Real
-        from pathlib import Path
+        >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> from sklearn_dprank import DPBorda
         >>> from sklearn_dprank.privacy import PrivacyBudget
