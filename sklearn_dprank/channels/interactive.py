@@ -295,25 +295,29 @@ class Interactive(BaseEstimator):
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
-        # Called with the voters, and the result with bits.
-        opening = partial(partial, _InteractiveAnswers, load, kinds, protocol, n_voters)
+        opening = partial(_opened, load, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
 
-class _InteractiveAnswers(Answers):
-    """Answers of voters whom the schedule chooses, simulated or remote.
+def _opened(load, kinds, protocol, n_voters, voters):
+    """Return what answers, given bits, from simulated voters or from the messenger of remote voters."""
+    if isinstance(voters, Profile):
+        return partial(_InteractiveAnswers, load, kinds, protocol, voters.n_voters, ballots_of(voters), None)
+    return partial(_InteractiveAnswers, load, kinds, protocol, n_voters, None, voters)
 
-    Remote voters are a messenger: ``messenger(question)`` returns an iterable of reports, or of pairs (voter, report).
+
+class _InteractiveAnswers(Answers):
+    """Answers of voters whom the schedule chooses: simulated, with these ballots, or remote.
+
+    ``messenger(question)`` returns an iterable of reports, or of pairs (voter, report).
     """
 
-    def __init__(self, load, kinds, protocol, n_voters, voters, bits):
+    def __init__(self, load, kinds, protocol, n_voters, ballots, messenger, bits):
         super().__init__(len(protocol["items"]), bits.coins)
-        self._kinds, self._protocol, self._voters, self._bits = kinds, protocol, voters, bits
-        self._n_voters, self._ballots = n_voters, None
+        self._kinds, self._protocol, self._n_voters, self._bits = kinds, protocol, n_voters, bits
+        self._ballots, self._messenger = ballots, messenger
         self._asked: Any = None  # voters who pay for the next answer
-        if isinstance(voters, Profile):
-            self._n_voters, self._ballots = voters.n_voters, ballots_of(voters)
-        self._following = load.start(self._n_voters, bits.assignment)
+        self._following = load.start(n_voters, bits.assignment)
         self._inbox, self._n_asked = Inbox(), 0
         self._shared = np.zeros((self.n_items,) * 2, dtype=np.int64)
 
@@ -354,7 +358,7 @@ class _InteractiveAnswers(Answers):
         """
         name, number = digest(self._protocol), self._n_asked
         question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
-        reports = self._voters({**question, "voters": asked.tolist()})
+        reports = self._messenger({**question, "voters": asked.tolist()})
         reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
         if not hasattr(reports, "readline"):
             reports = self._one_each(reports, set(asked.tolist()))

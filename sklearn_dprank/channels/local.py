@@ -98,6 +98,7 @@ class Local(BaseEstimator):
             )
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
+        how = f"reports by {getattr(randomizer, 'how', name)}"  # of voters, not of their simulation
         if n_voters is not None:
             randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
@@ -108,7 +109,7 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            f"reports by {getattr(randomizer, 'how', name)}",
+            how,
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
