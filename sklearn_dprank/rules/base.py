@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,21 +67,6 @@ class Rule(BaseEstimator):
             Order of the items, and other facts to publish.
         """
         raise NotImplementedError
-
-    def aggregate_each(self, releases: Iterable[Any]) -> Iterator[Consensus]:
-        """Yield the consensus of one release after another. Rules can override it to share work between releases.
-
-        Parameters
-        ----------
-        releases : iterable of Answers
-            Each is opened when the iteration reaches it.
-
-        Yields
-        ------
-        Consensus
-            Result of `aggregate` for each release, in order.
-        """
-        return map(self.aggregate, releases)
 
 
 def asks_of(rule: Rule, n_items: int) -> list[Ask]:

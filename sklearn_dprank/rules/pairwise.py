@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -21,13 +19,11 @@ from ..orders.permutations import (
     quicksort_query_bound,
     without_item,
 )
-from ..orders.subset_dp import FEW, best_of_few_many
 from ..privacy.errors import BudgetExhausted
 from ..queries import AllMargins, Ask, Histogram, PairMargin, n_pairs
 from .base import Consensus, Rule
 
 _NOISY = WORK_LIMIT // 6  # for margins with noise: in 12 paired fits, a tenth of it had the same error
-_SIDE_BY_SIDE = 30  # releases that are decided together
 
 
 class KemenyRule(Rule):
@@ -92,48 +88,8 @@ class KemenyRule(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         margins = answers.answer(AllMargins())
         order = majority_order(margins)
-        return self._searched(answers, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
-
-    def aggregate_each(self, releases: Iterable[Any]) -> Iterator[Consensus]:
-        """Yield the consensus of each release, as `aggregate` returns it; problems with few items are solved together.
-
-        Parameters
-        ----------
-        releases : iterable of Answers
-            A block of them is open at once.
-
-        Yields
-        ------
-        Consensus
-            Result for each release, in order.
-        """
-        waiting = iter(releases)
-        while block := list(islice(waiting, _SIDE_BY_SIDE)):
-            yield from self._decided(block)
-
-    def _decided(self, releases):
-        found: list[Any] = []
-        few = []
-        for answers in releases:
-            margins = answers.answer(AllMargins())
-            order = majority_order(margins)
-            if order is not None:
-                found.append(Consensus(order, {"optimal_gap": 0.0}))
-            elif len(margins) > FEW or margins.dtype.kind != "i" or not (margins + np.eye(len(margins))).all():
-                found.append(self._searched(answers, margins))
-            else:
-                # Without ties, components have one order, so the first optimum over all items is that of `_searched`.
-                # Margins that are not integers may be tied, because they are rounded before they are compared.
-                labels = np.argsort(answers.tie_break())
-                few.append((len(found), labels, -np.maximum(margins[labels[:, None], labels].T, 0)))
-                found.append(None)
-        if few:
-            orders = best_of_few_many(np.array([gain for _, _, gain in few]))
-            for (place, labels, _), order in zip(few, orders, strict=True):
-                found[place] = Consensus(labels[order], {"optimal_gap": 0.0})
-        return found
-
-    def _searched(self, answers, margins):
+        if order is not None:
+            return Consensus(order, {"optimal_gap": 0.0})
         # Among equal optima, the solver prefers small indices, so the labels follow the order for ties.
         labels = np.argsort(answers.tie_break())
         tolerance, slack = self.tolerance or 0.0, 0.0

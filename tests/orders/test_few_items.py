@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dprank.orders.subset_dp import FEW, _walk, best_of_few, best_of_few_many
+from sklearn_dprank.orders.subset_dp import FEW, _walk, best_of_few
 
 
 def gain_matrices(entries):
@@ -90,15 +90,3 @@ def test_shared_tables_cannot_be_changed_and_calls_do_not_mix():
     for array in (walk.gains, *(rest for _, _, rest in walk.layers)):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 5, 8, 11])
-@pytest.mark.parametrize("high", [2, 1000])
-def test_side_by_side_is_one_by_one(m, high):
-    """Ties included: the same one of several optima."""
-    rng = np.random.default_rng(m)
-    gains = rng.integers(-high, high, (17, m, m))
-    gains[:, np.arange(m), np.arange(m)] = 0
-    orders = best_of_few_many(gains)
-    for gain, order in zip(gains, orders, strict=True):
-        np.testing.assert_array_equal(order, best_of_few(gain)[0])

@@ -9,7 +9,7 @@ from oracles import ScriptedAnswers, naive_kemeny, random_margins
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, KwikSort
-from sklearn_dprank.ballots.profile import Profile, Shape
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.kemeny import WORK_LIMIT
 from sklearn_dprank.queries import AllMargins
@@ -24,7 +24,6 @@ from sklearn_dprank.rules import (
     SortByScore,
     resolve_rule,
 )
-from sklearn_dprank.sampling.bit_source import Bits
 
 
 @pytest.mark.parametrize("m", range(2, 8))
@@ -237,17 +236,3 @@ def test_a_rule_of_your_own():
 
     rule = Reverse()
     assert resolve_rule(rule, SortByScore()) is rule
-
-
-@pytest.mark.parametrize("n_items", [3, 6, 10, 13])
-@pytest.mark.parametrize("epsilon", [0.05, 2.0, 40.0])
-def test_many_sessions_are_each_as_alone(n_items, epsilon):
-    """Noise makes circles, few voters make ties, and 13 items are more than are solved side by side."""
-    profile = Profile.from_rankings(make_mallows(12, n_items, 0.9, random_state=n_items))
-    rule, plan = DPPairwise(epsilon=epsilon).plan_for(Shape(n_items))
-    alone = [rule.aggregate(plan.open(profile)(Bits.from_random_state(seed))) for seed in range(40)]
-    poll = plan.open(profile)
-    together = list(rule.aggregate_each(poll(Bits.from_random_state(seed)) for seed in range(40)))
-    for one, other in zip(alone, together, strict=True):
-        assert one.order.tolist() == other.order.tolist()
-        assert one.published == other.published
