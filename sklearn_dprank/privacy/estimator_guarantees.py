@@ -45,7 +45,7 @@ _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear
 _CARRYING = (
     *("fit", "read_ballots", "_set_items"),
     *("_planned", "_release", "publish", "_checked_order", "_segment_numbers"),
-    *("_total", "_publish", "_choose", "_fit_best", "_account", "guarantee_after"),
+    *("_total", "_account", "guarantee_after"),
 )
 _FORECAST = {"guarantee_before", "plan_for", "guarantee"}  # methods that state a guarantee before the fit
 

@@ -164,7 +164,7 @@ def test_the_stated_epsilon_is_the_true_one(noise, neighboring):
 def halved(monkeypatch, **parts):
     """Plant sensitivities that are too small in every query."""
     for kind in vars(queries).values():
-        if isinstance(kind, type) and issubclass(kind, queries.Query) and kind is not queries.Query:
+        if isinstance(kind, type) and issubclass(kind, queries.Query):
             if "sensitivity" in vars(kind):
 
                 def wrong(self, n_items, neighboring, honest=kind.sensitivity):

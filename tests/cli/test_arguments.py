@@ -229,7 +229,7 @@ def test_tables_line_up_for_wide_and_combining_characters():
         ("compare b.csv --seed -1", "--seed must be an integer of at least 0, got -1."),
         (
             "compare b.csv --epsilons 1 0",
-            "--epsilons must be a list of positive numbers, each a place on the axis, got 0.0 among them.",
+            "--epsilons must be a list of positive numbers, each a place on the axis, got 0.0.",
         ),
         ("recommend --items 1 --voters 9 --epsilon 1", "--items must be an integer from 2 to 65534, got 1."),
         (
