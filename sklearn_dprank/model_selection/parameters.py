@@ -139,12 +139,16 @@ def is_called(name, parameter):
 
 
 def grid_of(param_grid):
-    """Return the rows of `param_grid`; raise ValueError if it is not a valid grid or is empty."""
-    try:
-        rows = list(ParameterGrid(param_grid))
-    except TypeError:  # whose message would contain all values, which may be ballots by mistake
-        text = f"param_grid must be a dict of lists of values, or a list of these, got {safe_repr(param_grid)}."
-        raise ValueError(text) from None
+    """Return the rows of `param_grid`; raise ValueError or TypeError if it is not a valid grid or is empty."""
+    grids = param_grid if isinstance(param_grid, (list, tuple)) else [param_grid]
+    if not all(isinstance(grid, Mapping) for grid in grids):
+        raise ValueError(
+            f"param_grid must be a dict of lists of values, or a list of these, got {safe_repr(param_grid)}."
+        )
+    for name, values in (pair for grid in grids for pair in grid.items()):
+        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+            raise TypeError(f"param_grid[{name!r}] must be a list of values, got {safe_repr(values)}.")
+    rows = list(ParameterGrid(param_grid))
     if not rows:
         raise ValueError(f"param_grid is empty; give at least one candidate to choose, got {param_grid!r}.")
     return rows

@@ -718,3 +718,9 @@ def test_counts_alone_are_refused_before_any_fit(estimator):
     """A Profile without ballots is refused if any candidate needs them."""
     with pytest.raises(ValueError, match="needs the ballots; build the Profile with keep='positions'"):
         search(ONE_STEP, {"aggregator": [DPBorda(), estimator]}).fit(Profile.from_rankings(X, keep="counts"))
+
+
+@pytest.mark.parametrize("values", [1.0, "ab", None])
+def test_values_of_a_grid_must_be_a_list(values):
+    with pytest.raises(TypeError, match=r"param_grid\['epsilon'\] must be a list of values"):
+        GridSearchCV(DPBorda(), {"epsilon": values}).fit(X)
