@@ -106,7 +106,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     Parameters
     ----------
     family : {"knorm", "gaussian", "pairs", "prudent", "two_stage", "peeled", "swiss", "top"}
-        As in ``examples/simulate_recommendations.py``.
+        As in ``simulate_recommendations.py`` of ``tests/benchmarks``.
     n_items : int
         Number of items m.
     signal : float
@@ -478,7 +478,7 @@ def recommend(
     especially if voters agree, until `DPPrudentOrder` is better.
 
     The recommendations were validated on real votes that the curves were not made from, by
-    ``examples/judge_recommendations.py``. These are 19 data sets with 4 to 100 items (dots and puzzles by Mao et al.,
+    ``judge_recommendations.py`` of ``tests/benchmarks``. These are 19 data sets with 4 to 100 items (dots and puzzles by Mao et al.,
     two elections, one of them also with gaps, SUSHI, JESTER), with 640 recommendations without an estimate. As many had
     rough estimates: the true disagreement and the shares of opinions, rounded to the nearest 0.05. A recommendation is
     right if its error is at most a quarter or 0.001 more than that of the best candidate (for `k`, a quarter or 0.02 of
