@@ -477,14 +477,14 @@ def recommend(
     all items have a smaller error, and the reason states it. `DPSwissBorda` has the smallest error for many items,
     especially if voters agree, until `DPPrudentOrder` is better.
 
-    The recommendations were validated on real votes that the curves were not made from, by
-    ``judge_recommendations.py`` of ``tests/benchmarks``. These are 19 data sets with 4 to 100 items (dots and puzzles by Mao et al.,
-    two elections, one of them also with gaps, SUSHI, JESTER), with 640 recommendations without an estimate. As many had
-    rough estimates: the true disagreement and the shares of opinions, rounded to the nearest 0.05. A recommendation is
-    right if its error is at most a quarter or 0.001 more than that of the best candidate (for `k`, a quarter or 0.02 of
-    the missed share), up to the noise of 30 fits. With an estimate, all were right. Without one, 636 were right: 99 %
-    of 266 for "central", 99 % of 165 with `k`, and all others. The exceptions are 7 of JESTER's jokes (twice; an error
-    of 0.010, and 0.003 at best), 15 of them (0.016, and 0.008 at best), and the best three of six candidates in Vermont
+    The recommendations were validated on real votes that the curves were not made from, by ``judge_recommendations.py``
+    of ``tests/benchmarks``. These are 19 data sets with 4 to 100 items (dots and puzzles by Mao et al., two elections,
+    one of them also with gaps, SUSHI, JESTER), with 640 recommendations without an estimate. As many had rough
+    estimates: the true disagreement and the shares of opinions, rounded to the nearest 0.05. A recommendation is right
+    if its error is at most a quarter or 0.001 more than that of the best candidate (for `k`, a quarter or 0.02 of the
+    missed share), up to the noise of 30 fits. With an estimate, all were right. Without one, 636 were right: 99 % of
+    266 for "central", 99 % of 165 with `k`, and all others. The exceptions are 7 of JESTER's jokes (twice; an error of
+    0.010, and 0.003 at best), 15 of them (0.016, and 0.008 at best), and the best three of six candidates in Vermont
     (0.32 missed, and 0.12 at best). In a second run with other noise, 638 were right with an estimate, and all 640
     without.
 
