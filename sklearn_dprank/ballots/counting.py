@@ -298,8 +298,18 @@ def odd_ballots(table):
 
 def _strict_by_part(table):
     """Yield, for one part of the table after another, whether each ballot holds all positions."""
-    see_all = _see_all if len(table) <= _WORD else _see_all_of_many
-    return map(see_all, _pieces(table, max(1, _TABLE // len(table))))
+    n_items = len(table)
+    for part in _pieces(table, max(1, _TABLE // n_items)):
+        if n_items <= _WORD:  # the bits of one integer are the set of positions seen; a shift beyond the word gives 0
+            word = np.dtype(f"uint{next(bits for bits in (8, 16, 32, _WORD) if n_items <= bits)}").type
+            seen = np.bitwise_or.reduce(np.left_shift(word(1), part, dtype=word, casting="unsafe"), axis=0)
+            yield seen == word((1 << n_items) - 1)
+        else:
+            if part.max() >= n_items:
+                part = np.minimum(part, n_items)  # one column for all invalid positions
+            table_seen = np.zeros((part.shape[1], n_items + 1), dtype=bool)
+            table_seen.ravel()[part + (n_items + 1) * np.arange(part.shape[1])] = True
+            yield table_seen[:, :-1].all(axis=1)
 
 
 def any_preference(positions):
@@ -327,26 +337,6 @@ def _pieces(table, width):
     """Yield the table, `width` voters at a time."""
     for start in range(0, table.shape[1], width):
         yield table[:, start : start + width]
-
-
-def _see_all(part):
-    """Return which ballots hold all positions; the bits of one integer are the set of positions seen."""
-    n_items = len(part)
-    bits = next(bits for bits in (8, 16, 32, _WORD) if n_items <= bits)
-    dtype = np.dtype(f"uint{bits}").type
-    # A shift beyond the word gives 0.
-    seen = np.bitwise_or.reduce(np.left_shift(dtype(1), part, dtype=dtype, casting="unsafe"), axis=0)
-    return seen == dtype((1 << n_items) - 1)
-
-
-def _see_all_of_many(part):
-    """Return the same as `_see_all`, with a table of the positions seen."""
-    n_items, width = part.shape
-    if part.max() >= n_items:
-        part = np.minimum(part, n_items)  # one column for all invalid positions
-    seen = np.zeros((width, n_items + 1), dtype=bool)
-    seen.ravel()[part + (n_items + 1) * np.arange(width)] = True
-    return seen[:, :-1].all(axis=1)
 
 
 def _tied_placements(piece, weights=None):
