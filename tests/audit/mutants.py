@@ -159,7 +159,10 @@ def mutant(module, path, number, name):
 def mirrored(module):
     """Return the test files of a module."""
     folder, _, name = module.partition("/")
-    return [str(path) for path in sorted((ROOT / "tests" / folder).glob(f"test_{name}*.py"))]
+    found = [str(path) for path in sorted((ROOT / "tests" / folder).glob(f"test_{name}*.py"))]
+    if not found:
+        raise ValueError(f"no file tests/{folder}/test_{name}*.py mirrors {module}.")
+    return found
 
 
 def forked(one):
