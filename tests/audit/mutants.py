@@ -48,7 +48,10 @@ LONGEST = 60  # seconds of one mutant; a mutant that takes longer is caught
 OPTIONS = ("-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
 
 #: Survivors that no test needs to catch, with the reason.
-ACCEPTED: dict[str, str] = {}
+ACCEPTED: dict[str, str] = {
+    "privacy/budget._mu: 50 becomes 51 (1)": "half of the slack still covers the rounding of the root and the product",
+    "privacy/budget.mu_of_pure: Lt becomes LtE (1)": "both formulas bound mu where they meet",
+}
 
 COMPARISONS = {
     ast.Lt: ast.LtE,

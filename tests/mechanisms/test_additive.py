@@ -203,3 +203,10 @@ def test_no_noise_changes_nothing():
     bits, vector = seeded(), np.array([3, -1, 0])
     np.testing.assert_array_equal(released(NoNoise(), None, vector, bits), vector)
     assert NoNoise().losses(Sensitivity(0, Fraction(0)), 1) == Losses()
+
+
+@pytest.mark.parametrize("times", [1, 3, Fraction(7, 2)])
+def test_losses_of_gaussian_answers_add_up_in_mu_squared(times):
+    sensitivity = Sensitivity(4, Fraction(6))
+    losses = GaussianNoise(2.0).losses(sensitivity, times)
+    assert losses == Losses(pytest.approx(6 * float(times) / 4)) and losses.mu_squared >= Fraction(6 * times) / 4

@@ -351,3 +351,12 @@ def test_single_precision_does_not_underflow(method):
         assert function(np.float32(epsilon), 50, delta, method) == function(
             float(np.float32(epsilon)), 50, float(delta), method
         )
+
+
+@pytest.mark.parametrize(("local_epsilon", "n_messages", "delta"), [(1.0, 10_000, 1e-6), (2.0, 10**6, 1e-8)])
+def test_closed_form_is_theorem_3_1_of_feldman_mcmillan_and_talwar(local_epsilon, n_messages, delta):
+    share = math.exp(local_epsilon) / n_messages
+    bound = (math.exp(local_epsilon) - 1) / (math.exp(local_epsilon) + 1)
+    bound *= 8 * math.sqrt(share * math.log(4 / delta)) + 8 * share
+    found = shuffle_amplification(local_epsilon, n_messages, delta, method="closed_form")
+    assert math.log1p(bound) <= found <= math.log1p(bound) * (1 + 1e-12)
