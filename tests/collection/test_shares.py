@@ -1,4 +1,4 @@
-"""The voter's half of secure aggregation: what it sends adds up, and nothing short of all of it says anything."""
+"""Client side of secure aggregation: shares add up, and all shares but one are uniform."""
 
 import hashlib
 import json
@@ -78,7 +78,7 @@ def test_the_noise_of_one_voter(statistic):
 @pytest.mark.parametrize("missing", [0, 1, 2])
 @pytest.mark.parametrize("ballot", [[0.0, 1.0], [1.0, 0.0]])
 def test_all_shares_but_one_are_uniform_and_independent(missing, ballot):
-    """Whatever the ballot: of three servers any two see two uniform numbers, and nothing of their difference."""
+    """Any two of three servers see two independent uniform numbers, for every ballot."""
     protocol = protocol_of("net_wins", 2, 3, min_reports=10**9)
     ballots = compact_positions(np.tile(ballot, (1600, 1)))
     _, drawn = SharesRandomizer().draw(protocol, ballots, Bits.from_random_state(missing))
@@ -155,13 +155,13 @@ def test_devices_state_what_is_left_where_all_servers_collude():
         ("epsilon", "0.999999"),
     ],
 )
-def test_what_devices_refuse(field, changed):
+def test_invalid_protocols_are_refused(field, changed):
     with pytest.raises(RefusedProtocol, match="this device does not follow the protocol"):
         Device({**BORDA, field: changed})
 
 
 @pytest.mark.parametrize("field", ["min_reports", "modulus_bits"])
-def test_more_voters_and_a_larger_modulus_do_no_harm(field):
+def test_more_voters_and_a_larger_modulus_are_accepted(field):
     assert Device({**BORDA, field: BORDA[field] + 1}).protocol[field] == BORDA[field] + 1
 
 
@@ -195,7 +195,6 @@ def test_the_number_of_a_report_commits_to_all_shares():
 
 
 def test_streams_serve_their_purpose():
-    """Noise, shares and salts are drawn from one stream; nobody's coins are needed, and nothing is assigned."""
     made = Device(BORDA)
     made._bits = Bits(SeededBits(np.random.SeedSequence(1)), None, None, certified=False)
     assert len({message["salt"] for message in made.report([0, 1, 2, 3])}) == 2

@@ -47,8 +47,8 @@ def test_every_estimator_has_a_row_in_its_place(scale, rows):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-def test_supported_sizes_are_accepted_and_refusals_are_said(scale, rows):
-    """By plans, which read public numbers only: what is refused is refused whatever the ballots say."""
+def test_supported_sizes_and_refusals_match_the_plans(scale, rows):
+    """Plans read public numbers only, so refusals are independent of the ballots."""
     assert scale.ITEMS[-1] == MOST_MEASURED
     for name, row in rows.items():
         largest = whole(row[scale.HEADER[1]])

@@ -1,4 +1,4 @@
-"""The reproduction of Shang et al. (2014) measures what it says: known answers, small settings, pictures."""
+"""The reproduction of Shang et al. (2014): known answers, small settings, pictures."""
 
 import math
 

@@ -40,7 +40,7 @@ def test_epsilons_of_the_devices_known_answers(song):
 
 @pytest.mark.slow
 def test_the_true_central_epsilon_is_above_small_claims(song, tmp_path, is_picture):
-    """With 4 items. With 15 items, shuffling changes nothing."""
+    """With 4 items. With 15 items, shuffling has no effect."""
     claimed, _, spent, true, stated = song.accounting(4).T
     assert true == pytest.approx([0.414, 0.438, 0.492, 0.633, 0.864], abs=6e-4)
     assert (true > claimed).tolist() == [True, True, False, False, False]

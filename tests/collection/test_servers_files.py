@@ -96,8 +96,8 @@ def damaged(path, rng):
     [(range(60), 1, 31), (range(1000, 2500), 51, 701)],
     ids=["60", "1500"],
 )
-def test_a_damaged_file_releases_the_exact_sum_or_nothing(seeds, least_exact, least_refused, files, tmp_path):
-    """Damage that hits no data is harmless; some of each kind must occur, or the test shows nothing."""
+def test_damaged_file_gives_the_exact_sum_or_an_error(seeds, least_exact, least_refused, files, tmp_path):
+    """Damage outside the data is harmless. Both outcomes must occur."""
     found = Counter()
     for seed in seeds:
         rng, path, server = random.Random(seed), tmp_path / f"{seed}.db", None
@@ -189,7 +189,7 @@ def test_a_row_of_an_earlier_question_is_noticed(tmp_path):
 
 
 def test_an_empty_file_is_damaged(files, tmp_path):
-    """A file that was cut to nothing may have released its sum: it is no new one."""
+    """An empty file is damaged, not new: it may have released its sum."""
     path = tmp_path / "server.db"
     path.touch()
     with pytest.raises(ServerFileError, match=r"is empty. It releases nothing. If a sum or a batch was released"):
@@ -210,7 +210,7 @@ def test_no_error_prints_a_share(files, tmp_path):
 # --- disks, locks, processes
 
 
-def test_a_full_disk_changes_nothing(tmp_path):
+def test_full_disk_leaves_the_state_unchanged(tmp_path):
     server = AggregationServer(PROTOCOL, 0, tmp_path / "server.db")
     pages = server._file._connection.execute("PRAGMA page_count").fetchone()[0]
     server._file._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -246,7 +246,7 @@ def test_the_error_is_one_class_that_callers_of_either_kind_catch():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # other threads live: those of BLAS
 @pytest.mark.parametrize("path", [":memory:", "server.db"])
-def test_a_forked_server_says_nothing(path, monkeypatch, tmp_path):
+def test_forked_server_raises(path, monkeypatch, tmp_path):
     """Its connection is the parent's; in memory, two processes would release two sums."""
     monkeypatch.chdir(tmp_path)
     server = AggregationServer(PROTOCOL, 0, path)

@@ -1,4 +1,4 @@
-"""PrivUnit's draws: every tail goes on, the side of gamma has exactly the ratio of the levels, normals are normal."""
+"""Draws of PrivUnit: unbounded tails and the exact ratio of the levels on both sides of gamma."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ MIDDLE = [2**63 + 12345 * k for k in range(64)]
 
 
 def protocol(epsilon, m, norm=1000):
-    """With a norm that nothing reaches, so that tails are seen."""
+    """Return a protocol with a norm that no vector reaches, so that tails are visible."""
     return {**PrivUnitG().protocol(epsilon, m), "norm": norm}
 
 
@@ -119,7 +119,7 @@ def test_histogram_of_two_items(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_ratio_of_two_ballots(epsilon):
-    """Above gamma one ballot is e^epsilon times likelier to be said than the other, below -gamma less likely."""
+    """Above gamma, one ballot is e^epsilon times likelier than the other."""
     given, one = two([1, 0], epsilon, 60_000, 9)
     _, other = two([0, 1], epsilon, 60_000, 10)
     gamma = given["gamma"] / PER_UNIT
@@ -130,7 +130,7 @@ def test_ratio_of_two_ballots(epsilon):
     assert stats.kstest(one, -other).pvalue > 1e-4
 
 
-def test_a_ballot_that_says_nothing_leans_nowhere():
+def test_reports_of_an_all_tied_ballot_are_symmetric():
     _, along = two([0, 0], 2.0, 20_000, 11)
     assert stats.kstest(along, -along[::-1]).pvalue > 1e-4
     assert abs(along.mean()) < 5 * along.std() / math.sqrt(20_000)
@@ -190,7 +190,7 @@ ABOVE = 2**63  # a half: the side that is likelier
 
 
 def ten(first):
-    """The words of ten deep uniform numbers, of which the first is this one."""
+    """Return the words of ten deep uniform numbers that begin with `first`."""
     words = words_of(first)
     return [words[0], *OTHERS, *words[1:]]
 

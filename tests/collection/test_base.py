@@ -1,4 +1,4 @@
-"""What every randomizer keeps: reading undoes sending, counts add up, and both implementations belong together."""
+"""Contract of randomizers: reading undoes sending, counts add up, client and curator sides match."""
 
 import inspect
 import json
@@ -43,7 +43,7 @@ def test_there_are_five():
 
 
 @every
-def test_what_is_read_is_what_was_drawn(kind):
+def test_reading_a_message_restores_the_draw(kind):
     protocol = kind().protocol(2.0, 5)
     for drawn in drawn_by(kind, protocol, X, 0):
         message = {"protocol": digest(protocol), **kind.client.message(drawn)}

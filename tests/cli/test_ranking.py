@@ -241,7 +241,7 @@ def test_reports_of_segments(delta, run):
     assert any("come from the answers of the group alone" in text for text in page.texts["p"]) != bool(delta)
 
 
-def test_a_report_of_an_example_says_so(run):
+def test_report_of_an_example_states_simulated_votes(run):
     _, page = made_and_page(run, "--example", "--noise", "knorm")
     assert page.texts["strong"] == ["Example:"] and " the votes are simulated. Nobody voted." in page.texts["p"]
 
@@ -338,7 +338,7 @@ def test_no_output_replaces_the_budget_or_the_ballots(run, tmp_path):
 
 
 class Broken:
-    """A standard output on which nothing can be written."""
+    """A standard output on which every write fails."""
 
     encoding = "utf-8"
 
@@ -357,7 +357,7 @@ class Broken:
 
 @pytest.fixture
 def unwritten(monkeypatch, capsys):
-    """Run a command whose standard output fails; return its exit status and what it says."""
+    """Run a command whose standard output fails; return its exit status and standard error."""
 
     def call(*arguments, number=errno.ENOSPC):
         broken = Broken(number)
@@ -406,7 +406,7 @@ def test_a_last_result_that_is_missing_or_damaged_is_explained(text, run):
     assert "new.sqlite.last is damaged" in run("new.sqlite", "--last", command="budget")
 
 
-def test_a_last_result_says_if_it_is_not_of_the_last_charge(run, capsys):
+def test_last_result_warns_after_a_later_charge(run, capsys):
     first = run(*FILE, "--epsilon", "0.5", *NEW)
     PrivacyBudget.open("new.sqlite").fit(DPBorda(epsilon=0.25), VOTES)
     assert main(["budget", "new.sqlite", "--last"]) == 0
@@ -430,7 +430,7 @@ def test_a_last_result_is_not_printed_into_its_own_files(name, run, monkeypatch,
     assert "standard output" in capsys.readouterr().err and Path(name).read_bytes() == before
 
 
-def test_no_way_back_is_offered_to_a_result_that_was_not_kept(unwritten):
+def test_lost_result_offers_no_reprint(unwritten):
     Path("new.sqlite.last").mkdir()
     status, says = unwritten("rank", *FILE, "--epsilon", "1", *NEW)
     assert status == 1 and "Last result could not be written" in says and "it stays charged." in says
@@ -438,7 +438,7 @@ def test_no_way_back_is_offered_to_a_result_that_was_not_kept(unwritten):
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (MemoryError, 1), (KeyError, 1)])
-def test_a_failure_after_the_charge_offers_the_way_back(error, status, monkeypatch, capsys):
+def test_failure_after_the_charge_offers_a_reprint(error, status, monkeypatch, capsys):
     def fail(*args):
         raise error
 
@@ -475,7 +475,7 @@ def test_a_second_ctrl_c_does_not_wait(monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_without_an_account_nothing_is_kept(run):
+def test_release_without_a_budget_stores_no_file(run):
     run(*FILE, "--epsilon", "1")
     assert sorted(path.name for path in Path().iterdir()) == ["s.csv", "v.csv"]
 
@@ -490,7 +490,7 @@ def test_an_output_that_cannot_be_written_is_an_error(arguments, unwritten):
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["rank", *FILE, "--epsilon", "1"]])
-def test_a_reader_that_leaves_is_no_error(arguments, unwritten):
+def test_broken_pipe_exits_quietly(arguments, unwritten):
     assert unwritten(*arguments, number=errno.EPIPE) == (141, "")
 
 
@@ -508,7 +508,7 @@ def test_a_closed_input_is_refused_before_a_charge(monkeypatch, run):
     assert not Path("new.sqlite").exists()
 
 
-def test_nothing_about_ballots_goes_to_the_output_if_errors_are_closed(monkeypatch, capsys):
+def test_output_holds_no_ballots_when_stderr_is_closed(monkeypatch, capsys):
     Path("v.csv").write_text("tea,milk\n1,secret\n")
     with monkeypatch.context() as patch:
         patch.setattr("sys.stderr", None)
@@ -620,7 +620,7 @@ def test_a_comparison_does_not_replace_its_ballots(run):
     assert "--picture: v.png holds the ballots" in run(*FILE, "--public", "--picture", "v.png", command="compare")
 
 
-def test_a_loop_of_links_is_no_file(run):
+def test_symlink_loop_is_refused(run):
     os.symlink("loop.csv", "loop.csv")
     os.symlink("loop.html", "loop.html")
     assert "there is no file loop.csv" in run("loop.csv", "--positions", "--epsilon", "1")
@@ -679,7 +679,7 @@ def test_persons_are_compared_exactly(run):
 
 
 @pytest.mark.parametrize("cell", ["x", "", "-1", "1_0", "\u0661", "1,5", "inf", "nan"])
-def test_a_weight_that_cannot_be_read_counts_nothing(cell, run):
+def test_unreadable_weight_counts_as_zero(cell, run):
     Path("w.csv").write_text(f'w,tea,milk\n1,1,2\n"{cell}",2,1\n', encoding="utf-8")
     file = ["w.csv", "--positions", "--epsilon", "1", "--weight", "w", "--max-weight", "1"]
     assert "line 3" in run(*file)

@@ -85,7 +85,7 @@ def flip_of(epsilon, m, k):
 
 
 @pytest.mark.parametrize(("m", "k", "epsilon"), CASES)
-def test_exact_privacy_and_its_use(m, k, epsilon):
+def test_worst_ratio_is_exactly_the_stated_epsilon(m, k, epsilon):
     """Over all ballots with ties and gaps: no report is more than e^epsilon likelier, and some nearly is."""
     flip = flip_of(epsilon, m, k)
     laws = [law(m, k, flip, ballot) for ballot in distinct_ballots(m)]

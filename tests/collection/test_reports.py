@@ -304,7 +304,7 @@ def test_the_most_that_a_message_may_hold():
 
 
 @as_text_or_binary
-def test_wrong_utf8_in_a_file_costs_one_line(path, two_lines, how):
+def test_invalid_utf8_refuses_one_line(path, two_lines, how):
     path.write_bytes(two_lines[0] + b'{"\xff\xfe": 1}\n' + b"\n" + two_lines[1].rstrip())
     assert fit_on_file(path, **how) == (2, {"not JSON": 2})
 

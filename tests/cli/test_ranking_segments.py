@@ -293,7 +293,7 @@ def test_segments_typed_on_other_keyboards_have_their_voters(cell, listed, tmp_p
 
 @pytest.mark.parametrize("listed", ["sète", "SÈTE", "Sè te", "Sè\u200dte"])
 def test_the_operator_learns_of_names_that_differ_only_in_case_or_blanks(listed, tmp_path, capsys):
-    """The line depends on the ballots, so it is no part of the result."""
+    """The line depends on the ballots, so it is not part of the result."""
     path = write(tmp_path / "t.csv", [["Sète", 5, 3, 1], ["Nord", 1, 3, 5]] * 20)
     report = tmp_path / "r.html"
     given = [
