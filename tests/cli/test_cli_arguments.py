@@ -130,14 +130,6 @@ def test_closed_pipe_exits_quietly(arguments, monkeypatch, capsys):
     assert capsys.readouterr().err == ""  # and closing it raised nothing
 
 
-def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, refused):
-    def broken(options):
-        raise BrokenPipeError("of a worker")
-
-    monkeypatch.setattr("sklearn_dprank.cli.recommending.run", broken)
-    assert refused(*ADVICE) == "dprank recommend: of a worker"
-
-
 def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
     """The excess over the best consensus may be a rounding error below 0."""
 
@@ -163,10 +155,6 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
     file = [str(tmp_path / "v.csv"), "--ratings", "--public"]
     assert main(["compare", *file, "--epsilons", "1,2,3", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["simulated"] is False
-
-
-def test_columns_with_negative_numbers_are_aligned_right():
-    assert as_table([["a", "b"], ["x", "-1.50"], ["y", "12.5"]]) == "a      b\nx  -1.50\ny   12.5"
 
 
 def test_tables_line_up_for_wide_and_combining_characters():

@@ -223,13 +223,6 @@ def test_a_report_is_self_contained(run):
     assert not {"strong", "b", "script"} & set(page.texts)
 
 
-def test_reports_without_intervals(run):
-    made, page = made_and_page(run, *FILE, "--epsilon", "50", "--top", "2")
-    assert page.texts["h1"] == ["The best 2 in order"] and page.texts["th"] == ["Rank", "Item", *made["consensus"]]
-    assert "This method publishes the order only, and no bars that show the effect of the noise." in page.texts["p"]
-    assert page.styles == {"bar": [], "dot": []}
-
-
 @pytest.mark.parametrize("delta", [[], ["--delta", "0"]])
 def test_reports_of_segments(delta, run):
     segmented = ["--segments", "region", "--segment-values", "a<b,b", *delta]
@@ -280,17 +273,6 @@ def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, mo
 def test_a_budget_that_a_release_does_not_fit_is_not_created(options, message, run):
     assert message in run(*FILE, *NEW, *options.split())
     assert not Path("new.sqlite").exists()
-
-
-def test_a_new_budget_that_the_release_fits_exactly(run):
-    assert "epsilon 2 spent, 0 left" in run(*FILE, *NEW, "--epsilon", "2")
-
-
-@pytest.mark.parametrize(("columns", "most"), [("20", 40), ("60", 60), ("88", 88), ("300", 100)])
-def test_text_fits_the_terminal(columns, most, run, monkeypatch):
-    monkeypatch.setenv("COLUMNS", columns)
-    lines = run(*FILE, "--epsilon", "1").splitlines()
-    assert most - 12 < max(map(len, lines)) <= most
 
 
 def test_only_public_files_are_compared(run):
@@ -529,16 +511,6 @@ def test_no_traceback_and_no_ballot_reaches_a_user(error, where, monkeypatch, ru
     out, err = capsys.readouterr()
     assert out == "" and "If a budget was charged, it stays charged." in err
     assert "a ballot" not in err and "Traceback" not in err
-
-
-@pytest.mark.parametrize(("error", "status"), [(MemoryError(), 1), (ImportError("no numpy"), 2)])
-def test_a_command_that_cannot_be_loaded_prints_no_traceback(error, status, monkeypatch, capsys):
-    def fail(name):
-        raise error
-
-    monkeypatch.setattr("sklearn_dprank.cli.import_module", fail)
-    assert main(["rank", *FILE, "--epsilon", "1"]) == status
-    assert capsys.readouterr().err.startswith("dprank: ")
 
 
 def test_control_characters_in_messages_are_escaped(run):

@@ -19,7 +19,7 @@ import pytest
 from device_tools import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from process_tools import ROOT, forking, in_child, python
+from process_tools import ROOT, forking, in_child
 from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
@@ -349,18 +349,6 @@ def test_client_charges_the_allowance():
     allowance = Allowance(epsilon=2.0)
     LDPPairwise(epsilon=2.0).client(3, allowance=allowance)
     assert refused(lambda: LDPPairwise(epsilon=0.1).client(3, allowance=allowance), "does not cover")
-
-
-@pytest.mark.slow
-def test_it_needs_numpy_and_the_standard_library_only():
-    code = (
-        "import sys\n"
-        "from sklearn_dprank.collection import Allowance, Device\n"
-        "Allowance.from_json(Allowance(epsilon=1.0).to_json())\n"
-        "others = 'scipy', 'sklearn', 'numpy.random', 'sklearn_dprank.collection.servers'\n"
-        "print([name for name in others if name in sys.modules])"
-    )
-    assert python(code).strip() == "[]"
 
 
 def test_numbers_of_devices_come_from_the_operating_system(monkeypatch):

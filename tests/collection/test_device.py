@@ -36,16 +36,18 @@ def random_report():
 @pytest.mark.slow
 def test_loads_numpy_and_the_standard_library_only():
     code = (
-        "import sys; from sklearn_dprank.collection import Device\n"
+        "import sys; from sklearn_dprank.collection import Allowance, Device\n"
+        "Allowance.from_json(Allowance(epsilon=1.0).to_json())\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))\n"
-        "print(*sorted(name for name in sys.modules if name.startswith('sklearn_dprank')))"
+        "print(*sorted(name for name in sys.modules if name.startswith(('sklearn_dprank', 'numpy.random'))))"
     )
     everything, own = python(code).splitlines()
     loaded = set(everything.split()) - set(python("import sys, numpy; print(*sys.modules)").split())
     assert {"scipy", "sklearn", "joblib", "pandas", "matplotlib"}.isdisjoint(loaded)
     assert loaded - {"sklearn_dprank"} <= set(sys.stdlib_module_names)
     rooms = {name.split(".")[1] for name in own.split() if "." in name}
-    assert {"channels", "mechanisms", "rules", "servers"}.isdisjoint(rooms)
+    assert {"channels", "mechanisms", "rules"}.isdisjoint(rooms)
+    assert {"numpy.random", "sklearn_dprank.collection.servers"}.isdisjoint(own.split())
 
 
 @pytest.mark.slow

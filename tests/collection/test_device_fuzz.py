@@ -261,16 +261,9 @@ KINDS = [*wire_vectors.RANDOMIZERS, "rr-assigned", "rr-interactive", "rr-shuffle
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_device_refuses_or_spends_at_most_what_is_stated(kind):
-    verdicts = fuzz(kind, 2000, seed=0)
-    assert verdicts["refused"] > 500
-    assert verdicts["followed"] > 100
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
 def test_random_protocols_spend_at_most_the_stated_epsilon(kind):
-    assert fuzz(kind, 100_000, seed=1)["followed"] > 5000
+    verdicts = fuzz(kind, 100_000, seed=1)
+    assert verdicts["followed"] > 5000 and verdicts["refused"] > 25_000
 
 
 @pytest.mark.slow

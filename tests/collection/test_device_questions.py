@@ -273,11 +273,3 @@ def test_hidden_pairs_are_uniform_and_drawn_again():
     assert drawn == pytest.approx(
         {json.dumps(list(map(list, both))): 1 / 9 for both in product(combinations(range(3), 2), repeat=2)}
     )
-
-
-def test_a_device_of_an_estimator_that_asks():
-    estimator = LDPQuickSort(epsilon=2.0)
-    protocol = estimator.protocol(3)
-    answer = estimator.client(3).answer(question(1, protocol=protocol), [0, 1, 2])
-    assert answer["protocol"] == digest(protocol)
-    assert answer["pair"] in ([0, 1], [1, 2])

@@ -457,14 +457,6 @@ def test_the_page_of_the_web_poll_shuffles_as_many_items_as_a_protocol_may_have(
 # --- the page of the user guide
 
 
-def test_the_page_describes_every_export():
-    exports = set(re.findall(r"^export (?:async )?(?:class|function) (\w+)", CLIENT.read_text(), re.MULTILINE))
-    reference = PAGE.split("\nReference\n---")[1].split("\nWhat is stored\n---")[0]
-    terms = "".join(re.findall("^``.*\n", reference, re.MULTILINE))
-    assert set(re.findall(r"``(?:async |new )?(\w+)(?:\(.*?\))?``", terms)) == exports
-    assert len(exports) == 13
-
-
 def test_the_page_has_a_row_for_every_randomizer(javascript):
     said, _, vectors = javascript
     table = PAGE.split("     - JavaScript client\n")[1]

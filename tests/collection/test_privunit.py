@@ -138,10 +138,13 @@ def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
             assert np.abs(drawn.mean(axis=0)).max() < 5 / np.sqrt(size * (m - 1))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
-def test_reports_have_the_stated_law(epsilon):
+@pytest.mark.parametrize("gamma", [None, -3, 0.5, 2, 8])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0, 30.0])
+def test_reports_have_the_stated_law(epsilon, gamma):
+    """The best gamma of a protocol, and others that a curator may choose."""
     m, size = 5, 20000
     protocol = unshortened(epsilon, m)
+    protocol["gamma"] = protocol["gamma"] if gamma is None else int(1024 * gamma)
     high, low = levels(protocol)
     ballot = np.array([3, 0, 4, 1, 2])
     direction = net_wins_of(ballot) / np.linalg.norm(net_wins_of(ballot))

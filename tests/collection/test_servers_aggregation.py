@@ -106,9 +106,6 @@ def test_release_over_unknown_voters_is_refused():
     server = server_with(range(25))
     with pytest.raises(ValueError, match="2 of the voters agreed on are not here"):
         server.release(names(range(3, 27)))
-    for wrong in (["x"] * 20, [b"0" * 64] * 20, "0" * 64, [0] * 20):
-        with pytest.raises(ValueError, match="voters must be the numbers of reports"):
-            server.release(wrong)
 
 
 def test_second_sum_over_other_voters_is_refused():
@@ -208,19 +205,6 @@ def test_the_file_of_another_server_or_protocol_is_refused(tmp_path):
     for protocol, number in [(PROTOCOL, 1), (other, 0)]:
         with pytest.raises(ValueError, match="is the file of another server or shuffler, or of another protocol"):
             AggregationServer(protocol, number, path)
-
-
-def test_a_server_that_is_dropped_closes_its_file(monkeypatch):
-    opened, connect = [], sqlite3.connect
-
-    def noted(*args, **kwargs):
-        opened.append(connect(*args, **kwargs))
-        return opened[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", noted)
-    server_with([1])
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        opened[0].execute("SELECT 1")
 
 
 def test_a_release_erases_the_shares(tmp_path):
@@ -327,7 +311,9 @@ def test_path_of_another_file_raises(path, tmp_path, monkeypatch):
     assert (tmp_path / "junk").read_bytes() == b"junk" * 1000
 
 
-@pytest.mark.parametrize("voters", [None, 5, "a" * 64, [None], [["x"]], ["0" * 64, 1], [{}], ["0" * 63]])
+@pytest.mark.parametrize(
+    "voters", [None, 5, "a" * 64, [None], [["x"]], ["0" * 64, 1], [{}], ["0" * 63], [b"0" * 64] * 20]
+)
 def test_voters_are_numbers_of_reports(voters):
     with pytest.raises(ValueError, match="voters must be the numbers of reports that all servers have"):
         AggregationServer(PROTOCOL, 0).release(voters)

@@ -387,19 +387,3 @@ def test_messages_that_were_read_before_the_sum_are_not_added(monkeypatch):
     with pytest.raises(BudgetExhausted, match="accepts no more reports"):
         server.receive(MESSAGES[100:])
     assert server.reports() == []
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:3,000 items:UserWarning")
-@pytest.mark.parametrize("n_items", [3, 300, 3000])
-def test_blocks_are_bounded_by_number_and_by_bytes(n_items, monkeypatch):
-    protocol = SecAggBorda(epsilon=1.0, min_reports=20).protocol(n_items)
-    kept, add = [], CheckedFile.add
-    monkeypatch.setattr(CheckedFile, "add", lambda self, rows: kept.append(rows) or add(self, rows))
-    texts = [
-        json.dumps(message_to(0, protocol, [[5] * n_items] * 2, voter)) for voter in range(1200 if n_items < 9 else 400)
-    ]
-    assert AggregationServer(protocol, 0).receive(texts) == len(texts)
-    blocks = [len(rows) for rows in kept]
-    most = 2**20 // len(texts[0]) + 1
-    assert max(blocks) == min(1024, most, len(texts))

@@ -20,7 +20,7 @@ from sklearn_dprank.collection import Device, RefusedProtocol, shares
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.shares import SharesRandomizer, summand
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
-from sklearn_dprank.sampling.bit_source import Bits, BitSource, SeededBits
+from sklearn_dprank.sampling.bit_source import Bits
 
 QUERIES = {
     "net_wins": NetWins(),
@@ -34,13 +34,6 @@ BORDA = SecAggBorda(epsilon=1.0, min_reports=200).protocol(4)
 def protocol_of(statistic, n_items=4, n_servers=2, **crowd):
     channel = SecureAggregation(1.0, 1e-6, n_servers, **{"min_reports": 200, **crowd})
     return channel.plan([Ask(QUERIES[statistic])], n_items).protocol
-
-
-class NoNoise(BitSource):
-    """Zeros: the proposal is the mode, and it is accepted."""
-
-    def _read(self, size):
-        return np.zeros(size, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("statistic", QUERIES)
@@ -192,9 +185,3 @@ def test_the_number_of_a_report_commits_to_all_shares():
         opened = [{**head, **{name: one[name] for name in ("server", "salt", "share")}} for one in said]
         assert all(one["commitments"] == [sha256(each) for each in opened] for one in said)
         assert {one["report"] for one in said} == {sha256(said[0]["commitments"])}
-
-
-def test_streams_serve_their_purpose():
-    made = Device(BORDA)
-    made._bits = Bits(SeededBits(np.random.SeedSequence(1)), None, None, certified=False)
-    assert len({message["salt"] for message in made.report([0, 1, 2, 3])}) == 2

@@ -17,7 +17,6 @@ from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
-from sklearn_dprank.sampling.bit_source import Bits
 
 SWISS = SecAggSwissBorda(epsilon=1.0, min_reports=300).protocol(20)
 SIZES = [[20], [8, 8, 4], [4, 8, 8], [8, 8, 4]]
@@ -188,11 +187,6 @@ def test_invalid_questions_are_refused(question):
     assert not device._sent
 
 
-def test_one_report_is_not_asked_for():
-    with pytest.raises(ValueError, match="this protocol asks questions"):
-        Device(SWISS).report(BALLOT)
-
-
 # --- what all rounds cost
 
 
@@ -350,11 +344,3 @@ def test_cheaper_protocols_are_accepted():
     assert Device(changed(2, statistic={"name": "group_net_wins", "sizes": [4] * 5}))
     assert Device(changed(2, statistic="margins"))  # of all pairs, they move less than net wins of eight items
     assert Device({**SWISS, "rounds": SWISS["rounds"][:3]})
-
-
-def test_streams_serve_their_purpose():
-    """Coins are used where ballots must be completed, and nowhere else."""
-    device = Device(SWISS)
-    bits = Bits.from_random_state(0)
-    device._bits = bits._replace(coins=None)
-    assert device.answer(asked(1), BALLOT)

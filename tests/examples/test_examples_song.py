@@ -62,11 +62,6 @@ def test_quicksort_flips_as_often_as_the_published_noise(song):
 # Scores and their comparison
 
 
-def test_distances_are_measured_for_every_crowd_and_repetition(song, shared):
-    scores = song.measured(song.published(1.0), shared.mallows(300, 4, 0.75), crowds=2, repeats=3)
-    assert scores.shape == (6,) and (scores > 0).all() and (scores < 1).all()
-
-
 def test_differences_count_from_two_standard_errors(song, shared):
     rows = np.array([[0.4, 0.42], [0.3, 0.31], [0.2, 0.3]])
     noisy = rows + [[0.01, -0.02], [0.05, 0.06], [-0.1, -0.1]]

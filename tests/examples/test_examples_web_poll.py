@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -498,15 +497,6 @@ def test_a_report_is_on_the_disk_before_it_is_acknowledged(poll, monkeypatch):
     assert settings == [3]  # EXTRA
 
 
-def test_stored_reports_are_read_one_by_one(collector, poll):
-    path, app = poll
-    for k in range(3):
-        posted(app, f"{k:032x}", a_report())
-    publish = load("publish")
-    found = publish.read_reports(path, publish.read_poll(path)[1])
-    assert iter(found) is found and [json.loads(text)["answers"] for text in found]
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -640,14 +630,6 @@ def test_errors_are_one_line(collector, tmp_path, monkeypatch, capsys, script, a
         load(script).main()
     assert said in capsys.readouterr().err
     assert not (tmp_path / "new.sqlite").exists()
-
-
-def test_used_port_is_an_error(poll, monkeypatch, capsys):
-    with socket.create_server(("127.0.0.1", 0)) as used:
-        monkeypatch.setattr("sys.argv", ["collector", str(poll[0]), "--port", str(used.getsockname()[1])])
-        with pytest.raises(SystemExit):
-            load("collector").main()
-    assert "in use" in capsys.readouterr().err
 
 
 # --- all of it, in a browser
