@@ -319,14 +319,14 @@ fault(
     "answers of devices: each spends twice its epsilon",
     "collection.protocol.flip_within",
     calls(lambda true, epsilon, times=1: true(2 * epsilon, times)),
-    "test_exact_privacy_and_its_use",
+    "test_worst_ratio_is_exactly_the_stated_epsilon",
 )
 fault(
     "answers of devices: each spends the whole epsilon",
     "collection.protocol.flip_within",
     calls(lambda true, epsilon, times=1: true(epsilon, 1)),
     "test_the_two_prices",
-    "test_exact_privacy_and_its_use",
+    "test_worst_ratio_is_exactly_the_stated_epsilon",
 )
 fault(
     "printed flips are rounded down",
@@ -626,34 +626,34 @@ fault(
     "collection.Device.report",
     forgetful,
     "test_a_client_holds_one_report",
-    "test_a_device_and_a_plain_dictionary",
+    "test_device_matches_a_reference_model",
 )
 fault(
     "device: answers are forgotten",
     "collection.Device.answer",
     forgetful,
-    "test_a_device_and_a_plain_dictionary",
+    "test_device_matches_a_reference_model",
     "test_a_new_question_about_another_ballot",
 )
 fault(
     "device: a copy can report once more",
     "collection.Device.__deepcopy__",
     calls(lambda true, self, memo: type(self)(self.protocol, max_delta=0.5)),
-    "test_a_pickled_copy_repeats_and_says_nothing_new",
-    "test_copies_are_the_device",
+    "test_pickled_device_repeats_its_report_only",
+    "test_copying_a_device_returns_the_device",
 )
 fault(
     "device: a stored device has forgotten its report",
     "collection.Device.to_json",
     calls(lambda true, self: true(type(self)(self.protocol, max_delta=0.5))),
-    "test_a_device_and_a_plain_dictionary",
+    "test_device_matches_a_reference_model",
 )
 fault(
     "device: what a protocol spends is not compared with what it states",
     "collection.base.validated",
     calls(lambda true, protocol, client: dict(protocol)),
-    "test_levels_that_protect_nobody",
-    "test_the_stated_epsilon_may_be_the_true_one_and_no_less",
+    "test_levels_that_exceed_epsilon_are_refused",
+    "test_stated_epsilon_below_the_true_one_is_refused",
 )
 fault(
     "device: the owner's limit on epsilon counts for nothing",
@@ -665,21 +665,21 @@ fault(
     "device: any delta is accepted",
     "collection.Device.__init__",
     calls(lambda true, self, protocol, *, max_delta=1e-6, **more: true(self, protocol, max_delta=0.99, **more)),
-    "test_a_delta_that_makes_epsilon_meaningless",
-    "test_a_refused_protocol_costs_nothing",
+    "test_delta_above_max_delta_is_refused",
+    "test_refused_protocol_is_not_charged",
 )
 fault(
     "device: the allowance is not charged",
     "collection.Allowance.charge",
     nothing,
-    "test_polls_add_up",
+    "test_charges_of_several_polls_add_up",
 )
 fault(
     "device: an allowance is charged again for an opened device",
     "collection.Allowance.charge",
     calls(lambda true, self, device, *rest, **more: true(self, f"{device}{len(self.to_json())}", *rest, **more)),
-    "test_a_device_and_a_plain_dictionary",
-    "test_the_text_is_opened_as_it_was",
+    "test_device_matches_a_reference_model",
+    "test_allowance_text_round_trips",
 )
 fault(
     "device: an allowance ignores delta",
@@ -689,7 +689,7 @@ fault(
             self, device, protocol, epsilon, delta * 0, **more
         )
     ),
-    "test_deltas_add_up_too",
+    "test_deltas_of_several_polls_add_up",
 )
 fault(
     "device: a copy of an allowance pays once more",
@@ -701,20 +701,20 @@ fault(
     "device: a restored allowance has spent nothing",
     "collection.Allowance.to_json",
     calls(lambda true, self: true(type(self)(self.epsilon, self.delta))),
-    "test_the_text_is_opened_as_it_was",
+    "test_allowance_text_round_trips",
 )
 fault(
     "device: summed noise has no delta",
     "collection.shares.SummedRandomizer.delta",
     result(lambda delta: delta * 0),
-    "test_a_delta_that_makes_epsilon_meaningless",
+    "test_delta_above_max_delta_is_refused",
 )
 fault(
     "device: any question of a round is answered again",
     "collection.shares.RoundsRandomizer.refusal",
     nothing,
-    "test_a_second_question_of_one_number_is_refused",
-    "test_no_question_comes_back",
+    "test_second_question_with_the_same_number_is_refused",
+    "test_earlier_questions_are_refused",
 )
 fault(
     "device: assigned pairs are not verified",
@@ -802,13 +802,13 @@ fault(
 
 # Servers, files and crashes.
 
-RECEIVER = "test_servers_and_plain_dictionaries"
+RECEIVER = "test_servers_match_a_reference_model"
 fault(
     "server: shares stay in the file after a release",
     "collection.servers.CheckedFile.clear",
     nothing,
     "test_a_release_erases_the_shares",
-    "test_after_a_release_nobody_is_released_again",
+    "test_each_voter_is_released_once",
 )
 fault(
     "server: another number of a file's rows is not noticed",
@@ -821,14 +821,14 @@ fault(
     "server: a round begins again",
     "collection.AggregationServer.ask",
     calls(lambda true, self, question: None),
-    "test_rounds_go_on_and_never_back",
+    "test_server_refuses_earlier_rounds",
 )
 fault(
     "server: reports of few voters are released",
     "collection.AggregationServer.release",
     calls(lambda true, self, voters: true(self, self.reports())),
     "test_below_min_reports_no_sum_is_released",
-    "test_one_sum_and_no_other",
+    "test_second_sum_over_other_voters_is_refused",
 )
 fault(
     "server: the reports of all servers are released, not those that agree",
@@ -846,7 +846,7 @@ fault(
     "shuffler: a batch is released again",
     "collection.Shuffler.release",
     calls(lambda true, self: true(self) if not self.batches else self.batch(1)),
-    "test_after_a_release_nobody_is_released_again",
+    "test_each_voter_is_released_once",
 )
 
 

@@ -80,7 +80,7 @@ def test_parquet(tmp_path, printed):
     assert printed("rank", tmp_path / "votes.parquet", "--positions", *LARGE)["consensus"] == BEST_FIRST
 
 
-def test_what_is_printed(tmp_path, run, printed):
+def test_printed_release_matches_the_estimator(tmp_path, run, printed):
     path = write(tmp_path / "votes.csv", VOTES)
     made = printed("rank", path, "--positions", "--epsilon", "0.5", "--neighboring", "replace", "--level", "0.9999999")
     assert made["privacy"]["epsilon"] == 0.5 and made["privacy"]["neighboring"] == "replace"
@@ -310,7 +310,7 @@ def test_numbers_in_text_are_read_as_they_are_written(tmp_path, printed):
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"PK\x03\x04\xff" + bytes(9), b"tea,milk\n1,\xe9"])
-def test_what_is_no_text(content, tmp_path, run):
+def test_binary_file_is_refused(content, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)
     for layout in (["--ratings"], ["--orders", "--items", "tea,milk"]):
         said = run("rank", tmp_path / "votes.csv", *layout, *LARGE)
@@ -380,7 +380,7 @@ def test_what_the_terminal_cannot_show_is_escaped(tmp_path, monkeypatch):
 
 
 def test_other_columns_and_separators(tmp_path, printed):
-    """A third column that is no item would win; one that is called like no item is taken if it is named."""
+    """An unlisted third column would win. A listed column may have any name."""
     rows = [[2, 1, 9]] * 60
     path = write(tmp_path / "votes.csv", [[";".join(map(str, row))] for row in rows], ["index;the, best;age"])
     arguments = ["rank", path, "--ratings", "--separator", ";", "--items", 'index, "the, best"', *LARGE]
@@ -389,7 +389,7 @@ def test_other_columns_and_separators(tmp_path, printed):
     assert printed("rank", path, "--ratings", "--separator", "tab", *LARGE)["consensus"] == ["mate", "milk", "tea"]
 
 
-def test_blanks_around_names_are_no_part_of_them(tmp_path, printed):
+def test_names_are_stripped(tmp_path, printed):
     path = write(tmp_path / "votes.csv", [["ann", 1, 0, "north"]] * 60, [" who", "tea ", "\tthe best ", " region "])
     common = ["rank", path, "--positions", "--person", " who ", *LARGE, "--items"]
     assert printed(*common, " tea , the best")["consensus"] == ["the best", "tea"]
@@ -417,14 +417,14 @@ def test_json_stays_json_where_the_terminal_has_no_accents(tmp_path, monkeypatch
     assert json.loads(shown.buffer.getvalue())["consensus"] == ["café", "mate"]
 
 
-def test_a_refused_level_costs_nothing(tmp_path, run):
+def test_refused_level_is_not_charged(tmp_path, run):
     account = ["--budget", tmp_path / "account.sqlite", "--budget-epsilon", "1"]
     arguments = ["rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--epsilon", "0.5", *account]
     assert "--level must be a number above 0 and below 1, got 95" in run(*arguments, "--level", "95")
     assert not (tmp_path / "account.sqlite").exists()
 
 
-def test_it_is_said_where_there_are_no_intervals(tmp_path, run):
+def test_output_states_missing_intervals(tmp_path, run):
     arguments = ["rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--epsilon", "1"]
     assert "No intervals" in run(*arguments, "--noise", "knorm")
     assert "all at once with probability at least 0.95" in " ".join(run(*arguments).split())
@@ -520,7 +520,7 @@ def test_comparison_against_brute_force(tmp_path, printed):
     assert found["DPBorda, Laplace noise"][0] == pytest.approx(borda, abs=1e-3)
 
 
-def test_without_matplotlib_nothing_is_compared(tmp_path, run, without):
+def test_compare_needs_matplotlib(tmp_path, run, without):
     without("matplotlib")
     assert 'install the extra "plot"' in run("compare", "--trials", "1", "--picture", tmp_path / "c.png")
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,7 @@
-"""A device answers what its protocol allows, about one ballot, and each question once.
+"""A device answers each question of its protocol once, about one ballot.
 
-Whatever else a curator asks is refused and costs nothing: neither a wrong question nor a wrong ballot uses up an answer
-or fixes the ballot. What devices send has the probabilities that randomized response states.
+A wrong question or a wrong ballot is refused, is not charged and does not fix the ballot. Reports have the
+probabilities of randomized response.
 """
 
 import json
@@ -154,7 +154,7 @@ def test_a_new_question_about_another_ballot():
 
 
 def test_a_device_answers_as_often_as_agreed():
-    """Two answers and a last one, whatever the numbers of the questions; answers that are sent again are free."""
+    """The protocol allows two answers and a last one. Repeated answers are free."""
     protocol = {**ASKED, "answers": 2, "flips": {"each": 2**51 - 2**48, "last": 2**50}}
     device = Device(protocol)
 
@@ -248,7 +248,7 @@ def shuffled(pairs, m=4):
 
 @pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
 @pytest.mark.parametrize("ballot", [[0, 1, 2, 3], [3, 0, 0, 0], [NAN, 1, NAN, 0], [NAN] * 4, [0, 0, 0, 0]])
-def test_shuffled_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
+def test_shuffled_messages_hold_pair_and_answer_only(pairs, asked, ballot):
     """The pairs and the number of a submission are drawn apart from the ballot: they are the same for all ballots."""
     protocol = shuffled(pairs)
     submission, of_another = (Device(protocol, random_state=0).report(b, asked) for b in (ballot, [0, 1, 2, 3]))
@@ -273,11 +273,3 @@ def test_hidden_pairs_are_uniform_and_drawn_again():
     assert drawn == pytest.approx(
         {json.dumps(list(map(list, both))): 1 / 9 for both in product(combinations(range(3), 2), repeat=2)}
     )
-
-
-def test_a_device_of_an_estimator_that_asks():
-    estimator = LDPQuickSort(epsilon=2.0)
-    protocol = estimator.protocol(3)
-    answer = estimator.client(3).answer(question(1, protocol=protocol), [0, 1, 2])
-    assert answer["protocol"] == digest(protocol)
-    assert answer["pair"] in ([0, 1], [1, 2])

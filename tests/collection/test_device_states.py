@@ -1,4 +1,4 @@
-"""One voter's device beside a plain dictionary: asked what it may be, it says one thing once, and no more."""
+"""State machine of one device, compared with a reference model."""
 
 import copy
 import json
@@ -125,7 +125,7 @@ class OneDevice(RuleBasedStateMachine):
 
     @rule(number=numbers, last=st.booleans(), which=st.integers(0, 1), whose=whose)
     def fail_while_drawing(self, number, last, which, whose):
-        """Nothing was said, so nothing is spent."""
+        """A failed draw is not charged."""
         question, name = self.asked(number, last, which)
         if self.may(name, whose) and name not in self.sent:
             failing = mock.patch("sklearn_dprank.collection.device.json", **{"dumps.side_effect": Crash})
@@ -147,7 +147,7 @@ class OneDevice(RuleBasedStateMachine):
     @precondition(lambda self: not self.sent)
     @rule(n=st.integers(2, 3), number=numbers, last=st.booleans(), whose=whose)
     def threads_ask_the_same(self, n, number, last, whose):
-        """One of them draws, and all hear that."""
+        """One thread draws, and all threads get its answer."""
         question, name = self.asked(number, last, 0)
         heard = at_once(lambda _: json.dumps(self.said(self.device, BALLOTS[whose], question)), n)
         assert len(set(heard)) == 1
@@ -189,10 +189,10 @@ class OneDevice(RuleBasedStateMachine):
         assert len(json.loads(self.kept)["said"]) == len(self.sent)
 
 
-def test_a_device_and_a_plain_dictionary():
+def test_device_matches_a_reference_model():
     walk(OneDevice, 60, 20)
 
 
 @pytest.mark.slow
-def test_a_device_and_a_plain_dictionary_for_long():
+def test_device_matches_a_reference_model_for_long():
     walk(OneDevice, 800, 40, shrink=True)

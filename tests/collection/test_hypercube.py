@@ -17,9 +17,8 @@ from scipy.stats import chisquare
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import HypercubeSampling, RefusedReport
-from sklearn_dprank.collection.hypercube import _subsets
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.sampling.bit_source import Bits, SeededBits
+from sklearn_dprank.sampling.bit_source import Bits
 
 VARIANTS = ["best_cap", "half_tie"]
 
@@ -74,15 +73,6 @@ def test_exactly_private_and_unbiased_over_all_ballots(variant, m, epsilon):
     ratio = max(most[z] / least[z] for z in corners)
     assert Decimal(ratio.numerator) / Decimal(ratio.denominator) <= Decimal(repr(epsilon)).exp()
     assert math.log(ratio) == pytest.approx(epsilon, rel=1e-9)
-
-
-def test_the_printed_half_spaces_overspend_where_there_are_ties():
-    d, epsilon = 6, 1.0
-    inside = sum(math.comb(d, k) for k in range(d // 2 + 1))  # either closed half space
-    chance = math.exp(epsilon) / (1 + math.exp(epsilon))
-    tie, behind = 1 / inside, (1 - chance) / inside  # a tie is in both
-    assert math.log(tie / behind) == pytest.approx(math.log(1 + math.e))
-    assert math.log(tie / behind) == pytest.approx(1.313, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -152,28 +142,6 @@ def test_margins_of_four_items_from_mixed_ballots():
     counts = naive_counts(X)
     error = answer - (counts - counts.T) / len(X)
     assert np.abs(error).max() < 4 * np.sqrt(HypercubeSampling.variance(protocol) / len(X))
-
-
-def test_subsets_are_uniform():
-    size = 12000
-    drawn = _subsets(np.full(size, 2), 4, SeededBits(np.random.SeedSequence(0)))
-    assert np.array_equal(drawn.sum(axis=1), np.full(size, 2))
-    assert chisquare(np.unique(drawn @ [8, 4, 2, 1], return_counts=True)[1]).pvalue > 1e-3
-    sizes = np.arange(8)
-    assert np.array_equal(_subsets(sizes, 7, SeededBits(np.random.SeedSequence(0))).sum(axis=1), sizes)
-
-
-def test_equal_keys_are_drawn_again():
-    class Repeating(SeededBits):
-        calls = 0
-
-        def words(self, size):
-            self.calls += 1
-            return super().words(size) * np.uint64(self.calls > 1)  # the first keys are all 0
-
-    bits = Repeating(np.random.SeedSequence(0))
-    assert _subsets(np.array([1, 3]), 4, bits).sum(axis=1).tolist() == [1, 3]
-    assert bits.calls == 2
 
 
 GOOD = {"protocol": "0" * 16, "signs": "a0"}

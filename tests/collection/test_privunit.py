@@ -108,7 +108,7 @@ def test_moments_of_shortened_reports(epsilon, m, norm):
 
 @pytest.mark.parametrize("m", [2, 3, 4, 10, 45, 200])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_short_reports_are_no_noisier_and_lies_are_lighter(m, epsilon):
+def test_shortened_reports_have_less_variance_and_less_influence(m, epsilon):
     """The largest lie, the norm over the mean component, is lighter by two fifths or more for up to 45 items."""
     short, whole = PrivUnitG().protocol(epsilon, m), unshortened(epsilon, m)
     assert PrivUnitG.variance(short) < PrivUnitG.variance(whole)
@@ -138,10 +138,13 @@ def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
             assert np.abs(drawn.mean(axis=0)).max() < 5 / np.sqrt(size * (m - 1))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
-def test_reports_have_the_stated_law(epsilon):
+@pytest.mark.parametrize("gamma", [None, -3, 0.5, 2, 8])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0, 30.0])
+def test_reports_have_the_stated_law(epsilon, gamma):
+    """The best gamma of a protocol, and others that a curator may choose."""
     m, size = 5, 20000
     protocol = unshortened(epsilon, m)
+    protocol["gamma"] = protocol["gamma"] if gamma is None else int(1024 * gamma)
     high, low = levels(protocol)
     ballot = np.array([3, 0, 4, 1, 2])
     direction = net_wins_of(ballot) / np.linalg.norm(net_wins_of(ballot))
@@ -194,7 +197,7 @@ def test_devices_and_simulation_are_one_law_and_sums_are_exact():
     assert together.sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_reports_look_alike_whatever_the_ballot():
+def test_report_format_is_independent_of_the_ballot():
     protocol, bits = PrivUnitG().protocol(1.0, 3), Bits.from_random_state(9)
     for ballot in distinct_ballots(3):
         report = report_of(protocol, Profile.from_rankings([ballot]).positions, bits)
@@ -276,7 +279,7 @@ def test_epsilon_out_of_bounds():
 
 
 @pytest.mark.parametrize("m", [3, 8])
-def test_a_silent_voter_among_many_changes_nobody_else_s_report(m):
+def test_voter_without_opinions_does_not_change_other_reports(m):
     """Directions of voters without opinions are drawn from another stream, so that all else stays as it is."""
     rng, protocol = np.random.default_rng(m), PrivUnitG().protocol(1.0, m)
     X = rng.permuted(np.tile(np.arange(float(m)), (700, 1)), axis=1)

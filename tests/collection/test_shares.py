@@ -1,4 +1,4 @@
-"""The voter's half of secure aggregation: what it sends adds up, and nothing short of all of it says anything."""
+"""Client side of secure aggregation: shares add up, and all shares but one are uniform."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from sklearn_dprank.collection import Device, RefusedProtocol, shares
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.shares import SharesRandomizer, summand
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
-from sklearn_dprank.sampling.bit_source import Bits, BitSource, SeededBits
+from sklearn_dprank.sampling.bit_source import Bits
 
 QUERIES = {
     "net_wins": NetWins(),
@@ -34,13 +34,6 @@ BORDA = SecAggBorda(epsilon=1.0, min_reports=200).protocol(4)
 def protocol_of(statistic, n_items=4, n_servers=2, **crowd):
     channel = SecureAggregation(1.0, 1e-6, n_servers, **{"min_reports": 200, **crowd})
     return channel.plan([Ask(QUERIES[statistic])], n_items).protocol
-
-
-class NoNoise(BitSource):
-    """Zeros: the proposal is the mode, and it is accepted."""
-
-    def _read(self, size):
-        return np.zeros(size, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("statistic", QUERIES)
@@ -78,7 +71,7 @@ def test_the_noise_of_one_voter(statistic):
 @pytest.mark.parametrize("missing", [0, 1, 2])
 @pytest.mark.parametrize("ballot", [[0.0, 1.0], [1.0, 0.0]])
 def test_all_shares_but_one_are_uniform_and_independent(missing, ballot):
-    """Whatever the ballot: of three servers any two see two uniform numbers, and nothing of their difference."""
+    """Any two of three servers see two independent uniform numbers, for every ballot."""
     protocol = protocol_of("net_wins", 2, 3, min_reports=10**9)
     ballots = compact_positions(np.tile(ballot, (1600, 1)))
     _, drawn = SharesRandomizer().draw(protocol, ballots, Bits.from_random_state(missing))
@@ -155,13 +148,13 @@ def test_devices_state_what_is_left_where_all_servers_collude():
         ("epsilon", "0.999999"),
     ],
 )
-def test_what_devices_refuse(field, changed):
+def test_invalid_protocols_are_refused(field, changed):
     with pytest.raises(RefusedProtocol, match="this device does not follow the protocol"):
         Device({**BORDA, field: changed})
 
 
 @pytest.mark.parametrize("field", ["min_reports", "modulus_bits"])
-def test_more_voters_and_a_larger_modulus_do_no_harm(field):
+def test_more_voters_and_a_larger_modulus_are_accepted(field):
     assert Device({**BORDA, field: BORDA[field] + 1}).protocol[field] == BORDA[field] + 1
 
 
@@ -192,10 +185,3 @@ def test_the_number_of_a_report_commits_to_all_shares():
         opened = [{**head, **{name: one[name] for name in ("server", "salt", "share")}} for one in said]
         assert all(one["commitments"] == [sha256(each) for each in opened] for one in said)
         assert {one["report"] for one in said} == {sha256(said[0]["commitments"])}
-
-
-def test_streams_serve_their_purpose():
-    """Noise, shares and salts are drawn from one stream; nobody's coins are needed, and nothing is assigned."""
-    made = Device(BORDA)
-    made._bits = Bits(SeededBits(np.random.SeedSequence(1)), None, None, certified=False)
-    assert len({message["salt"] for message in made.report([0, 1, 2, 3])}) == 2

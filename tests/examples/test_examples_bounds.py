@@ -77,12 +77,6 @@ def test_floors_are_those_of_theory(bounds):
     assert all(0 <= each < 15.5 for each in best)
 
 
-def test_the_reference_contradicts_its_centre_on_a_third_of_the_pairs(bounds, example):
-    known = example("_electorates")
-    for n_items, phi in bounds.PHI.items():
-        assert known.mean_disagreement(n_items, phi) == pytest.approx(0.35, abs=1e-4)
-
-
 # Limits
 
 

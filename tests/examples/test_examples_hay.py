@@ -1,4 +1,4 @@
-"""The reproduction of Hay et al. (2017) measures what it says: small settings, known answers, pictures."""
+"""The reproduction of Hay et al. (2017): small settings, known answers, pictures."""
 
 import math
 from itertools import permutations

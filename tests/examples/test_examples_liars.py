@@ -26,7 +26,7 @@ def test_the_wanted_item_is_in_the_middle(voters):
     assert np.argmax(voters.net_wins) == voters.order[0]
 
 
-def test_liars_say_that_the_wanted_item_wins(made, voters):
+def test_answers_of_liars_favour_the_wanted_item(made, voters):
     rng = np.random.default_rng(0)
     winner, loser = made.answers_hidden(voters, 500, rng)
     assert set(winner.tolist()) == {voters.wanted}
@@ -39,7 +39,7 @@ def test_liars_say_that_the_wanted_item_wins(made, voters):
     assert (place[winner[~asked]] > place[loser[~asked]]).all()
 
 
-def test_nobody_wins_without_liars_or_without_honest_voters(made, voters):
+def test_wanted_item_wins_only_with_liars(made, voters):
     for poll in made.POLLS.values():
         assert made.share_won(poll, voters, 0.0, 2) == 0
         assert made.share_won(poll, voters, 0.99, 2) == 1

@@ -45,7 +45,7 @@ def test_run_clients(example, capsys):
     assert np.mean(away) < 1.5  # 2.6 by chance
 
 
-def test_lines_carry_messages_and_nothing_else(example, tmp_path):
+def test_lines_hold_messages_only(example, tmp_path):
     curator = ShufflePairwise(epsilon=1.0, min_reports=20)
     protocol = json.dumps(curator.protocol(3))
     outboxes = [tmp_path / "a", tmp_path / "b"]

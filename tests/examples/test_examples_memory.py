@@ -42,14 +42,6 @@ def test_all_that_reads_ballots_has_a_row(memory):
 
 
 @pytest.mark.slow
-def test_memory_is_measured_with_what_is_returned_and_without_what_is_given(memory):
-    """Eighty megabytes of floats are given, and as many integers returned: too large for memory that is at hand."""
-    assert 60 <= memory.measured("unranked_last", 1_000_000, 10).megabytes < 400
-    assert memory._said(memory.measured("DPPrudentOrder", 50, 1000)) == "refuses"
-    assert memory._said(memory.scale.in_a_process(lambda: 1.0)) == "1 MB"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1], ids=["10 million voters", "1,000 items"])
 @pytest.mark.parametrize("name", STATED)
 def test_no_more_than_stated(memory, monkeypatch, name, place):

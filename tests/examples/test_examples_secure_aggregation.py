@@ -1,4 +1,4 @@
-"""The example of secure aggregation: what passes between the parties, and what comes out, whoever dies."""
+"""The example of secure aggregation: messages between the parties and results with dropouts."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ def example():
     return module
 
 
-def test_lines_carry_shares_and_nothing_else(example, tmp_path):
+def test_lines_hold_shares_only(example, tmp_path):
     curator = SecAggBorda(epsilon=1.0, min_reports=20)
     protocol = json.dumps(curator.protocol(3))
     outboxes = [tmp_path / "a", tmp_path / "b"]

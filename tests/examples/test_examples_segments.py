@@ -26,13 +26,6 @@ def test_regions(made, example):
         assert ballots[labels == region, item].mean() < ballots[labels != region, item].mean() - 0.5
 
 
-def test_names(made, example):
-    votes = example("_shared").mallows(5, 3, 0.1)
-    assert made.named(votes).columns.tolist() == ["item 1", "item 2", "item 3"]
-    sushi = votes._replace(title="SUSHI", ballots=np.zeros((5, 10)))
-    assert made.named(sushi).columns.tolist() == made.SUSHI
-
-
 @pytest.mark.slow
 def test_errors(made, example, tmp_path, is_picture):
     """With much epsilon, all but one order for all find the optimum of each region; with little, pooling helps."""

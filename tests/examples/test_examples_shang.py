@@ -1,4 +1,4 @@
-"""The reproduction of Shang et al. (2014) measures what it says: known answers, small settings, pictures."""
+"""The reproduction of Shang et al. (2014): known answers, small settings, pictures."""
 
 import math
 
@@ -70,17 +70,3 @@ def test_voters_needed(shang, n_items, counts):
     assert bounds[1] <= 0.1 < bounds[0]
     sigma = printed_sigma(0.1, 0.1 / n)  # C(m, 2) (m! - 1) sigma / (n sqrt(pi)) of the formula itself
     assert math.comb(n_items, 2) * (counts - 1) * sigma / math.sqrt(math.pi) / 0.1 == pytest.approx(n, rel=1e-3)
-
-
-@pytest.mark.slow
-def test_pictures(shang, tmp_path, is_picture):
-    shang.draw_noise({"some": shang.ASKED / 2}, tmp_path)
-    lines = {"measured": np.array([[0.2, 0.3], [0.1, 0.1]]), **shang.bounds_of([(1000, 0.1), (2000, 0.1)])}
-    shang.draw_rates((1000, 2000), lines, "title", "voters", "rates", tmp_path)
-    assert is_picture(tmp_path / "shang_theorem_1.png") and is_picture(tmp_path / "rates.png")
-
-
-def test_no_votes_are_asked_for(example, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["plot.py", "--full"])
-    assert example("_shared").begin(names=()).full
-    assert capsys.readouterr().out == ""

@@ -1,4 +1,4 @@
-"""The example of Swiss rounds measures what it says: who meets whom, errors, and shares of the voters."""
+"""The example of Swiss rounds: meetings, errors, and shares of the voters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The example of the best few measures what it says: what is found, and the laws of two mechanisms."""
+"""The example of top-k lists: recall and the laws of two mechanisms."""
 
 import math
 

@@ -20,7 +20,7 @@ from sklearn_dprank.rules import Choose
 
 
 class Halved(Footrule):
-    """Its stated sensitivity is half of the true one. Defined here, it is no extension that the proofs find."""
+    """A query with half the true sensitivity. The proofs do not find it because it is defined here."""
 
     def sensitivity(self, n_items, neighboring):
         true = super().sensitivity(n_items, neighboring)

@@ -41,7 +41,7 @@ def test_one_module_two_classes_public_names():
 
 
 @pytest.mark.slow
-def test_its_reports_are_as_private_as_the_guarantee_says():
+def test_reports_have_exactly_the_stated_epsilon():
     protocol = estimator().protocol(3)
     laws = [
         law_of(lambda b=ballot: estimator().client(3).report(b), protocol["flip"]) for ballot in distinct_ballots(3)
@@ -111,7 +111,7 @@ def test_no_protocol_chooses_code():
 @pytest.mark.parametrize(
     "changed", [{"flip": 0}, {"flip": 2**51 + 1}, {"flip": 1}, {"epsilon": "1.4"}, {"note": ""}, {"version": 1}]
 )
-def test_its_devices_check_what_a_curator_says(changed):
+def test_devices_check_the_protocol(changed):
     protocol = estimator().protocol(NAMES)
     Device(protocol, randomizer=OneItemClient())
     with pytest.raises(RefusedProtocol):
@@ -120,7 +120,7 @@ def test_its_devices_check_what_a_curator_says(changed):
         Device(protocol, randomizer=OneItemClient(), max_epsilon=1.0)
 
 
-def test_its_devices_outlive_a_restart_and_their_copies_say_nothing_new():
+def test_devices_survive_a_restart_and_copies_only_repeat():
     device = estimator().client(NAMES)
     first = device.report([0, 1, 2])
     again = Device.from_json(device.to_json(), randomizer=OneItemClient())

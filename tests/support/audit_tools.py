@@ -223,8 +223,8 @@ def log_flipped_law(costs):
     """Log probabilities of permute-and-flip among options of these costs (times the rate).
 
     Option r is taken with p_r times the mean over t in (0, 1) of the product of 1 - t p_s over all others s, p =
-    exp(least cost - cost): t is when r is looked at, and nothing before may have been taken (McKenna and Sheldon 2020).
-    Gauss's rule is exact for these polynomials, of which nothing is negative.
+    exp(least cost - cost): t is the time of r's turn, at which no other option was taken (McKenna and Sheldon 2020).
+    Gauss's rule is exact for these polynomials, which have no negative terms.
     """
     levels, level, counts = np.unique(costs, return_inverse=True, return_counts=True)
     nodes, weights = gauss(len(costs) // 2 + 1)
@@ -417,7 +417,7 @@ _memory: dict = {}
 
 
 def decoded(estimator, kind, m, answer):
-    """The law of orders given one noisy answer, whatever the ballots."""
+    """Return the law of orders given one noisy answer."""
     key = repr(estimator._compose()[1]), kind, m, tuple(answer)
     if key not in _memory:
         run = runner(estimator, empty_profile(m))

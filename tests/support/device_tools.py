@@ -31,7 +31,7 @@ def about_groups(protocol, groups=([0, 1, 2], [3, 4])):
 
 
 def say(device, ballot=BALLOT):
-    """What a device of any kind says first."""
+    """Return the first messages of a device of any kind."""
     kind = device.protocol["randomizer"]
     if kind == "rr-interactive":
         return device.answer(question(1), ballot)

@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 
 
 def entries(docstring, section):
-    """Return {name: what is said of it} of a section, in order: type and description, in words one space apart."""
+    """Return {name: type and description} of a section, in order, with single spaces."""
     lines = inspect.cleandoc(docstring or "").splitlines()
     rulers = [i for i, line in enumerate(lines) if i and line and set(line) == {"-"}]
     start = next((i + 1 for i in rulers if lines[i - 1] == section), len(lines))

@@ -116,7 +116,7 @@ LONG = re.compile(r"(?=\w*\d)[\w.]{5,}")
 
 
 def heard(error, content, path=None, public=b""):
-    """Check a refusal: of a kind that is documented, short, and quoting nothing of the content but what is public.
+    """Check that a refusal is documented and short, and quotes only public parts of the content.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class _Still:
 
 
 def law_of(run, flip=None, coins=True):
-    """The law of what ``run()`` returns, as {JSON text: probability}, whatever randomness it opens.
+    """Return the law of the results of ``run()``, as {JSON text: probability}.
 
     Parameters
     ----------

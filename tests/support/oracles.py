@@ -16,7 +16,7 @@ from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 def objects(rows):
-    """Return rows of any cells as an array of objects, which NumPy casts nothing of."""
+    """Return rows of any cells as an array of objects, without casts by NumPy."""
     out = np.empty((len(rows), len(rows[0])), dtype=object)
     for at in np.ndindex(out.shape):
         out[at] = rows[at[0]][at[1]]

@@ -436,7 +436,7 @@ RANDOMIZERS = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, 
 
 
 def report(protocol, ballot, words, pairs=None, voter=None):
-    """What a device says; `words` has a `Words` for each stream."""
+    """Return the report of a device; `words` has a `Words` for each stream."""
     name = {"protocol": digest(protocol)}
     if protocol["randomizer"] == "rr-assigned":
         return {**name, **rr_assigned(protocol, ballot, **words, voter=voter)}

@@ -35,7 +35,7 @@ def telling(estimator, n_items, seed=0):
 
 @contextmanager
 def scripted(noise):
-    """Let the k-th draw add sigma times ``noise[k]``, and round nothing; all of them must be drawn."""
+    """Let the k-th draw add sigma times ``noise[k]`` without rounding; all of them must be drawn."""
     left = iter(noise)
     with mock.patch.object(additive, "rounded_gaussian", lambda values, sigma, bits: values + sigma * next(left)):
         yield
@@ -48,5 +48,5 @@ def totals(stream, periods):
 
 
 def nobody(n_items):
-    """The ballots of a period in which nobody voted."""
+    """Return the ballots of a period without voters."""
     return np.empty((0, n_items))

@@ -1,7 +1,7 @@
 """User code for ``mypy --strict``: calls that it must accept, and calls that it must refuse.
 
-A line that must be refused says ``type: ignore``, and fails as an unused one when it is refused no longer. Functions
-whose names begin with ``accepted`` are run too: what the types promise, the values keep.
+A line that must be refused has ``type: ignore``, which fails as unused if the line is accepted. Functions whose names
+begin with ``accepted`` are also run, so the values have the stated types.
 """
 
 import json

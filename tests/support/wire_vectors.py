@@ -1,6 +1,6 @@
 """Test vectors of the wire format: the report of a client for a protocol, a ballot and given random words.
 
-``python tests/support/wire_vectors.py`` writes them anew; a test compares the file with what the code says now.
+``python tests/support/wire_vectors.py`` writes the file; a test compares it with the code.
 """
 
 import hashlib

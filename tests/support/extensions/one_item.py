@@ -1,4 +1,4 @@
-"""A randomizer in one module: each voter says whether one random item beats most others, and the answer is flipped."""
+"""A randomizer in one module: each voter reports whether one random item beats most others, flipped at random."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The test vectors: the package's device and one that knows only the wire pages give the same, to the last byte."""
+"""Test vectors: the package and a device written from the wire pages give the same bytes."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ def assert_same(vector, said):
 
 
 @pytest.mark.slow
-def test_the_file_is_what_the_code_says_now():
+def test_vectors_match_the_code():
     # If the wire format was changed on purpose: python tests/support/wire_vectors.py, and say so on the page.
     assert wire_vectors.as_text(wire_vectors.vectors()) == wire_vectors.FILE.read_text(encoding="utf-8")
 
@@ -94,8 +94,8 @@ def test_plain_device(vector):
     assert not any(stream.left for stream in words.values())
 
 
-def test_vectors_cover_what_a_reader_may_get_wrong():
-    """Rejected words, a coin for each silent pair, a pair drawn twice, more bits where the first do not tell."""
+def test_vectors_cover_retries_and_rejected_words():
+    """Vectors with rejected words, coins, repeated pairs and additional bits."""
     named = {vector["name"]: vector for vector in VECTORS["reports"]}
     assert any(len(v["words"]["assignment"]) > v["protocol"].get("n_queries", 0) for v in VECTORS["reports"])
     assert len(named["hypercube, a lead on the edge"]["words"]["noise"]) == 2 + 2

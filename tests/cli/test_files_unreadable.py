@@ -143,7 +143,7 @@ def test_a_row_without_a_person_counts_as_a_ballot_without_opinions(person, tmp_
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("start", ["", "\ufeff"])
 def test_messages_state_the_line_of_the_file(ending, start, tmp_path):
-    """Lines are counted from 1, with the first row and with empty lines, which are no ballots."""
+    """Lines are counted from 1, with the first row and with empty lines, which are not ballots."""
     lines = ["", "who,tea,milk", "ann,1,2", "", "", "bob,1,secret"]
     with pytest.raises(ValueError, match=r"^v\.csv, line 6: column 'milk' must hold numbers") as refusal:
         read(tmp_path / "v.csv", start + ending.join(lines), "--ratings", "--person", "who")
@@ -158,7 +158,7 @@ GAPS = ["", " ", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", " NaN ", "nul
 
 
 @pytest.mark.parametrize("gap", GAPS)
-def test_what_pandas_reads_as_a_gap_is_no_opinion(gap, tmp_path):
+def test_pandas_gaps_mean_no_opinion(gap, tmp_path):
     expected = ballots(read(tmp_path / "v.csv", "tea,coffee,water\n1,,3\n,1,0\n", "--ratings"))
     for options, content in (("--ratings", "1,{0},3\n{0},1,0\n"), ("--positions", "1,{0},0\n{0},0,1\n")):
         assert ballots(read(tmp_path / "v.csv", "tea,coffee,water\n" + content.format(gap), options)) == expected
@@ -173,12 +173,12 @@ def test_gaps_are_those_of_pandas(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["Na", "none", "-", "nil", "NONE", "NAN", "?"])
-def test_other_text_is_no_gap(text, tmp_path):
+def test_other_text_is_refused(text, tmp_path):
     with pytest.raises(ValueError, match="column 'tea' must hold numbers"):
         read(tmp_path / "v.csv", f"tea,coffee,water\n{text},1,2\n", "--ratings")
 
 
-def test_an_item_may_be_called_like_a_gap_in_orders(tmp_path):
+def test_item_may_be_named_like_a_gap_in_orders(tmp_path):
     found = read(tmp_path / "v.csv", "None,tea\ntea,NA\n", "--orders", "--items", "tea,None")
     assert ballots(found) == [[1, 0], [0, 1]]
 

@@ -1,4 +1,4 @@
-"""Two servers and a curator beside plain dictionaries: whatever becomes of them, a sum is that of the dictionaries."""
+"""State machine of two servers and a curator, compared with a reference model of plain dictionaries."""
 
 import sqlite3
 import tempfile
@@ -63,7 +63,7 @@ def share_of(voter, asked, server, modulus):
 
 
 class Plain:
-    """What one server should know: the question at hand, whose shares it has, and of whom it has said the sum."""
+    """Reference state of one server: its question, the voters whose shares it has, and the voters of its sum."""
 
     def __init__(self):
         self.asked, self.here, self.said = None, set(), None
@@ -264,7 +264,7 @@ class Servers(RuleBasedStateMachine):
     @precondition(lambda self: self.heard)
     @rule(picks=st.lists(st.integers(0, 99), min_size=1, max_size=3), number=st.integers(0, 3))
     def curator_gets_anything(self, picks, number):
-        """Late sums, sums that come twice or of other rounds: either they are of one crowd, or there is no sum."""
+        """Late, repeated and mixed sums are combined only if they are of the same voters."""
         self.add_up([self.heard[pick % len(self.heard)] for pick in picks])
 
     @precondition(lambda self: len(self.heard) > 1)
@@ -313,7 +313,7 @@ class Servers(RuleBasedStateMachine):
 
     @rule(server=servers, what=whats, crowd=crowds, asked=questions, statement=statements, after=st.booleans())
     def die(self, server, what, crowd, asked, statement, after):
-        """At any statement: all of it is done if its COMMIT was run, and else nothing."""
+        """A crash at any statement: the step is done if and only if its COMMIT was run."""
         handle = self.handles[server][-1]
         self.cut_short(server, what, crowd, asked, statement, after, Crash)
         self.drop(server, handle)
@@ -322,7 +322,7 @@ class Servers(RuleBasedStateMachine):
 
     @rule(server=servers, what=whats, crowd=crowds, asked=questions, statement=statements, after=st.booleans())
     def fail(self, server, what, crowd, asked, statement, after):
-        """The same; and who failed goes on."""
+        """A failure at any statement, after which the same handle continues."""
         self.cut_short(server, what, crowd, asked, statement, after, sqlite3.OperationalError)
         handle = self.handles[server][-1]
         self.refused[handle] = Counter(handle.refused)
@@ -356,10 +356,10 @@ class Servers(RuleBasedStateMachine):
                 assert handle.refused == dict(self.refused[handle])
 
 
-def test_servers_and_plain_dictionaries():
+def test_servers_match_a_reference_model():
     walk(Servers, 40, 25)
 
 
 @pytest.mark.slow
-def test_servers_and_plain_dictionaries_for_long():
+def test_servers_match_a_reference_model_for_long():
     walk(Servers, 600, 50, shrink=True)

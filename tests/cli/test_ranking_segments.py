@@ -1,8 +1,6 @@
 """``dprank rank --segments``: every listed segment is ranked by its own rows, and everything is charged once."""
 
 import json
-import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -167,50 +165,6 @@ def test_results_are_those_of_the_estimator():
     assert [each["segment"] for each in made["segments"]] == ["1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("size", "share", "worst", "title"),
-    [
-        (1234, 0.9, 1, "a: about 1,234 votes, mostly its own answers"),
-        (40, 0.5, 1, "a: about 40 votes, half its own answers, half the answers of all"),
-        (-7, 0.0, 2, "a: about 0 votes, mostly the answers of all"),
-        (3, 0.9, 2, "a: about 3 votes, mostly its own answers, which leave every rank open"),
-        (3, 0.5, 2, "a: about 3 votes, half its own answers, which leave every rank open"),
-    ],
-)
-def test_sizes_and_weights_in_words(size, share, worst, title):
-    made = {"segment": "a", "consensus": ["tea", "milk"], "size": size, "own_weight": share}
-    made["intervals"] = {"tea": [1, worst], "milk": [3 - worst, 2]}
-    assert segments.title(made) == title
-    assert segments.table(made).splitlines()[:2] == ["rank  item  without noise", f"   1  tea   1 to {worst}"]
-
-
-def test_small_noise_is_not_printed_as_minus_zero():
-    fitted = SimpleNamespace(
-        segments_=["a"],
-        consensus_=[["tea", "milk"]],
-        sizes_=np.array([-0.3]),
-        own_weights_=np.array([0.00004]),
-        rank_intervals=lambda level, simultaneous: np.zeros((1, 2, 2), dtype=int),
-    )
-    assert '"size": 0, "own_weight": 0.0}' in json.dumps(segments.results(fitted, ["tea", "milk"], 0.95))
-
-
-def test_text_of_five_regions_and_twelve_items_fits_a_terminal(tmp_path, run):
-    items = [f"item number {i} of twelve" for i in range(12)]
-    regions = ["north", "south", "east", "west", "islands"]
-    rows = [[region, *range(12)] for region in regions for _ in range(20)]
-    path = write(tmp_path / "v.csv", rows, ["region", *items])
-    options = ["--segments", "region", "--segment-values", ",".join(regions), "--level", "0.9"]
-    said = run(path, "--ratings", *options, "--epsilon", "1")
-    *tables, notes, guarantee = said.split("\n\n")
-    assert [table.split(":")[0] for table in tables] == regions
-    assert all(len(table.splitlines()) == 14 for table in tables)
-    assert max(map(len, "\n".join(tables).splitlines())) <= 80
-    assert all(re.search(r"\n +12  item number \d+ of twelve +\d+ to \d+$", table) for table in tables)
-    assert "in all segments at once with probability at least 0.9." in " ".join(notes.split())
-    assert guarantee.count("Epsilon = 1:") == 1 and "-0" not in said.replace("1e-06", "")
-
-
 def test_a_budget_is_charged_once(tmp_path, run, printed):
     account = ["--budget", tmp_path / "account.sqlite"]
     arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *REGIONS, *account]
@@ -293,7 +247,7 @@ def test_segments_typed_on_other_keyboards_have_their_voters(cell, listed, tmp_p
 
 @pytest.mark.parametrize("listed", ["sète", "SÈTE", "Sè te", "Sè\u200dte"])
 def test_the_operator_learns_of_names_that_differ_only_in_case_or_blanks(listed, tmp_path, capsys):
-    """The line depends on the ballots, so it is no part of the result."""
+    """The line depends on the ballots, so it is not part of the result."""
     path = write(tmp_path / "t.csv", [["Sète", 5, 3, 1], ["Nord", 1, 3, 5]] * 20)
     report = tmp_path / "r.html"
     given = [

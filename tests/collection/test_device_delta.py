@@ -55,13 +55,13 @@ def refuses(protocol, **owner):
 
 
 @pytest.mark.parametrize("protocol", [BARE, BARE_ROUNDS], ids=["shares", "rounds"])
-def test_a_delta_that_makes_epsilon_meaningless(protocol):
+def test_delta_above_max_delta_is_refused(protocol):
     assert refuses(protocol)
     assert refuses(protocol, max_epsilon=3.0)
     assert refuses(protocol, max_delta=0.5)
 
 
-def test_what_the_bare_protocol_reveals():
+def test_protocol_with_delta_near_1_reveals_the_ballot():
     """The true figures behind the refusal: noise of deviation 2, and a total variation distance of .386."""
     device = Device(BARE, max_delta=0.99)
     assert (device.epsilon, device.delta) == (0.0, 0.99)
@@ -93,7 +93,7 @@ def test_what_the_bare_protocol_reveals():
         ("1e-300", 0.0, False),
     ],
 )
-def test_the_limit_is_met_exactly(delta, limit, kept):
+def test_max_delta_is_compared_exactly(delta, limit, kept):
     protocol = {**BORDA.protocol(3), "delta": delta, "epsilon": "9999", "local_epsilon": "9999"}
     if not kept:
         assert refuses(protocol, max_delta=limit)
@@ -118,7 +118,7 @@ def test_wrong_max_delta(wrong):
 
 
 @pytest.mark.parametrize("estimator", [BORDA, SWISS], ids=["shares", "rounds"])
-def test_every_way_to_make_a_device(estimator):
+def test_max_delta_holds_for_clients_and_restored_devices(estimator):
     wide = type(estimator)(epsilon=1.0, min_reports=1000, delta=1e-5)
     protocol = wide.protocol(4)
     assert estimator.client(4).delta == 1e-6
@@ -136,7 +136,7 @@ def test_every_way_to_make_a_device(estimator):
 
 
 @pytest.mark.parametrize("protocol", [LDPPairwise().protocol(3), ShufflePairwise(min_reports=900).protocol(3)])
-def test_protocols_that_protect_by_epsilon_alone(protocol):
+def test_pure_protocols_need_no_delta(protocol):
     """Of the shuffle model a device vouches for the local epsilon, which needs no delta."""
     device = Device(protocol, max_delta=0)
     assert device.delta == 0
@@ -194,7 +194,7 @@ def any_protocol(rng, rounds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [False, True], ids=["shares", "rounds"])
-def test_what_a_device_states_is_true_whatever_the_numbers(rounds):
+def test_stated_epsilon_and_delta_hold_for_random_protocols(rounds):
     """By the law of the noise: delta bounds what epsilon leaves over, and no smaller epsilon may be stated."""
     rng, worst = random.Random(f"numbers {rounds}"), 0.0
     for _ in range(100):
@@ -210,7 +210,7 @@ def test_what_a_device_states_is_true_whatever_the_numbers(rounds):
     assert worst > 0.1
 
 
-def test_the_vectors_have_refusals_by_delta_alone():
+def test_vectors_include_refusals_by_delta_alone():
     """Each is followed by an owner who accepts its delta, and the plain device tells them apart."""
     vectors = wire_vectors.load()
     large = [one["protocol"] for one in vectors["refused_protocols"] if one["name"] in LARGE]

@@ -34,7 +34,7 @@ def reports(estimator, ballots, seed=0, epsilon=None):
 
 
 @pytest.mark.parametrize(("m", "k"), [(2, 1), (3, 1), (3, 3), (5, 4), (40, 2)])
-def test_pairs_follow_from_the_seed_and_the_number(m, k):
+def test_assigned_pairs_follow_from_seed_and_voter(m, k):
     """They are the first distinct numbers of a sequence of hashes, as a device without NumPy finds them."""
     protocol = assigned(n_queries=k).protocol(m)
     first, second = public_pairs(protocol, [0, 17, 299])
@@ -70,7 +70,7 @@ def test_another_seed_is_another_assignment():
     assert 0.1 < (drawn[0] == drawn[1]).mean() < 0.3  # two independent first items of 45 pairs agree on 19 of 135
 
 
-def test_a_voter_cannot_choose_pairs_by_choosing_an_epsilon():
+def test_assigned_pairs_do_not_depend_on_epsilon():
     """Whatever number of answers an epsilon allows, they are about the first pairs of one sequence."""
     estimator = assigned(n_queries=None)
     short, long = (estimator.protocol(6, epsilon=epsilon) for epsilon in (1.0, 9.0))
@@ -178,7 +178,7 @@ def test_a_voter_counts_once_under_all_epsilons():
     assert (fitted.reports_accepted_, fitted.reports_refused_) == (40, {"voter answered before": 20})
 
 
-def test_each_fit_reads_reports_anew():
+def test_second_fit_counts_from_zero():
     estimator, sent = assigned(), reports(assigned(), X[:30])
     for _ in range(2):
         assert estimator.fit_reports(sent, items=5).reports_accepted_ == 30
@@ -231,7 +231,7 @@ def test_fit_has_the_law_of_devices_under_random_seeds():
 # --- parameters
 
 
-def test_what_devices_need_is_demanded_before_they_do():
+def test_missing_assignment_parameters_raise():
     for lacking in ({"n_voters": None}, {"seed": None}):
         for call in (lambda e: e.protocol(5), lambda e: e.client(5), lambda e: e.fit_reports([], items=5)):
             with pytest.raises(ValueError, match=r"n_voters and assignment_seed must be given for devices, got .*None"):

@@ -23,7 +23,6 @@ from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, Shuf
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.collection import Device
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.collection.reports import LONGEST, Inbox, protocol_of
 
 ITEMS = ["a", "b", "c", "d"]
@@ -41,15 +40,6 @@ REASONS = {
 def test_the_page_names_every_reason():
     page = " ".join(PAGE.split())
     assert [reason for reason in sorted(REASONS) if f'"{reason}"' not in page] == []
-
-
-def test_each_randomizer_has_a_section():
-    """The table names them all, and each section that it links to describes those of its row."""
-    rows = re.findall(r"   \* - (``.*)\n     - :ref:`(wire-\w+)`\n", PAGE)
-    named = {name: section for names, section in rows for name in re.findall(r"``([\w-]+)``", names)}
-    assert set(named) == set(CLIENT_RANDOMIZERS)
-    for name, section in named.items():
-        assert f"``{name}``" in PAGE.split(f".. _{section}:")[1].split("Protocol\n~~~")[0]
 
 
 def messages_of(estimator, n=20, **client):
@@ -304,7 +294,7 @@ def test_the_most_that_a_message_may_hold():
 
 
 @as_text_or_binary
-def test_wrong_utf8_in_a_file_costs_one_line(path, two_lines, how):
+def test_invalid_utf8_refuses_one_line(path, two_lines, how):
     path.write_bytes(two_lines[0] + b'{"\xff\xfe": 1}\n' + b"\n" + two_lines[1].rstrip())
     assert fit_on_file(path, **how) == (2, {"not JSON": 2})
 

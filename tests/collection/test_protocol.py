@@ -33,7 +33,7 @@ def refuses(protocol, field, **owner):
 
 
 @pytest.mark.parametrize("flip", [0, -5, 2**51 + 1, GRID, 10**400, 1.0, True, None, "1"])
-def test_flips_that_protect_nobody(flip):
+def test_flips_outside_the_allowed_range_are_refused(flip):
     rr = RandomizedResponse(3).protocol(1.0, 3)
     assert refuses({**rr, "flip": [flip, GRID]}, "flip")
     assert refuses({**ASKED, "flips": {"each": flip, "last": None}}, "flips")
@@ -43,14 +43,14 @@ def test_flips_that_protect_nobody(flip):
     assert refuses({**shuffled, "flip": [flip, GRID]}, "flip")
 
 
-def test_a_grid_of_another_size():
+def test_other_grid_sizes_are_refused():
     rr = RandomizedResponse().protocol(1.0, 3)
     assert refuses({**rr, "flip": [rr["flip"][0], 2**53]}, "flip")
     assert refuses({**ASKED, "flip_grid": 2**53}, "flip_grid")
 
 
 @pytest.mark.parametrize("variant", ["best_cap", "half_tie"])
-def test_levels_that_protect_nobody(variant):
+def test_levels_that_exceed_epsilon_are_refused(variant):
     cube = HypercubeSampling(variant).protocol(1.0, 3)
     high, low = cube["levels"]
     for levels in ([low, high], [high], [high, 0], [high, -low], [10**400, 10**399], [2 * high, 2 * low], [1.0, 0.5]):
@@ -60,7 +60,7 @@ def test_levels_that_protect_nobody(variant):
     assert Device({**cube, "levels": [high, high]}).epsilon == 0  # says nothing, which is allowed
 
 
-def test_privunit_of_epsilon_400():
+def test_privunit_with_epsilon_400_is_refused():
     vector = PrivUnitG().protocol(1.0, 3)
     assert refuses({**vector, "levels": [400, 1], "epsilon": "400"}, "levels")
     assert refuses({**vector, "levels": [GRID, 1]}, "epsilon")
@@ -71,7 +71,7 @@ def test_privunit_of_epsilon_400():
     assert PrivUnitG().protocol(500.0, 3)["levels"] == [GRID, 1]
 
 
-def test_ninety_nine_answers():
+def test_more_answers_than_stated_are_refused():
     assert refuses({**ASKED, "answers": 99}, "epsilon")
     assert refuses({**ASKED, "answers": 16_384}, "epsilon")
     assert refuses({**ASKED, "answers": 16_385}, "answers")
@@ -81,7 +81,7 @@ def test_ninety_nine_answers():
 
 
 @pytest.mark.parametrize("estimator", [ShufflePairwise, ShuffleHierarchical])
-def test_a_crowd_that_may_not_come(estimator):
+def test_local_epsilon_of_shuffled_reports_is_enforced(estimator):
     """A central epsilon of .1 among a thousand million voters is a local one of more than 12."""
     protocol = estimator(epsilon=0.1, min_reports=10**9).protocol(5)
     assert protocol["central_epsilon"] == "0.1"
@@ -95,7 +95,7 @@ def test_a_crowd_that_may_not_come(estimator):
         assert refuses({**protocol, name: "0.0"}, name) and refuses({**protocol, name: 0.1}, name)
 
 
-def test_a_device_does_not_vouch_for_the_central_epsilon():
+def test_stated_central_epsilon_does_not_change_the_local_epsilon():
     """It depends on the shuffler and the other voters; `epsilon` is what the messages cost without them."""
     protocol = ShufflePairwise(min_reports=900).protocol(5)
     changed = {**protocol, "central_epsilon": "0.001"}
@@ -103,7 +103,7 @@ def test_a_device_does_not_vouch_for_the_central_epsilon():
     assert refuses({**protocol, "epsilon": "0.001"}, "epsilon")
 
 
-def test_an_older_version():
+def test_older_versions_are_refused():
     rr = RandomizedResponse().protocol(1.0, 3)
     assert refuses({**rr, "version": 1}, "version")
     old = {"version": 1, "randomizer": "rr", "n_items": 3, "epsilon": 1.0, "n_queries": 1, "flip": rr["flip"]}
@@ -116,7 +116,7 @@ def reason(protocol, **options):
     return str(error.value).removeprefix("this device does not follow the protocol: ")
 
 
-def test_a_refusal_says_what_to_do():
+def test_refusal_names_the_remedy():
     rr = RandomizedResponse().protocol(1.0, 3)
     assert reason({**rr, "version": 1}).startswith("version must be 3, got 1: curator and device need")
     assert reason({**rr, "version": "1" * 9}) == "version must be 3."  # what somebody else wrote is not repeated
@@ -137,12 +137,12 @@ def test_a_refusal_says_what_to_do():
 
 
 @pytest.mark.parametrize("it", [None, 5, "{}", [], b"{}", [{}], json.dumps(ASKED)], ids=repr)
-def test_no_object(it):
+def test_non_objects_are_refused(it):
     assert refuses(it, "it")
 
 
 @pytest.mark.parametrize("name", [None, "", "exact", "RR", 5, ["rr"], {"rr": 1}], ids=repr)
-def test_no_randomizer(name):
+def test_unknown_randomizers_are_refused(name):
     assert refuses({**ASKED, "randomizer": name}, "randomizer")
     assert refuses({}, "randomizer")
 
@@ -185,7 +185,7 @@ def test_items(items, are):
 
 
 @pytest.mark.parametrize("text", ["1", "0.5", "12.80", "1e3", "1e-05", "1.5e+10", "0.0001", "9" * 20, "1." + "3" * 40])
-def test_amounts(text):
+def test_valid_amounts_are_accepted(text):
     assert is_amount(text)
 
 
@@ -214,12 +214,12 @@ def test_amounts(text):
     + ["nan", "inf", "Infinity", "\u0661", "１", "1,5", "9" * 21, "0." + "3" * 41, 1, 1.0, True, None, ["1"], b"1"],
     ids=repr,
 )
-def test_no_amounts(text):
+def test_invalid_amounts_are_refused(text):
     assert not is_amount(text)
     assert refuses({**ASKED, "epsilon": text}, "epsilon")
 
 
-def test_the_messages_do_not_repeat_what_was_sent():
+def test_refusal_does_not_quote_the_protocol():
     with pytest.raises(RefusedProtocol) as error:
         Device({**ASKED, "items": ["secret", "secret"], "epsilon": "secret"})
     assert "secret" not in str(error.value)
@@ -244,7 +244,7 @@ def test_canonical(value, text):
     assert canonical(value) == text
 
 
-def test_the_name_changes_with_everything():
+def test_digest_depends_on_every_field():
     protocol = LDPPairwise(epsilon=1.0).protocol(["a", "b", "c"])
     others = [
         LDPPairwise(epsilon=1.5).protocol(["a", "b", "c"]),
@@ -280,7 +280,7 @@ def test_sums_are_rounded_up_in_any_context():
     assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**70))
 
 
-def test_the_attribute_is_rounded_up():
+def test_device_epsilon_is_rounded_up():
     for epsilon in (0.1, 1.0, 2.0, 7.3):
         protocol = RandomizedResponse(3).protocol(epsilon, 4)
         flip = protocol["flip"][0]

@@ -1,4 +1,4 @@
-"""Values that are too deep, too long or no numbers, anywhere in what others send: refused by name."""
+"""Values that are too deep, too long or not finite are refused in every field of a message."""
 
 import json
 import math
@@ -67,7 +67,7 @@ def test_protocols(kind, value):
 
 
 @every_kind
-def test_names_of_fields_that_are_no_text(kind):
+def test_field_names_that_are_not_text_are_refused(kind):
     for name in (5, None, math.nan, ("a",), b"a", "a" * 100_000, "\ud800"):
         with pytest.raises(RefusedProtocol):
             Device({**FIRST[kind]["protocol"], name: 1})

@@ -56,7 +56,7 @@ def test_one_sum_a_round():
             server.release(named(voters, 2))
 
 
-def test_rounds_go_on_and_never_back():
+def test_server_refuses_earlier_rounds():
     server = in_round(2, range(25))
     server.ask(asked(2))  # nothing new
     assert len(server.reports()) == 25
@@ -72,7 +72,7 @@ def test_rounds_go_on_and_never_back():
         server.release([])
 
 
-def test_a_round_that_was_left_is_over():
+def test_reports_of_an_earlier_round_are_refused():
     """Its shares are erased and late reports are refused, so their sum is never released."""
     server = in_round(1, range(25))
     server.ask(asked(2))
@@ -91,7 +91,7 @@ def test_answers_to_another_question_are_not_added():
     assert server.refused == {"another question": 20, "wrong keys": 1}
 
 
-def test_too_few_in_a_round():
+def test_round_below_min_reports_is_refused():
     server = in_round(1, range(19))
     with pytest.raises(ValueError, match=r"voters must be 20 to 60 agreed reports .*, got 19. No sum is released"):
         server.release(named(range(19), 1))
@@ -100,7 +100,7 @@ def test_too_few_in_a_round():
 
 
 @pytest.mark.parametrize("said", [False, True])
-def test_rounds_outlive_a_restart(said, tmp_path):
+def test_rounds_survive_a_restart(said, tmp_path):
     path = tmp_path / "server.db"
     server = in_round(2, range(25), path=path)
     sum_of_all = server.release(named(range(25), 2)) if said else None
@@ -119,7 +119,7 @@ def test_rounds_outlive_a_restart(said, tmp_path):
 
 
 @pytest.mark.parametrize("run", ["receive", "release"])
-def test_nothing_is_added_before_a_question(run):
+def test_messages_before_a_question_are_refused(run):
     server = AggregationServer(ROUNDS, 0)
     given = answers(range(25), asked(1)) if run == "receive" else named(range(25), 1)
     with pytest.raises(ValueError, match="has not been asked anything yet"):
@@ -147,7 +147,7 @@ def test_servers_check_questions_as_devices_do(question):
         server.receive(answers(range(25), asked(1)))
 
 
-def test_where_nothing_is_asked():
+def test_protocol_without_questions_refuses_ask():
     with pytest.raises(ValueError, match="this protocol asks no questions: voters report once"):
         AggregationServer(ONCE, 0).ask(asked(1))
     with pytest.raises(RefusedProtocol):

@@ -67,24 +67,6 @@ def test_group_load_known_answers(m, tau):
     assert group_overflow_bound(q, m, tau) <= m**-4 < group_overflow_bound(q, m, tau - 1)
 
 
-def test_group_load_at_the_ends():
-    assert group_load(0, 3) == 0
-    assert group_load(1, 2) == 1
-    assert group_load(3, 3) == 3
-    assert group_load(150, 20, 0.1) > group_load(150, 20)
-
-
-@pytest.mark.parametrize("m", [5, 12, 20, 50])
-def test_printed_load_overflows(m):
-    q = quicksort_query_bound(m)
-    rng = np.random.default_rng(m)
-    loads = rng.multinomial(q, np.full(m, 1 / m), size=20_000).max(axis=1)
-    printed = np.mean(loads > 2 * q / m)
-    assert 0.04 < printed < 0.19
-    assert printed <= group_overflow_bound(q, m, math.floor(2 * q / m)) + 0.01
-    assert np.mean(loads > group_load(q, m)) <= m**-4 + 1e-3
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

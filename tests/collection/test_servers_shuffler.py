@@ -1,7 +1,7 @@
-"""A shuffler releases the messages of each voter once, among those of enough voters, in random order.
+"""A shuffler releases the messages of each voter once, with at least `min_reports` voters, in random order.
 
-A failure lets somebody join a message with its voter: the curator (by a protocol, a pair or an order that few share),
-a voter (by sending twice), or whoever reads the shuffler's file.
+A failure links a message to its voter: by a protocol, a pair or an order that few share, by sending twice, or by the
+file of the shuffler.
 """
 
 import json
@@ -199,7 +199,7 @@ def test_a_submission_that_comes_again_counts_once():
     assert as_set(shuffler.release()) == messages_of(range(6))
 
 
-def test_after_a_release_nobody_is_released_again():
+def test_each_voter_is_released_once():
     shuffler = with_voters(range(8))
     assert as_set(shuffler.release()) == messages_of(range(8))
     assert shuffler.waiting == 0 and shuffler.batches == 1
@@ -218,7 +218,7 @@ def test_after_a_release_nobody_is_released_again():
     assert fitted.reports_accepted_ == 14
 
 
-def test_below_min_reports_nothing_is_released():
+def test_release_below_min_reports_is_refused():
     shuffler = with_voters(range(LEAST - 1))
     with pytest.raises(ValueError, match="min_reports=6 waiting voters, got 5"):
         shuffler.release()
@@ -251,7 +251,7 @@ def test_many_threads_release_each_voter_once():
 # --- restarts
 
 
-def test_after_a_restart_nobody_is_forgotten_or_released_again(tmp_path):
+def test_each_voter_is_released_once_after_a_restart(tmp_path):
     path = tmp_path / "shuffler.db"
     with_voters(range(4), path).close()
     again = Shuffler(PROTOCOL["hidden"], path)
@@ -278,7 +278,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", [False, True])
-def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
+def test_shuffler_state_survives_sigkill(release, tmp_path):
     path = tmp_path / "shuffler.db"
     sent = {"submissions": [submission(voter) for voter in range(8)], "release": release}
     given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
@@ -306,7 +306,7 @@ def test_the_file_of_another_protocol_or_design_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "damage", ["UPDATE rows SET value = x'00' WHERE key >= x'77'", "DELETE FROM rows WHERE key < x'77'"]
 )
-def test_a_damaged_file_releases_nothing(damage, tmp_path):
+def test_damaged_shuffler_file_is_refused(damage, tmp_path):
     """A message that was changed, or a number that was lost: its voter could submit again."""
     path = tmp_path / "shuffler.db"
     shuffler = with_voters(range(8), path)
@@ -323,7 +323,7 @@ def test_a_damaged_file_releases_nothing(damage, tmp_path):
 # --- what the batch and the file tell
 
 
-def test_a_batch_tells_nothing_of_voters_and_their_order():
+def test_batch_is_independent_of_voters_and_their_order():
     released = with_voters(range(9)).release()
     assert all(list(one) == ["protocol", "shuffle", "pair", "answer"] for one in released)
     shuffler = with_voters(range(8))
@@ -355,7 +355,7 @@ def test_the_order_of_a_batch_is_random():
 
 
 def test_a_release_erases_the_order_of_arrival(tmp_path):
-    """The file then holds numbers, and the mixed batch in its own order: nothing in the order of arrival."""
+    """After a release, the file holds report numbers and the mixed batch only."""
     path = tmp_path / "shuffler.db"
     shuffler = with_voters(range(200), path)
     waiting = [key for key, _ in rows(shuffler) if key[:1] == b"w"]

@@ -409,11 +409,6 @@ def test_short_names_are_those_of_one_question(names, items, read):
     assert list(read(text([names, [1, 2]]), "--ratings").item_names) == items
 
 
-def test_a_column_is_listed_once(refused):
-    message = refused("q [tea],q [milk]\n1,2\n", "--ratings", "--items", "tea,q [tea]")
-    assert message == "--items lists a column twice, by its name and by that of the item; leave one out."
-
-
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
@@ -461,7 +456,3 @@ def test_the_commands_of_the_guide_run(command, tmp_path, monkeypatch, capsys):
     assert main([rank, file, *options, "--epsilon", "99", "--format", "json"]) == 0
     consensus = json.loads(capsys.readouterr().out)["consensus"]
     assert consensus[:2] == PAGE[file][1]
-
-
-def test_the_guide_has_a_command_for_each_file():
-    assert sorted(shlex.split(command)[1] for command in COMMANDS) == sorted(PAGE)

@@ -1,4 +1,4 @@
-"""What a ballot adds to a sum: the same on both sides of the wire, and no further from another ballot's than stated."""
+"""Statistics of one ballot: devices and curators agree, and sensitivities are true."""
 
 import math
 from fractions import Fraction
@@ -24,8 +24,8 @@ SENT = [kind for kind in EVERY if kind.summed_as is not Query.summed_as]
 CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(kind.examples(m)))]
 
 
-def test_devices_know_all_sums_of_numbers():
-    """What else there is draws orders, counts voters or persons, or stands for a histogram that nobody can list."""
+def test_every_summable_query_has_a_device_statistic():
+    """The other queries draw orders, count voters or persons, or need a histogram too large to list."""
     others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
     assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram"}
     names = {name_of(query.summed_as(3)) for kind in SENT for query in kind.examples(3)}
@@ -58,8 +58,8 @@ def test_devices_add_what_curators_count(kind, m, k):
 
 
 @pytest.mark.parametrize(("kind", "m", "k"), CASES)
-def test_no_ballot_moves_a_sum_further_than_devices_believe(kind, m, k):
-    """By brute force over all weak and partial ballots; the worst of what a question may be about is reached."""
+def test_device_sensitivity_bounds_every_pair_of_ballots(kind, m, k):
+    """Brute force over all weak and partial ballots. The stated bound is attained."""
     query = kind.examples(m)[k]
     what, said = added(query, all_ballots(m))
     said = np.unique(said, axis=0)
@@ -74,7 +74,7 @@ def test_no_ballot_moves_a_sum_further_than_devices_believe(kind, m, k):
 
 
 @pytest.mark.parametrize("sizes", [[8], [4, 4], [3, 5], [1, 7], [2, 2, 2, 2], [1] * 8])
-def test_what_groups_cost(sizes):
+def test_sensitivity_of_group_net_wins(sizes):
     what = summand({"name": "group_net_wins", "sizes": sizes}, 8)
     assert what.sensitivity("replace").l1 == 2 * sum(k * k // 2 for k in sizes)
     assert what.sensitivity("replace").l2_squared == Fraction(4 * sum(k**3 - k for k in sizes), 3)
@@ -149,7 +149,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_questions_may_be_about(name):
+def test_questions_have_the_form_of_their_statistic(name):
     what, good = ASKED[name]
     assert all(what.accepts(about) for about in good)
     assert not any(what.accepts(about) for about in REFUSED[name])
@@ -177,7 +177,7 @@ def test_what_questions_may_be_about(name):
         ),
     ],
 )
-def test_what_is_no_statistic(statistic):
+def test_invalid_statistic_is_refused(statistic):
     with pytest.raises(RefusedProtocol, match=r"statistic|sizes|scores"):
         summand(statistic, 4)
 

@@ -1,4 +1,4 @@
-"""Arguments of the command: the file is found wherever it stands, and what cannot be meant is refused."""
+"""Arguments of the command: position of the file, values and messages."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def refused(capsys):
         ("--epsilons 2 --estimators DPBorda --seed 1 votes.csv", "votes.csv", [2.0], ["DPBorda"]),
     ],
 )
-def test_the_file_is_found_wherever_it_stands(arguments, file, epsilons, estimators, tmp_path, monkeypatch):
+def test_file_may_follow_any_option(arguments, file, epsilons, estimators, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("there").touch()
     found = parser().parse_args(["compare", *arguments.split()])
@@ -78,7 +78,7 @@ def test_the_file_is_found_wherever_it_stands(arguments, file, epsilons, estimat
         ("--epsilons 1 a.csv --seed 1 b.csv", "argument file: two files are given, 'a.csv' and 'b.csv'"),
     ],
 )
-def test_what_is_neither_a_value_nor_a_file_is_refused(arguments, message, refused):
+def test_invalid_option_values_are_refused(arguments, message, refused):
     assert refused("compare", *arguments.split()).endswith(message)
 
 
@@ -121,21 +121,13 @@ def test_an_interrupt_is_one_line(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("arguments", [ADVICE, ["--help"], ["rank", "--help"]])
-def test_a_reader_that_is_gone_is_no_error(arguments, monkeypatch, capsys):
+def test_closed_pipe_exits_quietly(arguments, monkeypatch, capsys):
     ours, theirs = os.pipe()
     os.close(ours)
     with io.TextIOWrapper(io.FileIO(theirs, "w"), write_through=False) as shown:
         monkeypatch.setattr("sys.stdout", shown)
         assert main(arguments) == 141
     assert capsys.readouterr().err == ""  # and closing it raised nothing
-
-
-def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, refused):
-    def broken(options):
-        raise BrokenPipeError("of a worker")
-
-    monkeypatch.setattr("sklearn_dprank.cli.recommending.run", broken)
-    assert refused(*ADVICE) == "dprank recommend: of a worker"
 
 
 def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
@@ -163,10 +155,6 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
     file = [str(tmp_path / "v.csv"), "--ratings", "--public"]
     assert main(["compare", *file, "--epsilons", "1,2,3", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["simulated"] is False
-
-
-def test_columns_with_negative_numbers_are_aligned_right():
-    assert as_table([["a", "b"], ["x", "-1.50"], ["y", "12.5"]]) == "a      b\nx  -1.50\ny   12.5"
 
 
 def test_tables_line_up_for_wide_and_combining_characters():

@@ -1,4 +1,4 @@
-"""Many reports are read at a time; what is accepted, and why others are refused, is what it is of each alone."""
+"""Reading many reports at a time accepts and refuses the same reports as reading each alone."""
 
 import inspect
 import json
@@ -79,7 +79,7 @@ def counts_of(kind, protocol, streams):
 
 @pytest.mark.parametrize("odd_share", [0.0, 0.01, 0.5])
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
-def test_bad_reports_cost_nobody_else_a_vote(kind, odd_share):
+def test_bad_reports_do_not_affect_other_reports(kind, odd_share):
     protocol, reports = wire(kind, 300, odd_share, seed=f"{kind.__name__} {odd_share}")
     together, accepted, refused = counts_of(kind, protocol, [[json.dumps(report) for report in reports]])
     alone, accepted_alone, refused_alone = counts_of(kind, protocol, [[report] for report in reports])
@@ -135,7 +135,7 @@ AROUND = ["", " ", "\n", "\t\r\n ", "\x0b", "\x0c", "\x00", "\xa0", "\u2028", "\
 
 @pytest.mark.parametrize("before", AROUND)
 @pytest.mark.parametrize("behind", AROUND)
-def test_text_is_json_where_the_standard_library_says_so(before, behind):
+def test_json_parsing_agrees_with_the_standard_library(before, behind):
     for text in (before + text + behind for text in TEXTS):
         try:
             expected = repr(json.loads(text))
