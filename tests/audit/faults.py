@@ -188,7 +188,7 @@ fault(
         )
     ),
     PERSON,
-    "test_the_total_weight_is_never_public",
+    "test_total_weight_is_private_under_both_relations",
 )
 
 # Calibration of noise.
