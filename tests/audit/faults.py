@@ -188,7 +188,7 @@ fault(
         )
     ),
     PERSON,
-    "test_the_total_weight_is_never_public",
+    "test_total_weight_is_private_under_both_relations",
 )
 
 # Calibration of noise.
@@ -245,31 +245,31 @@ fault(
     "exponential mechanism: many orders at the price of one",
     "mechanisms.Exponential.calibrated",
     one_answer,
-    "test_exponential.py::test_several_draws_share_the_budget",
+    "test_exponential_draws_share_the_budget",
 )
 fault(
     "exponential mechanism: twice the rate",
     "mechanisms.Exponential.calibrated",
     twice_the_budget,
-    "test_rates_of_both_relations",
+    "test_exponential_rates_of_both_relations",
 )
 fault(
     "exponential mechanism: rounding is not paid for",
     "mechanisms.Exponential.calibrated",
     result(lambda noise: replace(noise, rate=noise.rate * 1.0005)),
-    "test_exponential.py::test_what_rounding_may_cost_is_paid_for",
+    "test_exponential_rate_pays_for_rounding",
 )
 fault(
     "permute-and-flip: many orders at the price of one",
     "mechanisms.PermuteAndFlip.calibrated",
     one_answer,
-    "test_permute_and_flip.py::test_several_draws_share_the_budget",
+    "test_flipped_draws_share_the_budget",
 )
 fault(
     "permute-and-flip: twice the rate",
     "mechanisms.PermuteAndFlip.calibrated",
     twice_the_budget,
-    "test_rate_of_both_relations",
+    "test_flip_rates_of_both_relations",
 )
 fault(
     "peeled choices: twice the range",

@@ -1,7 +1,8 @@
-"""Additive noise: its law, and its scale against what neighbours can do to each query."""
+"""Additive noise: its law, its scale against all neighbours of each query, and mechanisms of users."""
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from audit_tools import noise_pmf
 from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
+from sklearn_dprank import Aggregator, DPBorda
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
+from sklearn_dprank.channels import Central
+from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, Laplace, LaplaceNoise, NoNoise
 from sklearn_dprank.mechanisms.additive import _BLOCK
 from sklearn_dprank.privacy.composition import Losses, gaussian_delta
 from sklearn_dprank.queries import (
@@ -36,7 +39,7 @@ EPSILON = Fraction(3, 7)
 
 
 def moves(query, neighboring, m=3):
-    """Every difference that neighbours can make to a query's vector, by brute force."""
+    """Return all differences between vectors of neighbours."""
     # A histogram completes ballots by coins: a completed ballot is what one voter moves.
     ballots = rankings(m) if isinstance(query, Histogram) else distinct_ballots(m)
     ballots = [query.vector(Profile.from_rankings([ballot]), seeded()) for ballot in ballots]
@@ -51,7 +54,7 @@ def moves(query, neighboring, m=3):
     ids=repr,
 )
 def test_law_of_the_noise(noise):
-    """Chi-square against the exact probabilities, entry by entry; entries are independent."""
+    """Compare entries with the exact probabilities by chi-square; entries are independent."""
     size = 20_000
     centre = np.array([0, 100, -7])
     bits = seeded(1)
@@ -108,7 +111,7 @@ def test_knorm_scale_covers_every_neighbour(m, neighboring):
 
 
 def test_knorm_releases_an_order_only():
-    """The answer is a permutation of evenly spaced numbers: nothing else of the noisy values is left."""
+    """The answer is a permutation of evenly spaced numbers."""
     bits = seeded(3)
     for vector in ([40, 0, -40], [0, 0, 0], [3, 1, -1, -3], [10**6, -(10**6)]):
         m = len(vector)
@@ -119,14 +122,14 @@ def test_knorm_releases_an_order_only():
     assert released(KNormNoise(1.0, 3), NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
 
 
-def test_segments_have_noise_of_their_own():
+def test_segments_have_independent_knorm_noise():
     bits = seeded(4)
     drawn = [KNormNoise(5.0, 3).added(np.zeros(6, dtype=np.int64), bits).reshape(2, 3) for _ in range(200)]
     alike = np.mean([(one == other).all() for one, other in drawn])
     assert alike == pytest.approx(1 / 6, abs=0.1)  # of all orders alike
 
 
-def test_rates_are_exact_fractions_rounded_down():
+def test_laplace_rate_is_a_fraction_rounded_down():
     sensitivity = Sensitivity(7, Fraction(7))
     noise = calibrated("laplace", sensitivity, Fraction(0.1), 0.0, 3)
     assert isinstance(noise.rate, Fraction)
@@ -137,20 +140,12 @@ def test_rates_are_exact_fractions_rounded_down():
     assert "double" in KNormNoise(1.0, 3).arithmetic
 
 
-def test_more_answers_cost_laplace_q_and_gauss_root_q():
-    sensitivity = Sensitivity(1, Fraction(1))
-    one, nine = (calibrated("laplace", sensitivity, Fraction(1), 0.0, q).rate for q in (1, 9))
-    assert one == 9 * nine
-    one, nine = (calibrated("gaussian", sensitivity, Fraction(1), 1e-5, q).sigma for q in (1, 9))
-    assert nine == pytest.approx(3 * one)
-
-
-def test_epsilon_too_small_for_the_arithmetic():
+def test_laplace_epsilon_too_small_for_the_arithmetic_is_refused():
     with pytest.raises(ValueError, match="too small"):
         calibrated("laplace", Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), 0.0)
 
 
-def test_large_statistics_do_not_overflow():
+def test_noise_of_large_statistics_does_not_overflow():
     vector = np.array([2**40, -(2**40)])
     bits = seeded(4)
     for noise in (LaplaceNoise(Fraction(1, 10**6)), GaussianNoise(1e9)):
@@ -175,8 +170,8 @@ def test_every_block_of_a_long_answer_gets_noise(monkeypatch, rate):
 
 
 @pytest.mark.parametrize("rate", [Fraction(2), Fraction(1, 3), Fraction(1, 1000), Fraction(1, 1001)], ids=str)
-def test_long_answers_have_the_stated_noise(rate):
-    """Beyond a block, where it is drawn otherwise, on exact counts of any size."""
+def test_answers_longer_than_a_block_have_the_stated_noise(rate):
+    """Noise beyond the first block is drawn by another path; counts are exact at any size."""
     size = _BLOCK + 20_000
     counts = np.arange(size) * 2**40
     drawn = released(LaplaceNoise(rate), None, counts, seeded(4)) - counts
@@ -188,21 +183,57 @@ def test_long_answers_have_the_stated_noise(rate):
 
 
 @pytest.mark.parametrize("noise", [LaplaceNoise(Fraction(1, 9)), LaplaceNoise(Fraction(3)), LaplaceNoise(Fraction(40))])
-def test_standard_deviation_of_laplace_noise(noise):
+def test_deviation_is_that_of_the_law(noise):
     steps = np.arange(-600, 601)
     law = np.exp(-float(noise.rate) * np.abs(steps))
     assert noise.deviation == pytest.approx(math.sqrt(law @ steps**2 / law.sum()), rel=1e-9)
-
-
-def test_standard_deviation_of_no_noise_and_of_gaussian_noise():
-    assert (NoNoise().deviation, GaussianNoise(2.5).deviation) == (0, 2.5)
     assert LaplaceNoise(Fraction(2**40)).deviation < 1e-200  # no overflow
+    assert GaussianNoise(2.5).deviation == 2.5
 
 
-def test_no_noise_changes_nothing():
+def test_no_noise_returns_the_statistic():
     bits, vector = seeded(), np.array([3, -1, 0])
     np.testing.assert_array_equal(released(NoNoise(), None, vector, bits), vector)
-    assert NoNoise().losses(Sensitivity(0, Fraction(0)), 1) == Losses()
+    assert (NoNoise().losses(Sensitivity(0, Fraction(0)), 1), NoNoise().deviation) == (Losses(), 0)
+
+
+class Own(Laplace):
+    def __init__(self, made=None):
+        self.made = made
+
+    def calibrated(self, *asked):
+        return self.made
+
+
+@pytest.mark.parametrize("made", [None, Fraction(1, 2), SimpleNamespace(sampler=1, losses=2)], ids=str)
+def test_calibrated_must_return_a_mechanism(made):
+    message = r"^Own.calibrated\(...\) must return a calibrated mechanism, .*, which lacks how, arithmetic"
+    with pytest.raises(ValueError, match=message):
+        Aggregator(Central(epsilon=1.0, noise=Own(made))).fit([[0, 1, 2]] * 9)
+
+
+@pytest.mark.parametrize(
+    ("noise", "got"),
+    [
+        (SimpleNamespace(calibrated=print), "which lacks answers_with, pure, refusal"),
+        (SimpleNamespace(answers_with="vector", pure=True), "namespace"),
+        ("staircase", "'staircase'"),
+        (1.0, "1.0"),
+    ],
+)
+def test_noise_must_be_a_name_or_a_mechanism(noise, got):
+    with pytest.raises(ValueError, match=rf"noise must be one of .* or a mechanism object, got .*{got}"):
+        DPBorda(noise=noise).fit([[0, 1, 2]] * 9)
+
+
+def test_rank_intervals_of_an_unknown_law_name_a_remedy():
+    class Unknown(LaplaceNoise):
+        law = None
+
+    fitted = DPBorda(noise=Own(Unknown(Fraction(1, 2)))).fit([[0, 1, 2]] * 9)
+    with pytest.raises(AttributeError) as error:
+        fitted.rank_intervals()
+    assert "use DPBorda with noise='laplace' or 'gaussian'" in str(error.value.__cause__)
 
 
 @pytest.mark.parametrize("times", [1, 3, Fraction(7, 2)])

@@ -1,4 +1,4 @@
-"""Exponential mechanisms: calibrated rates, samples against enumeration, and draw counts independent of ballots."""
+"""Exponential mechanism and permute-and-flip: rates, laws, refusals, and random words that do not depend on ballots."""
 
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -6,19 +6,19 @@ from math import inf
 
 import numpy as np
 import pytest
-from audit_tools import Biased
+from audit_tools import Biased, flipped_cells, order_cells
 from oracles import released, seeded
 from scipy import stats
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
-from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Central
-from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
-from sklearn_dprank.orders.samplers import PartitionTable
+from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
+from sklearn_dprank.orders.samplers import log_flip_error
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.privacy.rounding import round_down
-from sklearn_dprank.queries import Ask, KemenyUtility, MaxViolatedMargin, n_pairs
-from sklearn_dprank.sampling.bit_source import SeededBits
+from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
+from sklearn_dprank.rules import Choose
+from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 
@@ -37,7 +37,7 @@ def overruled(margins, order):
 
 
 def fit_of(draws, weights):
-    """P-value of a chi-square test; cells expected below 5 are merged."""
+    """Return the p-value of a chi-square test; cells expected below 5 are merged."""
     number = {tuple(order): k for k, order in enumerate(orders_of(draws.shape[1]).tolist())}
     seen = np.bincount([number[tuple(draw)] for draw in draws.tolist()], minlength=len(weights))
     expected = weights / weights.sum() * len(draws)
@@ -57,8 +57,8 @@ def kemeny_mechanism(m, neighboring, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("m", [3, 10, 45])
-def test_rates_of_both_relations(m, epsilon):
-    """epsilon / C(m, 2) and half of it; epsilon / 2 and a quarter for the largest overruled margin."""
+def test_exponential_rates_of_both_relations(m, epsilon):
+    """epsilon / C(m, 2) for disagreements, epsilon / 2 for overruled margins; half of that under replace."""
     for query, change in ((KemenyUtility(), n_pairs(m)), (MaxViolatedMargin(window=7), 2)):
         for neighboring, moves in (("add_remove", 1), ("replace", 2)):
             sensitivity = query.sensitivity(m, neighboring)
@@ -69,7 +69,7 @@ def test_rates_of_both_relations(m, epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.1, 1.0, 100.0])
 @pytest.mark.parametrize("m", [2, 10, 16, 45, 100])
-def test_what_rounding_may_cost_is_paid_for(m, epsilon):
+def test_exponential_rate_pays_for_rounding(m, epsilon):
     """The rate is lowered by 2 eta, a small part of epsilon, for up to 2^31 voters."""
     query = KemenyUtility()
     sensitivity = query.sensitivity(m, "add_remove")
@@ -80,22 +80,16 @@ def test_what_rounding_may_cost_is_paid_for(m, epsilon):
     assert paid > epsilon * 2**31 * 2**-53 * m
 
 
-def test_several_draws_share_the_budget():
+def test_exponential_draws_share_the_budget():
     query = MaxViolatedMargin()
     sensitivity = query.sensitivity(5, "add_remove")
     one, three = (Exponential().calibrated(query, sensitivity, 5, Fraction(1), 0.0, times) for times in (1, 3))
     assert three.rate == pytest.approx(one.rate / 3, rel=1e-9)
 
 
-def test_too_little_to_spend():
+def test_exponential_epsilon_too_small_for_the_arithmetic_is_refused():
     with pytest.raises(ValueError, match="too small for double precision; use at least 1e-9"):
         kemeny_mechanism(10, "add_remove", Fraction(1, 10**14))
-
-
-def test_it_says_what_arithmetic_costs():
-    arithmetic = ExponentialNoise(1.0).arithmetic
-    assert "double precision" in arithmetic and "2^31 voters" in arithmetic
-    assert arithmetic in DPKemenySampler(random_state=0).fit([[0, 1]]).privacy_.arithmetic
 
 
 # Laws
@@ -103,7 +97,7 @@ def test_it_says_what_arithmetic_costs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("margins", [CYCLE, np.zeros((4, 4), dtype=int), margins_of(0, 5)], ids=["cycle", "0", "five"])
-def test_samplers_against_brute_force(margins):
+def test_kemeny_orders_follow_the_law_of_the_definition(margins):
     mechanism, bits = ExponentialNoise(0.25), seeded(1)
     draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
     weights = np.exp([-0.25 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(len(margins))])
@@ -111,22 +105,8 @@ def test_samplers_against_brute_force(margins):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["mechanism", "table"])
-def test_six_items_against_brute_force(sampler):
-    """As the mechanism calls the table, and with many draws at once."""
-    margins = margins_of(2, 6, largest=2)
-    weights = np.exp([-0.3 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(6)])
-    if sampler == "table":
-        draws = PartitionTable(np.maximum(margins.T, 0), 0.3).sample(20_000, seeded(3))
-    else:
-        mechanism, bits = ExponentialNoise(0.3), seeded(5)
-        draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
-    assert fit_of(draws, weights) > 1e-3
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("window", [None, 2, 5])
-def test_prudent_orders_against_brute_force(window):
+def test_prudent_orders_follow_the_law_of_the_definition(window):
     margins, anchor = margins_of(6, 5), (2, 0, 4, 1, 3)
     query = MaxViolatedMargin() if window is None else MaxViolatedMargin(anchor, window)
     place = np.argsort(anchor)
@@ -142,39 +122,28 @@ def test_prudent_orders_against_brute_force(window):
 
 
 @pytest.mark.parametrize("m", [2, 7])
-def test_nobody_is_a_profile_too(m):
-    """Without voters every order is as likely."""
-    nothing = np.zeros(m * m, dtype=np.int64)
+def test_order_without_voters_is_valid(m):
+    zeros = np.zeros(m * m, dtype=np.int64)
     for query in (KemenyUtility(), MaxViolatedMargin(), MaxViolatedMargin(tuple(range(m)), 2)):
-        order = released(ExponentialNoise(0.1), query, nothing, seeded(11))
+        order = released(ExponentialNoise(0.1), query, zeros, seeded(11))
         assert sorted(order.tolist()) == list(range(m))
-
-
-def reached(query, margins, rate, size=300):
-    bits, mechanism = Biased(0), ExponentialNoise(rate)
-    return {tuple(released(mechanism, query, margins.ravel(), bits).tolist()) for _ in range(size)}
 
 
 @pytest.mark.parametrize("rate", [40.0, 100.0])
 @pytest.mark.parametrize("query", [KemenyUtility(), MaxViolatedMargin(), MaxViolatedMargin((0, 1), 2)], ids=str)
-def test_an_order_that_is_owed_can_come(query, rate):
-    """One voter and epsilon above 36: the other order, likelier than not without the voter, has e^-epsilon."""
+def test_rarest_order_is_drawn(query, rate):
+    """With one voter and epsilon above 36, the other order has probability e^-epsilon."""
     margins = np.array([[0, 1], [-1, 0]])
-    assert reached(query, margins, rate) == {(0, 1), (1, 0)}
+    bits, mechanism = Biased(0), ExponentialNoise(rate)
+    drawn = {tuple(released(mechanism, query, margins.ravel(), bits).tolist()) for _ in range(300)}
+    assert drawn == {(0, 1), (1, 0)}
 
 
-@pytest.mark.slow
-def test_every_order_of_a_cycle_can_come():
-    """171 voters, three items, a cycle."""
-    margins = 57 * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
-    assert len(reached(KemenyUtility(), margins, 1 / 3, size=4000)) == 6
-
-
-# Refusals look at public parameters, and nothing else stops a draw
+# Refusals
 
 
 class Unreadable:
-    """A profile whose ballots must not be read yet."""
+    """A profile that raises an error if its ballots are read."""
 
     def __init__(self, n_items):
         self.n_items = n_items
@@ -186,17 +155,20 @@ class Unreadable:
 @pytest.mark.parametrize(
     ("estimator", "n_items", "message"),
     [
-        (DPKemenySampler(sampler="table"), 26, "up to 25 items, got 26"),
+        (DPKemenySampler(sampler="table"), 26, r"up to 25 items, got 26: .*DPPrudentOrder\(window=7\)"),
+        (DPKemenySampler(sampler="mcmc"), 5, r"sampler must be one of \['auto', 'table'\], got 'mcmc'"),
         (DPPrudentOrder(), 17, "set window=7"),
         (DPKemenySampler(epsilon=1e-14), 5, "too small"),
     ],
 )
-def test_refusals_come_before_the_ballots(estimator, n_items, message):
+def test_refusals_depend_on_public_parameters_and_precede_a_charge(estimator, n_items, message):
     channel, rule = estimator._compose()
     with pytest.raises(ValueError, match=message):
         channel.plan(rule.asks(n_items), n_items)
+    budget = PrivacyBudget(2.0)
     with pytest.raises(ValueError, match=message):
-        estimator.fit(np.tile(np.arange(n_items), (3, 1)))
+        budget.fit(estimator, np.tile(np.arange(n_items), (3, 1)))
+    assert budget.spent_.epsilon == 0
 
 
 def test_planning_reads_no_ballot():
@@ -204,41 +176,11 @@ def test_planning_reads_no_ballot():
         channel, rule = estimator._compose()
         session = channel.plan(rule.asks(9), 9).open
         with pytest.raises(AssertionError, match="was read"):
-            rule.aggregate(session(Unreadable(9))(_streams()))
-
-
-def _streams():
-    from sklearn_dprank.sampling.bit_source import Bits
-
-    return Bits.from_random_state(0)
-
-
-@pytest.mark.parametrize("sampler", ["insertion", "blocks", "pair_by_pair"])
-@pytest.mark.parametrize("n_items", [3, 25, 45])
-def test_samplers_whose_time_depends_on_the_ballots_are_refused(sampler, n_items):
-    """Rejection did not end at 45 items, or with strong cycles of three; it is refused before ballots are read."""
-    estimator = DPKemenySampler(sampler=sampler)
-    with pytest.raises(ValueError, match=rf"sampler must be one of \['auto', 'table'\], got '{sampler}'"):
-        estimator.plan_for(Shape(n_items, 3))
-    budget = PrivacyBudget(2.0)
-    with pytest.raises(ValueError, match="sampler must be one of"):
-        budget.fit(estimator, np.tile(np.arange(n_items), (3, 1)))
-    assert budget.spent_.epsilon == 0
-
-
-def test_too_many_items_are_refused_with_a_remedy():
-    KemenyUtility().check(25)
-    with pytest.raises(ValueError, match=r"up to 25 items, got 26: .*DPPrudentOrder\(window=7\)"):
-        KemenyUtility().check(26)
-
-
-def test_an_unknown_sampler_is_refused_in_a_channel_too():
-    with pytest.raises(ValueError, match=r"sampler must be one of \['auto', 'table'\], got 'mcmc'"):
-        Central(noise=Exponential("mcmc")).plan([Ask(KemenyUtility())], 5)
+            rule.aggregate(session(Unreadable(9))(Bits.from_random_state(0)))
 
 
 class CountedWords(SeededBits):
-    """Counts the words that are drawn: more words would be more tries."""
+    """Count the words that are drawn."""
 
     drawn = 0
 
@@ -249,8 +191,8 @@ class CountedWords(SeededBits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", [KemenyUtility(), MaxViolatedMargin(tuple(range(9)), 4)])
-def test_how_often_a_sampler_draws_does_not_depend_on_the_ballots(query):
-    """Without voters, with voters who agree, and with a cycle of all items."""
+def test_number_of_words_does_not_depend_on_the_ballots(query):
+    """Compare no voters, unanimous voters and a cycle of all items."""
     m = 9
     agree = np.sign(np.subtract.outer(np.arange(m), np.arange(m))).T
     turn = (np.subtract.outer(np.arange(m), np.arange(m)) % m) - m / 2
@@ -265,7 +207,7 @@ def test_how_often_a_sampler_draws_does_not_depend_on_the_ballots(query):
     assert len(found) == 1
 
 
-def test_huge_crowds_do_not_overflow():
+def test_orders_of_two_billion_voters_do_not_overflow():
     margins = 2**31 * np.sign(np.subtract.outer(np.arange(24), np.arange(24))).T
     ways = [
         (KemenyUtility(), margins[:20, :20]),
@@ -275,3 +217,72 @@ def test_huge_crowds_do_not_overflow():
         order = released(ExponentialNoise(5.0), query, margins.ravel(), seeded(12))
         assert order.tolist() == list(range(len(margins)))
     assert kemeny_mechanism(24, "replace", Fraction(2**31 - 1)).rate < inf
+
+
+QUERY = MaxViolatedMargin()
+
+
+def rate_of(mechanism, epsilon, m=10, neighboring="add_remove", times=1):
+    return mechanism.calibrated(QUERY, QUERY.sensitivity(m, neighboring), m, Fraction(epsilon), 0.0, times).rate
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("m", [3, 10, 16])
+def test_flip_rates_of_both_relations(m, epsilon):
+    """epsilon / 2, and half of that under replace, as for the exponential mechanism."""
+    for neighboring, change in (("add_remove", 2), ("replace", 4)):
+        rate = rate_of(PermuteAndFlip(), round_down(epsilon), m, neighboring)
+        assert rate < epsilon / change
+        assert rate == pytest.approx(epsilon / change, rel=1e-3)
+        assert rate == pytest.approx(rate_of(Exponential(), round_down(epsilon), m, neighboring), rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.1, 1.0, 100.0])
+@pytest.mark.parametrize("m", [2, 10, 16])
+def test_flip_rate_pays_for_rounding(m, epsilon):
+    """The rate is lowered by 2 eta, a small part of epsilon, for up to 2^31 voters."""
+    paid = epsilon - 2 * rate_of(PermuteAndFlip(), epsilon, m)
+    assert 2 * log_flip_error(epsilon * 2**31, 0.0) <= paid < 1e-3 * epsilon + 2e-10
+
+
+def test_flipped_draws_share_the_budget():
+    assert rate_of(PermuteAndFlip(), 1, times=3) == pytest.approx(rate_of(PermuteAndFlip(), 1) / 3, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("margins", [CYCLE, margins_of(0, 5), np.zeros((4, 4), dtype=int)], ids=["cycle", "five", "0"])
+def test_flipped_orders_follow_the_law_of_the_definition(margins, rate):
+    law, orders = flipped_cells(PermuteAndFlipNoise(rate), QUERY, margins.ravel())
+    draws = QUERY.flips(margins, rate).sample(4000, SeededBits(1))
+    number = {tuple(order.tolist()): k for k, order in enumerate(orders)}
+    seen = np.bincount([number[tuple(draw)] for draw in draws.tolist()], minlength=len(law))
+    rare = law * 4000 < 5
+    seen, law = (np.append(each[~rare], each[rare].sum()) for each in (seen, law))
+    assert stats.chisquare(seen[law > 0], law[law > 0] * 4000).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.2, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_permute_and_flip_has_less_cost_than_the_exponential_mechanism(seed, rate):
+    margins = margins_of(seed, 5, largest=9)
+    costs = np.array([QUERY.cost(margins, order) for order in permutations(range(5))])
+    flipped, _ = flipped_cells(PermuteAndFlipNoise(rate), QUERY, margins.ravel())
+    exponential, _ = order_cells(ExponentialNoise(rate), QUERY, margins.ravel())
+    assert flipped @ costs < exponential @ costs
+
+
+@pytest.mark.parametrize("rate", [40.0, 100.0])
+def test_rarest_flipped_order_is_drawn(rate):
+    """With one voter and epsilon above 36, the other order has probability e^-epsilon / 2."""
+    margins, bits = np.array([[0, 1], [-1, 0]]), Biased(0)
+    drawn = [released(PermuteAndFlipNoise(rate), QUERY, margins.ravel(), bits) for _ in range(300)]
+    assert {tuple(order.tolist()) for order in drawn} == {(0, 1), (1, 0)}
+
+
+def test_permute_and_flip_is_for_overruled_margins_without_window():
+    for query in (KemenyUtility(), MaxViolatedMargin((0, 1, 2), 2)):
+        channel, rule = Central(noise="permute_and_flip"), Choose(query)
+        with pytest.raises(ValueError, match=r"number of orders of each cost; use noise='exponential'"):
+            channel.plan(rule.asks(3), 3)
+    assert "permute-and-flip" in DPPrudentOrder().fit([[0, 1]]).privacy_.how
+    assert "permute-and-flip" not in DPPrudentOrder(window=2).fit([[0, 1]]).privacy_.how

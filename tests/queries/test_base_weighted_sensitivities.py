@@ -1,4 +1,4 @@
-"""No person moves an answer on weighted ballots further than stated: every two ballots of a person, by brute force."""
+"""Sensitivities on weighted ballots, against all pairs of ballots of one person."""
 
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, permutations
@@ -26,7 +26,7 @@ from sklearn_dprank.queries import (
 from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.sampling.bit_source import SeededBits
 
-M, BOUND, GRID = 3, 2.5, 2  # a coarse grid in place of 720720: a person has at most 5 units
+M, BOUND, GRID = 3, 2.5, 2  # a coarse grid: a person has at most 5 units
 VECTORS = [NetWins, AllMargins, PairMargin, PairTallies, GroupNetWins, PositionalScores, Histogram, NumberOfVoters]
 VECTORS += [NetAgreement]
 ORDERS = [KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin]
@@ -40,7 +40,7 @@ def coarse(monkeypatch):
 
 
 def persons():
-    """Profiles of one person with one or two ballots, of equal and unequal weights, below and above the bound."""
+    """Yield profiles of one person with one or two ballots, with weights below and above the bound."""
     ballots = distinct_ballots(M)
     for x in ballots:
         yield Profile.from_rankings([x], groups=[0], sample_weight=[9], max_weight=BOUND)
@@ -62,7 +62,7 @@ def stated(query, neighboring):
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("query", [query for kind in VECTORS for query in kind.examples(M)], ids=repr)
 def test_no_person_moves_the_vector_further(query, neighboring):
-    """Under "replace" a person may also come or go, because the total weight is private."""
+    """A person may come or go under "replace" too, because the total weight is private."""
     every, limit = contributions(query), stated(query, neighboring)
     moved = every
     if neighboring == "replace":
@@ -77,7 +77,7 @@ def test_no_person_moves_the_vector_further(query, neighboring):
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("others", [[], [1, 2, 2, 9, 5000]])
 def test_a_person_is_in_at_most_one_class(others, neighboring):
-    """Persons of up to three ballots with weights on both sides of every limit, beside others, and nobody."""
+    """Try persons of up to three ballots with weights on both sides of each limit, alone and with other persons."""
     limits = [0, 0.5, 1, *(2**k + side for k in range(1, 13) for side in (-1, 0)), 9999]
     some = [[w] for w in limits] + [[w, v] for w, v in combinations(limits[::3], 2)] + [[w] * 3 for w in limits]
     counts = []
@@ -117,6 +117,6 @@ def test_no_person_costs_more_than_the_loss_stated(query, neighboring):
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
-def test_the_total_weight_is_never_public(neighboring):
+def test_total_weight_is_private_under_both_relations(neighboring):
     assert stated(NumberOfVoters(), neighboring) == (5, 25, None)
     assert weighted_sensitivity(NumberOfVoters(), M, "replace") == NumberOfVoters().sensitivity(M, "replace")

@@ -1,4 +1,4 @@
-"""Every query that states a sensitivity, found by itself: no weak or partial ballot moves its answer any further."""
+"""Sensitivities of all queries of the package and of the test extensions, against all weak and partial ballots."""
 
 import importlib
 import pkgutil
@@ -13,7 +13,7 @@ from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_g
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
-from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, PersonsByWeight, Query, ScoresByHistogram
+from sklearn_dprank.queries import NetWins, OrderUtility, PersonsByWeight, Query, ScoresByHistogram
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
@@ -23,9 +23,9 @@ RATE = 0.7  # of the law exp(-rate cost) that the privacy loss per unit of rate 
 
 
 def every_query():
-    """The query classes of the package and of tests/support/extensions that state a sensitivity, whoever wrote them."""
+    """Return the query classes that state a sensitivity."""
     for module in pkgutil.walk_packages(sklearn_dprank.__path__, "sklearn_dprank."):
-        if "plotting" not in module.name:  # it asks nothing, and takes a second
+        if "plotting" not in module.name:  # it has no queries and takes a second
             importlib.import_module(module.name)
     for path in EXTENSIONS.glob("*.py"):
         if not path.name.startswith("test_"):
@@ -41,7 +41,7 @@ def every_query():
 
 
 def cases(wanted):
-    """(query, number of items), for the classes of which `wanted` is true."""
+    """Return (query, number of items) for the classes that satisfy `wanted`."""
     return [
         pytest.param(query, m, id=f"{query!r}-{m}")
         for kind in every_query()
@@ -57,27 +57,18 @@ ORDERS = cases(lambda kind: issubclass(kind, OrderUtility))
 
 @pytest.mark.parametrize("m", SIZES)
 @pytest.mark.parametrize("kind", every_query(), ids=lambda kind: kind.__name__)
-def test_every_query_has_examples_of_its_own(kind, m):
+def test_every_query_has_valid_examples(kind, m):
     queries = kind.examples(m)
-    assert queries and all(type(query) is kind for query in queries)
+    assert queries and all(type(query) is kind for query in queries) and NetWins in every_query()
     for query in queries:
         query.check(m)
-
-
-def test_a_query_without_examples_is_an_error():
-    class Yesterday(Query):
-        """It states no sensitivity either, or the walk would find it wherever this module is imported."""
-
-    with pytest.raises(NotImplementedError, match="Yesterday needs examples"):
-        Yesterday.examples(3)
-    assert {NetWins, PairMargin, ScoresByHistogram} <= set(every_query())
 
 
 # Vectors
 
 
 def in_segments(query, ballots):
-    """A profile of the ballots for a query; for one about segments, a profile for each segment, and one for none."""
+    """Return a profile of the ballots, or for a query about segments one profile for each segment and one for none."""
     profile = Profile.from_rankings(ballots)
     if type(query) not in SEGMENTED:
         return [profile]
@@ -87,13 +78,13 @@ def in_segments(query, ballots):
 
 @lru_cache(maxsize=64)
 def contributions(query, m):
-    """What each ballot alone gives, by several completions of those that are completed by coins."""
+    """Return the vector of each ballot alone, with several completions by coins."""
     alone = [profile for ballot in all_ballots(m) for profile in in_segments(query, [ballot])]
     return np.array([[query.vector(profile, seeded(seed)) for profile in alone] for seed in range(4)])
 
 
 def steps(query, m, neighboring):
-    """Every difference that neighbours can make."""
+    """Return all differences between neighbours."""
     every = np.unique(np.concatenate(contributions(query, m)), axis=0)
     if neighboring == "add_remove":
         return every
@@ -101,7 +92,7 @@ def steps(query, m, neighboring):
 
 
 def gauges(moved, m):
-    """The gauge of each change; the noise of several segments is independent, so that their gauges add up."""
+    """Return the gauge of each change; gauges of segments add up, because their noise is independent."""
     return [sum(map(permutohedron_gauge, change.reshape(-1, m))) for change in moved]
 
 
@@ -116,8 +107,8 @@ def test_no_ballot_moves_the_vector_further(query, m, neighboring):
 
 
 @pytest.mark.parametrize(("query", "m"), VECTORS)
-def test_a_ballot_adds_the_same_integers_whatever_the_others_say(query, m):
-    """So that what one ballot gives alone is what it moves beside any others."""
+def test_vector_of_a_profile_is_the_sum_over_its_ballots(query, m):
+    """So the change by one ballot does not depend on other ballots."""
     by_coins = (contributions(query, m) != contributions(query, m)[0]).any()
     ballots = rankings(m)[::5] if by_coins else all_ballots(m)[::3]
     alone = [[query.vector(one, seeded(0)) for one in in_segments(query, [ballot])] for ballot in ballots]
@@ -136,14 +127,14 @@ LOOSE = {ScoresByHistogram, PersonsByWeight}
 @pytest.mark.parametrize(
     "kind", [k for k in every_query() if not issubclass(k, OrderUtility) and k not in LOOSE], ids=lambda k: k.__name__
 )
-def test_half_of_what_is_stated_would_be_caught(kind, neighboring):
+def test_sensitivities_are_less_than_twice_the_largest_change(kind, neighboring):
     for m in SIZES:
         seen = set()
         for query in kind.examples(m):
             moved, stated = steps(query, m, neighboring), query.sensitivity(m, neighboring)
             seen |= {"l1"} if np.abs(moved).sum(axis=1).max() > stated.l1 / 2 else set()
             seen |= {"l2"} if (moved**2).sum(axis=1).max() > stated.l2_squared / 2 else set()
-            seen |= set() if any(stated) else {"l1", "l2"}  # half of nothing is nothing
+            seen |= set() if any(stated) else {"l1", "l2"}
             if stated.gauge is None or max(gauges(moved, m)) > stated.gauge / 2:
                 seen.add("gauge")
         assert seen == {"l1", "l2", "gauge"}
@@ -153,7 +144,7 @@ def test_half_of_what_is_stated_would_be_caught(kind, neighboring):
 
 
 def others(m):
-    """What the other voters may say: nothing, one thing, one thing and its reverse, a cycle, ties and gaps."""
+    """Return ballots of other voters: unanimous, with one opponent, a cycle, ties and gaps."""
     ranking = np.arange(m)
     return [
         [ranking] * 60,
@@ -174,7 +165,7 @@ def log_law(query, counts):
 
 @lru_cache(maxsize=32)
 def laws(query, m):
-    """For each base the log laws with each extra ballot, and without."""
+    """Return for each base profile the log laws with each extra ballot, and the log law without one."""
     votes = [naive_counts([ballot]) for ballot in distinct_ballots(m)]
     bases = [np.zeros((m, m), dtype=int), *map(naive_counts, others(m))]
     return [(np.array([log_law(query, base + vote) for vote in votes]), log_law(query, base)) for base in bases]
@@ -188,5 +179,5 @@ def test_no_ballot_costs_more_than_the_loss_stated(query, m, neighboring):
         worst = max(worst, np.ptp(added, axis=0).max() if neighboring == "replace" else np.abs(added - base).max())
     stated = query.sensitivity(m, neighboring)
     assert worst / RATE <= stated.l1 * (1 + 1e-12)
-    assert worst / RATE > stated.l1 / 2  # half of it would be caught
+    assert worst / RATE >= stated.l1 * 0.99
     assert stated.l2_squared == stated.l1**2
