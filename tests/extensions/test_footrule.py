@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from extensions import footrule
 from extensions.footrule import Footrule
-from queries import test_sensitivities as proofs
+from queries import test_base_sensitivities as proofs
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.channels import Central, Exact
