@@ -252,7 +252,7 @@ def warn_of_many(n_items: int) -> None:
     if n_items > MOST_MEASURED:
         warnings.warn(
             f"{n_items:,} items are more than the {MOST_MEASURED:,} up to which fits were measured: time can grow with "
-            "the cube of their number, and memory with its square. The user guide's page on scale says which "
+            "the cube of their number, and memory with its square. The page Measurements of the user guide says which "
             "estimators stay fast.",
             UserWarning,
             stacklevel=5,  # the caller of `fit`
