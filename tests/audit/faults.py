@@ -496,7 +496,9 @@ fault(
     result(lambda asks: [ask._replace(share=Fraction(1)) for ask in asks]),
     "test_shares_that_leave_some_of_the_budget_are_not_stretched_beyond_it",
 )
-fault("shares: a fallback at full epsilon", "rules.KwikSortRule.asks", whole_share, "test_declared_queries")
+fault(
+    "shares: a fallback at full epsilon", "rules.KwikSortRule.asks", whole_share, "test_kwiksort_declares_its_queries"
+)
 fault(
     "shares: an anchor at full epsilon",
     "rules.ChooseNearAnchor.asks",
@@ -1181,7 +1183,7 @@ fault(
     "published: the tail of Skellam noise",
     "uncertainty.laws.SkellamLaw.tail",
     half,
-    "test_the_tail_of_skellam_noise",
+    "test_tails_of_skellam_noise",
 )
 fault(
     "published: intervals are too narrow by one rank",
@@ -1199,7 +1201,7 @@ fault(
     "published: segments forget that the shared mean is an estimate",
     "channels.segmented.pooled",
     result(lambda all_of: all_of._replace(std=all_of.std / 2)),
-    "test_dense_twin",
+    "test_pooled_estimates_equal_dense_matrices",
 )
 fault(
     "published: PrivUnit forgets that reports are shortened",
@@ -1217,7 +1219,7 @@ fault(
     "published: an order may list an item twice",
     "orders.permutations.check_order",
     calls(lambda true, order, *rest: np.asarray(order)),
-    "test_what_is_no_order",
+    "test_order_of_a_rule_must_hold_distinct_items",
 )
 fault(
     "published: ties are broken by column",

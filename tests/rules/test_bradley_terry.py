@@ -1,17 +1,21 @@
-"""Bradley-Terry rule: its loss, the maximum to nine digits by both solvers, and ties that coins decide."""
-
-import re
+"""Bradley-Terry rules: loss, maximum to nine digits by both solvers, ties by coins, and adaptive rounds."""
 
 import numpy as np
 import pytest
-from oracles import ScriptedAnswers
+from oracles import ScriptedAnswers, derived
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from sklearn_dprank.queries import PairTallies, Tallies, estimated_margins
-from sklearn_dprank.rules import BradleyTerryRule, bradley_terry
-from sklearn_dprank.rules.bradley_terry import PairLoss, bradley_terry_strengths, newton
+from sklearn_dprank import LDPAdaptivePairs, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Answers
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.queries import Ask, PairTallies, Tallies, estimated_margins
+from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, bradley_terry
+from sklearn_dprank.rules.bradley_terry import PairLoss, _added, bradley_terry_strengths, newton
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
 SOLVERS = {"Cholesky": 1000, "conjugate gradients": 2}  # number of items from which a sparse matrix is used
@@ -112,19 +116,6 @@ def test_far_strengths_do_not_overflow(solver):
     assert np.isfinite(curvature.solve(np.array([0.0, 1.0, -1.0]), 1.0)).all()
 
 
-@pytest.mark.parametrize("ridge", [1e-9, 0.01])
-@pytest.mark.parametrize("m", [5, 80])
-def test_matrices_and_lists_of_pairs_find_the_same_minimum(monkeypatch, m, ridge):
-    """Of unflipped answers about all pairs; voters who agree spread the strengths beyond all exponentials."""
-    unanimous = (Tallies(0.0, np.triu(np.full((m, m), 10**6), 1)),)
-    for tallies in (simulated(np.random.default_rng(m), np.linspace(2, -2, m), (0.0, 0.0), 9), unanimous):
-        monkeypatch.setattr(bradley_terry, "_FULL", 0.0)
-        in_matrices = bradley_terry_strengths(tallies, ridge)
-        monkeypatch.setattr(bradley_terry, "_FULL", 2.0)
-        np.testing.assert_allclose(in_matrices, bradley_terry_strengths(tallies, ridge), rtol=1e-7, atol=1e-6)
-    assert m < 80 or ridge > 1e-9 or np.ptp(in_matrices) > 700
-
-
 @pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
 def test_expected_counts_give_the_strengths_back(flips):
     off_diagonal = 1e6 * (1 - np.eye(5))
@@ -168,19 +159,6 @@ def test_any_tallies_end_in_a_minimum(solver, flips, ridge):
             assert naive_loss(aside, tallies, ridge) >= naive_loss(found, tallies, ridge) - 1e-12 * answers
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flips", [(0.0,), (0.3,), (0.05, 0.2, 0.49)])
-def test_both_solvers_find_the_same_minimum(monkeypatch, flips):
-    """With flips a loss can have several minima."""
-    rng = np.random.default_rng(4)
-    for _ in range(40):
-        tallies, found = random_tallies(rng, flips), []
-        for many in SOLVERS.values():
-            monkeypatch.setattr(bradley_terry, "_MANY", many)
-            found.append(unrounded(tallies))
-        np.testing.assert_allclose(*found, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("near", [885, 2])
 @pytest.mark.parametrize("flip", [0.0, 0.27])
 @pytest.mark.parametrize(("m", "n_answers"), [(80, 9000), (200, 300), (200, 5000), (885, 1000), (885, 20_000)])
@@ -200,7 +178,7 @@ def test_many_items_converge_without_a_dense_solve(monkeypatch, m, n_answers, fl
         assert naive_loss(aside, tallies, 0.01) > naive_loss(found, tallies, 0.01)
 
 
-def test_the_number_of_threads_changes_no_digit():
+def test_strengths_do_not_depend_on_the_number_of_threads():
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
@@ -208,7 +186,7 @@ def test_the_number_of_threads_changes_no_digit():
     assert found[0] == found[1]
 
 
-def test_search_ends_if_counts_are_large():
+def test_search_ends_for_large_counts():
     """Rounding errors keep the steps of large counts above any fixed length."""
     rng = np.random.default_rng(2)
     strengths = rng.normal(size=12) + np.repeat([0, 60], 6)
@@ -225,7 +203,7 @@ def test_coins_order_items_with_equal_answers():
     assert {order.index(1) < order.index(2) for order in orders} == {True, False}
 
 
-def test_extreme_answers():
+def test_unanimous_and_missing_answers_have_finite_strengths():
     always = np.array([[0, 9, 9], [0, 0, 9], [0, 0, 0]])
     found = bradley_terry_strengths((Tallies(0.0, always),), 0.01)
     assert np.isfinite(found).all() and found.sum() == pytest.approx(0)
@@ -233,22 +211,68 @@ def test_extreme_answers():
     assert bradley_terry_strengths((Tallies(0.2, 0 * always),), 0.01).tolist() == [0, 0, 0]
 
 
-def test_relabelling_items_relabels_strengths():
-    rng = np.random.default_rng(3)
-    tallies, labels = simulated(rng, STRENGTHS, (0.1, 0.3), 50), rng.permutation(5)
-    moved = tuple(Tallies(flip, wins[np.ix_(labels, labels)]) for flip, wins in tallies)
-    found = bradley_terry_strengths(tallies, 0.01)
-    np.testing.assert_allclose(bradley_terry_strengths(moved, 0.01), found[labels], rtol=0, atol=2e-9)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.mark.parametrize("ridge", [0, -1.0, np.nan])
-def test_ridge_must_be_positive(ridge):
-    with pytest.raises(
-        ValueError, match=re.escape(f"ridge must be a number above 0 and at most 1e+100, got {ridge!r}")
-    ):
-        BradleyTerryRule(ridge).asks(3)
+class Recording(Answers):
+    """Answers from a known order that record the queries."""
+
+    def __init__(self, order, flip=0.2, size=40):
+        super().__init__(len(order), SeededBits(np.random.SeedSequence(0)))
+        position = np.argsort(order)
+        self._ahead = (position[:, None] < position[None, :]).astype(np.int64)
+        self._flip, self._size, self.asked = flip, size, []
+
+    def answer(self, query):
+        self.asked.append(query)
+        wins = self._size * (self._ahead * (1 - self._flip) + self._ahead.T * self._flip)
+        full = (Tallies(self._flip, np.rint(wins).astype(np.int64)),)
+        return derived(PairTallies(query.pairs), PairTallies(), full)
 
 
-def test_asks_for_tallies():
-    (ask,) = BradleyTerryRule().asks(3)
-    assert (ask.query, ask.times, ask.share) == (PairTallies(), 1, 1)
+def test_adaptive_rule_asks_one_answer_a_round():
+    assert AdaptiveBradleyTerryRule(3).asks(8) == [Ask(PairTallies(), times=3)]
+
+
+@pytest.mark.parametrize("m", [2, 3, 7, 12, 19, 24])
+def test_later_rounds_ask_about_neighbours_in_the_current_order(m):
+    order = np.random.default_rng(m).permutation(m)
+    session = Recording(order)
+    found = AdaptiveBradleyTerryRule(3).aggregate(session).order
+    assert found.tolist() == order.tolist()
+    assert [query.round for query in session.asked] == [0, 1, 2]
+    assert session.asked[0].pairs is None
+    reach = max(2, m // 6)
+    place = np.argsort(order)
+    near = {(i, j) for i in range(m) for j in range(i + 1, m) if abs(place[i] - place[j]) <= reach}
+    for query in session.asked[1:]:
+        assert set(query.pairs) == near and len(query.pairs) == len(near)
+
+
+def test_one_adaptive_round_gives_the_bradley_terry_order():
+    order = np.array([3, 0, 2, 4, 1])
+    one = AdaptiveBradleyTerryRule(1).aggregate(Recording(order)).order
+    assert np.array_equal(one, BradleyTerryRule().aggregate(Recording(order)).order)
+
+
+def test_tallies_of_equal_flips_are_added():
+    wins = [np.full((2, 2), k) for k in (1, 10, 100)]
+    total = _added((Tallies(0.1, wins[0]), Tallies(0.2, wins[1])), (Tallies(0.1, wins[2]),))
+    assert [(t.flip, t.wins[0, 1]) for t in total] == [(0.1, 101), (0.2, 10)]
+    assert wins[0][0, 1] == 1  # the arguments do not change
+
+
+@pytest.mark.slow
+def test_adaptive_rounds_have_less_error_than_one_round():
+    """Questions about close pairs beat questions about all pairs at equal epsilon."""
+    rng = np.random.default_rng(0)
+    profile = Profile.from_rankings(make_mallows(4000, 24, 0.75, center=rng.permutation(24), random_state=1))
+    best = average_kendall_tau(np.argsort(np.argsort(-profile.net_wins)), profile)
+    excess = [
+        np.mean(
+            [average_kendall_tau(estimator.set_params(random_state=k).fit(profile).ranks_, profile) for k in range(20)]
+        )
+        - best
+        for estimator in (LDPAdaptivePairs(1.0), LDPPairwise(1.0))
+    ]
+    assert excess[0] < 0.8 * excess[1]

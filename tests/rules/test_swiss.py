@@ -1,10 +1,13 @@
-"""Swiss rounds: what is asked, of whom, for what share; ties, labels, and what is said of the strengths."""
+"""Swiss rounds: groups, shares, ties and errors; the decoder of strengths and its solver, against general solvers."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import least_squares
+from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.ballots.profile import Profile
@@ -13,16 +16,17 @@ from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import GroupNetWins, NumberOfVoters, ScaledMargins
 from sklearn_dprank.rules import SwissRule
+from sklearn_dprank.rules.swiss import Fit, PairMargins, Round, conjugate_gradients, fitted
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 class Recording(Answers):
-    """Answers by known strengths; remembers the questions."""
+    """Answers from known strengths that record the queries."""
 
-    def __init__(self, s, n=1000, deviation=10.0, n_said=None, seed=0):
+    def __init__(self, s, n=1000, deviation=10.0, n_told=None, seed=0):
         super().__init__(len(s), SeededBits(np.random.SeedSequence(seed)))
         self._margins = n * np.tanh((s[:, None] - s) / 2)
-        self._deviation, self._n = deviation, n if n_said is None else n_said
+        self._deviation, self._n = deviation, n if n_told is None else n_told
         self.asked = []
 
     def deviation(self, query):
@@ -48,8 +52,8 @@ def sizes(query):
     return None if query.groups is None else [len(group) for group in query.groups]
 
 
-# Groups of max(8, .4 m), max(8, .2 m) and max(8, .2 m), the third round's shifted by half; one above .6 m. The last are
-# asked about if margins of pairs would drown.
+# Groups of max(8, .4 m), then of max(8, .2 m) twice, shifted by half in the third round; one group above .6 m. The last
+# groups are asked if noise is larger than margins of pairs.
 EXPECTED = {
     1: [None] * 4,
     2: [None] * 4,
@@ -82,8 +86,8 @@ def test_groups_of_each_round(m):
     ]
 
 
-def test_margins_of_the_pairs_in_doubt_are_asked_last():
-    """Every pair if noise is small, else most of those that are close to each other; never the same pair twice."""
+def test_last_round_asks_for_close_pairs_once():
+    """Ask about all pairs if noise is small, and about close pairs otherwise."""
     m, n = 20, 1000
     s = np.random.default_rng(0).permutation(np.linspace(3, -3, m))
     places = np.argsort(np.argsort(-s))
@@ -98,8 +102,8 @@ def test_margins_of_the_pairs_in_doubt_are_asked_last():
     assert apart[1].mean() < apart[0].mean() / 2
 
 
-def test_margins_decide_where_no_strengths_explain_them():
-    """A Condorcet order that net wins contradict: one camp puts an item far up, and most a little down."""
+def test_margins_decide_orders_without_strengths():
+    """The Condorcet order contradicts the net wins."""
     m, order = 16, np.arange(16)
     far = [np.r_[order[8:9], order[:8], order[9:]]] * 40  # item 8 is first
     X = np.argsort([order] * 60 + far, axis=1)
@@ -111,8 +115,8 @@ def test_margins_decide_where_no_strengths_explain_them():
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_an_answer_that_is_missing_is_left_out(number):
-    """If the last is missing, the order is that of the scores."""
+def test_missing_answer_is_left_out(number):
+    """Without the last answer, scores give the order."""
     s = np.random.default_rng(3).permutation(np.linspace(2, -2, 20))
 
     class Missing(Recording):
@@ -125,24 +129,16 @@ def test_an_answer_that_is_missing_is_left_out(number):
     assert found.order.tolist() == np.argsort(-found.published["scores"]).tolist() == np.argsort(-s).tolist()
 
 
-def test_shares_of_the_budget():
+def test_swiss_shares_of_the_budget():
     shares = [ask.share for ask in SwissRule().asks(45)]
     assert shares == [Fraction(2, 100), *(Fraction(98 * share, 10_000) for share in (30, 20, 25, 25))]
     assert all(ask.times == 1 for ask in SwissRule().asks(45))
 
 
-def test_strengths_are_published():
-    s = np.random.default_rng(1).normal(size=30)
-    found = SwissRule().aggregate(Recording(s, n=10**6, deviation=1.0))
-    assert found.published.keys() == {"scores"}
-    np.testing.assert_allclose(found.published["scores"], s - s.mean(), atol=1e-3)
-
-
-@pytest.mark.parametrize("n_said", [-500, 0, 1, 10**7])
-def test_a_noisy_number_of_voters_may_be_anything(n_said):
-    """Far too few or too many leave an order that the net wins still decide, if less well."""
+@pytest.mark.parametrize("n_told", [-500, 0, 1, 10**7])
+def test_any_noisy_number_of_voters_gives_an_order(n_told):
     s = np.random.default_rng(2).permutation(np.linspace(2, -2, 24))
-    found = SwissRule().aggregate(Recording(s, n_said=n_said))
+    found = SwissRule().aggregate(Recording(s, n_told=n_told))
     assert np.isfinite(found.published["scores"]).all()
     assert stats.kendalltau(found.published["scores"], s).statistic > 0.8
 
@@ -159,15 +155,15 @@ def test_equal_items_are_ordered_by_coins():
     assert stats.chisquare(firsts).pvalue > 1e-3 and stats.chisquare(lasts).pvalue > 1e-3
 
 
-def test_tiny_strengths_are_told_apart():
+def test_tiny_strengths_are_ordered():
     s = np.random.default_rng(3).permutation(np.linspace(2, -2, 10))
     found = SwissRule().aggregate(Recording(s, n=100, deviation=1e8))
     assert 0 < np.abs(found.published["scores"]).max() < 1e-9
     assert found.order.tolist() == np.argsort(-s).tolist()
 
 
-def test_exact_answers():
-    """Without noise it is no worse than Borda, and explains Plackett-Luce ballots by their weights."""
+def test_exact_swiss_is_as_good_as_borda():
+    """Scores of Plackett-Luce ballots are the logarithms of their weights."""
     weights = np.exp(np.linspace(1.5, -1.5, 20))
     X = make_plackett_luce(4000, 20, weights=weights, random_state=0)
     fitted = Aggregator(Exact(), SwissRule()).fit(X)
@@ -177,22 +173,189 @@ def test_exact_answers():
     assert Aggregator(Exact(), SwissRule()).fit([[0, 1, 1, 1]] * 3).consensus_.tolist() == [0, 1, 2, 3]
 
 
-def test_laplace_noise_serves_too():
+def test_swiss_with_laplace_noise_finds_the_order():
     X = make_mallows(20_000, 24, 0.7, center=range(24), random_state=0)
     fitted = Aggregator(Central(1.0), SwissRule(), random_state=0).fit(X)
     assert fitted.privacy_.epsilon == 1.0 and fitted.privacy_.delta == 0
     assert np.abs(fitted.ranks_ - np.arange(24)).max() <= 1
 
 
-def test_relabelling_columns_relabels_the_answer():
-    """On the same noise for each item the strengths follow the items, wherever their columns are."""
-    s = np.random.default_rng(4).normal(size=26)
-    labels = np.random.default_rng(5).permutation(26)
-    plain = SwissRule().aggregate(Recording(s)).published["scores"]
-    moved = SwissRule().aggregate(Recording(s[labels])).published["scores"]
-    np.testing.assert_allclose(moved, plain[labels], atol=1e-6)
+def strengths_of(rounds, n, ridge, start=None):
+    """Return the strengths of a fit, with an optional start."""
+    start = None if start is None else Fit(start, n, None, None)
+    return fitted(rounds, n, ridge, start=start).strengths
 
 
-def test_ridge_is_checked():
-    with pytest.raises(ValueError, match="ridge"):
-        SwissRule(ridge=0).asks(3)
+def predicted(s, n, groups):
+    """Return net wins within groups, by definition."""
+    out = np.zeros(len(s))
+    for group in groups:
+        for i in group:
+            out[i] = n * sum(math.tanh((s[i] - s[j]) / 2) for j in group)
+    return out
+
+
+def missed(x, rounds, n, ridge, pairs=()):
+    """Return residuals in deviations and roots of the priors, by definition."""
+    s, u = x[:-1], x[-1]
+    parts = [(each.wins - predicted(s, n * math.exp(u), groups_of(each, len(s)))) / each.deviation for each in rounds]
+    single = [(o - n * math.exp(u) * math.tanh((s[i] - s[j]) / 2)) / deviation for i, j, o, deviation in pairs]
+    return np.concatenate([*parts, single, math.sqrt(2 * ridge) * s, [u / math.sqrt(2)]])
+
+
+def loss(found, rounds, n, ridge=0.15, pairs=()):
+    x = np.append(found.strengths, math.log(found.voters / n))
+    return (missed(x, rounds, n, ridge, pairs) ** 2).sum() / 2
+
+
+def naively_fitted(rounds, n, ridge, start, pairs=()):
+    """Return the minimum by a general least-squares solver."""
+    x = np.append(start.strengths, min(-1e-9, math.log(start.voters / n)))
+    bounds = np.full(len(x), -np.inf), np.append(np.full(len(x) - 1, np.inf), 0.0)
+    x = least_squares(missed, x, args=(rounds, n, ridge, pairs), bounds=bounds, xtol=1e-12, ftol=1e-12, gtol=1e-10).x
+    return Fit(x[:-1] - x[:-1].mean(), n * math.exp(x[-1]), None, None)
+
+
+def groups_of(each, m):
+    return [range(m)] if each.groups is None else each.groups
+
+
+def some_rounds(seed, m=9, n=400, deviation=30.0, spread=1.0):
+    """Return noisy rounds of all items and of groups of about three."""
+    rng = np.random.default_rng(seed)
+    s = spread * rng.normal(size=m)
+    cuts = [None, ((0, 1, 2), (3, 4, 5), (6, 7, 8)), ((8, 0), (1, 2, 3, 4), (5, 6, 7))]
+    rounds = []
+    for groups in cuts:
+        exact = predicted(s, n, [range(m)] if groups is None else groups)
+        rounds.append(Round(groups, np.rint(exact + deviation * rng.normal(size=m)).astype(int), deviation))
+    return s - s.mean(), rounds
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n", "deviation"), [(400, 30.0), (400, 3.0), (400, 900.0), (10_000, 30.0)])
+def test_decoded_strengths_minimise_the_loss(seed, n, deviation):
+    _, rounds = some_rounds(seed, deviation=deviation)
+    found = fitted(rounds, n, 0.15)
+    expected = naively_fitted(rounds, n, 0.15, found)
+    assert loss(found, rounds, n) <= loss(expected, rounds, n) * (1 + 1e-3)
+    margins, wanted = (each.model()[0] for each in (found, expected))
+    np.testing.assert_allclose(margins, wanted, atol=0.02 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("deviation", [5.0, 50.0])
+def test_margins_of_pairs_enter_the_loss(seed, deviation):
+    rng = np.random.default_rng(seed)
+    s, rounds = some_rounds(seed)
+    pairs = [
+        (i, j, 400 * math.tanh((s[i] - s[j]) / 2) + rng.normal(0, 60), deviation)
+        for i, j in ((0, 1), (4, 2), (8, 3), (7, 8))
+    ]
+    margins, weights = np.zeros((2, 9, 9))
+    for i, j, observed, _ in pairs:
+        margins[i, j], margins[j, i], weights[i, j], weights[j, i] = observed, -observed, *([deviation**-2] * 2)
+    found = fitted(rounds, 400, 0.15, PairMargins(margins, weights))
+    expected = naively_fitted(rounds, 400, 0.15, found, pairs)
+    assert loss(found, rounds, 400, pairs=pairs) <= loss(expected, rounds, 400, pairs=pairs) * (1 + 1e-3)
+    assert loss(found, rounds, 400, pairs=pairs) < loss(fitted(rounds, 400, 0.15), rounds, 400, pairs=pairs)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_decoder_estimates_the_share_of_voters_who_follow_the_model(share):
+    s, _ = some_rounds(0, spread=2.0)
+    cuts = [None, ((0, 1, 2), (3, 4, 5), (6, 7, 8)), ((8, 0, 3), (1, 5, 2), (4, 6, 7))]
+    rounds = [Round(g, predicted(s, 10_000 * share, [range(9)] if g is None else g), 0.5) for g in cuts]
+    assert fitted(rounds, 10_000, 0.15).voters == pytest.approx(10_000 * share, rel=1e-3)
+
+
+def test_decoded_number_of_voters_is_limited():
+    everybody = Round(None, np.array([300, 100, -100, -300]), 0.5)
+    found = [fitted([everybody], n, 0.15).voters for n in (20, 100, 150)]
+    assert found == [20, 100, pytest.approx(150, rel=0.5)] and found[2] <= 150
+    fewer = Fit(np.array([3.0, 1.0, -1.0, -3.0]), 5.0, None, None)
+    assert fitted([everybody], 20, 0.15, start=fewer).voters == 20
+
+
+def test_curvature_equals_differences_of_residuals():
+    _, rounds = some_rounds(0)
+    found, step = fitted(rounds, 400, 0.15), 1e-4
+    x = np.append(found.strengths, math.log(found.voters / 400))
+    for item in range(9):
+        ahead, back = (missed(x + sign * step * np.eye(10)[item], rounds, 400, 0.15) for sign in (1, -1))
+        assert found.curvature[item] == pytest.approx((((ahead - back) / (2 * step)) ** 2).sum(), rel=1e-3)
+    assert (found.residuals**2).sum() / 2 < loss(found, rounds, 400)
+
+
+def test_rounds_are_weighted_by_their_noise():
+    """Of two contradicting rounds, the one with less noise decides in either order."""
+    wins = np.array([40, 0, -40])
+    one, other = Round(None, wins, 5.0), Round(None, -wins, 50.0)
+    assert strengths_of([one, other], 100, 0.15)[0] > 0.2
+    np.testing.assert_allclose(strengths_of([other, one], 100, 0.15), strengths_of([one, other], 100, 0.15), atol=1e-4)
+    even = strengths_of([one, other._replace(deviation=5.0)], 100, 0.15)
+    np.testing.assert_allclose(even, 0, atol=1e-6)
+
+
+def test_ridge_and_noise_shrink_strengths():
+    sizes = [np.abs(strengths_of(some_rounds(0)[1], 400, ridge)).max() for ridge in (0.1, 10.0, 1e3, 1e5)]
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] < 0.1 * sizes[0]
+    far = Round(None, np.array([10, 0, -10]), 1e12)
+    assert 0 < np.abs(strengths_of([far], 1.0, 0.15)).max() < 1e-12
+
+
+@pytest.mark.parametrize("wins", [[0, 0, 0], [10**9, 0, -(10**9)], [2, 2, 2]])
+def test_extreme_answers_have_finite_strengths(wins):
+    for n in (1.0, 1e3, 1e15):
+        assert np.isfinite(strengths_of([Round(None, np.array(wins), 0.5)], n, 0.15)).all()
+
+
+def test_decoder_does_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(0)
+    wins = (1000 * rng.normal(size=300)).astype(int)
+    found = []
+    for threads in (1, 2, 4):
+        with threadpool_limits(threads):
+            found.append(strengths_of([Round(None, wins, 400.0)], 500, 0.15).tobytes())
+    assert len(set(found)) == 1
+
+
+def positive(rng, n, spread):
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    return (basis * np.geomspace(1, spread, n)) @ basis.T
+
+
+@pytest.mark.parametrize("spread", [1, 100, 1e6])
+@pytest.mark.parametrize("n", [1, 2, 7, 30])
+def test_conjugate_gradients_equal_a_direct_solver(n, spread):
+    rng = np.random.default_rng(n)
+    matrix, right = positive(rng, n, spread), rng.normal(size=n)
+    found = conjugate_gradients(matrix.dot, matrix.diagonal(), right, 1e-26, 40 * n)
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-6)
+
+
+def test_conjugate_gradients_stop_at_the_residual_and_at_the_number_of_steps():
+    rng = np.random.default_rng(0)
+    matrix, right = positive(rng, 20, 100.0), rng.normal(size=20)
+    diagonal, products = matrix.diagonal(), []
+
+    def counted(x):
+        products.append(x)
+        return matrix @ x
+
+    found = conjugate_gradients(counted, diagonal, right, 1e-4, 100)
+    left = right - matrix @ found
+    assert left @ (left / diagonal) <= 1e-4 * (right @ (right / diagonal))
+    enough = len(products)
+    assert 1 < enough < 20
+    products.clear()
+    short = conjugate_gradients(counted, diagonal, right, 1e-4, enough - 1)
+    assert len(products) == enough - 1
+    left = right - matrix @ short
+    assert left @ (left / diagonal) > 1e-4 * (right @ (right / diagonal))
+    assert short @ right > 0  # downhill already
+
+
+def test_indefinite_matrix_is_detected():
+    assert conjugate_gradients(np.diag([1.0, -1.0]).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
+    assert conjugate_gradients(np.zeros((2, 2)).dot, np.ones(2), np.ones(2), 1e-12, 10) is None

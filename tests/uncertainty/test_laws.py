@@ -1,11 +1,12 @@
-"""The laws of published noise are those by which it is drawn."""
+"""Published laws of noise against the noise of fits, exact tails, and quantiles of ranges."""
 
 from fractions import Fraction
+from itertools import product
 from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, multivariate_hypergeom, skellam
+from scipy.stats import kstest, multivariate_hypergeom, skellam, studentized_range
 from sklearn.base import clone
 
 from sklearn_dprank import (
@@ -28,13 +29,14 @@ from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.theory import hay, yan
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
+from sklearn_dprank.uncertainty.laws import range_quantile
 
 PROFILE = Profile.from_rankings(make_mallows(1000, 5, 0.8, random_state=0))
 PAIRS = np.triu_indices(5, 1)
 
 
 def noise_of(estimator, profile, times):
-    """What was added to the exact numbers in some fits, and the law that was published."""
+    """Return the noise of some fits and the published law."""
     drawn = []
     for seed in range(times):
         fitted = estimator.set_params(random_state=seed).fit(profile)
@@ -84,7 +86,7 @@ def test_tails_of_rounded_normal_noise():
     ],
     ids=repr,
 )
-def test_a_curator_s_noise_has_the_published_law(estimator, on):
+def test_noise_of_a_curator_has_the_published_law(estimator, on):
     noise, law = noise_of(estimator, PROFILE, 300)
     noise = (noise if on == "scores" else noise[:, *PAIRS]).ravel()
     assert estimator.noise_ == PublishedNoise(on, law)
@@ -96,7 +98,7 @@ def test_a_curator_s_noise_has_the_published_law(estimator, on):
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1), Fraction(50), Fraction(12345, 2)])
-def test_the_tail_of_skellam_noise(rate):
+def test_tails_of_skellam_noise(rate):
     law, mu = SkellamLaw(rate), float(rate)
     far = int(8 * law.std) + 3
     for k in range(-far, far + 1, max(1, far // 20)):
@@ -106,8 +108,8 @@ def test_the_tail_of_skellam_noise(rate):
     assert law.std == pytest.approx(skellam.std(mu, mu))
 
 
-def test_much_skellam_noise_is_nearly_normal():
-    """Where the law changes its form, the second form is a bit wider, and hardly any wider."""
+def test_wide_skellam_tails_are_continuous_between_the_two_forms():
+    """The second form is slightly wider than the first."""
     x = np.linspace(0, 9, 40)
     exact, wide = SkellamLaw(Fraction(10**7)), SkellamLaw(Fraction(10**7) + Fraction(1, 2**20))
     tails = [law.tail(np.rint(x * exact.std)) for law in (exact, wide)]
@@ -116,8 +118,8 @@ def test_much_skellam_noise_is_nearly_normal():
 
 
 @pytest.mark.parametrize("honest", [0.5, 0.9, 0.99])
-def test_fewer_honest_voters_leave_intervals_right(honest):
-    """Less noise than the law says: its range is no wider, at any level, and neither is a tail."""
+def test_fewer_honest_voters_keep_intervals_valid(honest):
+    """Less noise than stated has a smaller range at every level, and smaller tails."""
     every, some = SkellamLaw(Fraction(900)), SkellamLaw(Fraction(900) * Fraction(honest))
     for level in (0.5, 0.8, 0.95, 0.999):
         for m in (2, 5, 20):
@@ -126,7 +128,7 @@ def test_fewer_honest_voters_leave_intervals_right(honest):
     assert (some.tail(x) <= every.tail(x)).all()
 
 
-def test_the_histogram_s_noise():
+def test_noise_of_a_histogram_has_the_published_law():
     profile = Profile.from_rankings(make_mallows(500, 4, 0.8, random_state=0))
     exact = DPHistogram(1e6, random_state=0).fit(profile).histogram_
     fits = [DPHistogram(0.5, random_state=seed).fit(profile) for seed in range(60)]
@@ -154,12 +156,12 @@ def test_answers_have_the_published_gain_and_no_more_than_the_published_variance
     assert (np.abs(noise.mean(axis=0)) < 4 * std / np.sqrt(len(noise))).all()
     ratio = noise.std(axis=0) / std
     assert ratio.max() < 1.2
-    # The true margin's own square is what the variance is smaller by; here gains are such that this is little.
+    # The variance is smaller by the square of the true margin, which is small for these gains.
     assert np.median(ratio) > np.sqrt(1 - law.gain**2 * np.square(PROFILE.margins[PAIRS] / 1000).mean()) - 0.12
 
 
-def test_the_law_of_a_stream():
-    """Of the total of three periods: three draws of correlated noise are in it."""
+def test_noise_of_a_stream_has_the_published_law():
+    """The total of three periods contains three draws of correlated noise."""
     estimator = DPStreamingBorda(1.0, 1e-6, horizon=10)
     fits = [clone(estimator).set_params(random_state=seed) for seed in range(300)]
     for fitted in fits:
@@ -177,7 +179,7 @@ def test_the_law_of_a_stream():
     assert fits[0].rank_intervals().shape == (5, 2)
 
 
-def test_how_many_answered_about_each_pair():
+def test_law_states_the_number_of_answers_for_each_pair():
     fitted = LDPPairwise(2.0, n_queries=3, random_state=0).fit(PROFILE)
     asked = fitted.noise_.law.asked
     np.testing.assert_array_equal(asked, asked.T)
@@ -195,8 +197,8 @@ def two_items_only(m, n):
 
 
 @pytest.mark.parametrize(("epsilon", "m"), [pytest.param(1.0, 3, marks=pytest.mark.slow), (4.0, 6)])
-def test_the_law_of_noisy_directions(epsilon, m):
-    """Of complete rankings it is about the published deviation at most; of the worst ballots it needs `most`."""
+def test_noise_of_directions_is_within_the_published_deviation(epsilon, m):
+    """Complete rankings have about the published deviation; the worst ballots have `most`."""
     found = {}
     for ballots in (complete, two_items_only):
         noise, law = noise_of(LDPBorda(epsilon), Profile.from_rankings(ballots(m, 300)), 250)
@@ -208,7 +210,7 @@ def test_the_law_of_noisy_directions(epsilon, m):
     assert law.most > law.std
 
 
-def test_where_nothing_is_known_nothing_is_said():
+def test_different_personal_epsilons_have_no_law():
     own = LDPPairwise(1.0, random_state=0).fit(PROFILE, voter_epsilon=[1.0, 2.0] * 500)
     assert hasattr(own, "margins_") and not hasattr(own, "noise_")
     alike = LDPPairwise(1.0, random_state=0).fit(PROFILE, voter_epsilon=[2.0] * 1000)
@@ -216,7 +218,7 @@ def test_where_nothing_is_known_nothing_is_said():
 
 
 def law_of_plus(for_it, against, silent, asked, flip):
-    """The law of the number of answers +1 among `asked` of these voters, drawn without replacement."""
+    """Return the law of the number of answers +1 among voters drawn without replacement."""
     groups, out = [for_it, against, silent], np.zeros(asked + 1)
     for a in range(asked + 1):
         for b in range(asked + 1 - a):
@@ -232,7 +234,7 @@ def law_of_plus(for_it, against, silent, asked, flip):
 
 @pytest.mark.parametrize("flip", [0.0, *(pytest.param(flip, marks=pytest.mark.slow) for flip in (0.05, 0.4))])
 def test_p_values_of_answers_are_never_too_small(flip):
-    """By the exact law, for every electorate of up to seven voters without a majority for the first item."""
+    """Compare with the exact law for all electorates of up to seven voters without a majority for the first item."""
     for n in range(1, 8):
         for against in range(n + 1):
             for for_it in range(min(against, n - against) + 1):
@@ -243,4 +245,50 @@ def test_p_values_of_answers_are_never_too_small(flip):
                     p_values = AnswersLaw(1 - 2 * flip, asked).p_values(published)
                     for p in p_values:
                         assert chance[p_values <= p].sum() <= p + 1e-12
-    assert AnswersLaw(1.0, 7).p_values(np.array([1.0])) == pytest.approx(2.0**-7)  # and they are no larger than that
+    assert AnswersLaw(1.0, 7).p_values(np.array([1.0])) == pytest.approx(2.0**-7)
+
+
+@pytest.mark.parametrize("m", [2, 10, 45])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_range_of_normal_noise_is_the_studentized_range(m, level):
+    expected = 7.0 * studentized_range.ppf(level, m, np.inf)
+    for law in (NormalLaw(7.0, 0.0), NormalLaw(7.0, 2.0**-20)):
+        assert 0 <= range_quantile(law, m, level) - expected < 0.005 * 7
+    # A range of rounded noise is an integer, and rounding moves it by at most one.
+    assert range_quantile(NormalLaw(7.0), m, level) in np.arange(np.floor(expected), np.ceil(expected) + 2)
+
+
+def by_enumeration(law, m, level, reach):
+    """Return the smallest k with P(range <= k) >= level, over all tuples of integers."""
+    values = np.arange(-reach, reach + 1)
+    chance = law.tail(values) - law.tail(values + 1)
+    assert chance.sum() == pytest.approx(1, abs=1e-9)
+    within = np.zeros(2 * reach + 1)
+    for rows in product(range(len(values)), repeat=m):
+        rows = list(rows)
+        within[max(rows) - min(rows)] += chance[rows].prod()
+    return int(np.argmax(within.cumsum() >= level))
+
+
+@pytest.mark.parametrize("law", [LaplaceLaw(Fraction(3, 2)), LaplaceLaw(Fraction(9)), NormalLaw(0.7), NormalLaw(1.9)])
+@pytest.mark.parametrize(("m", "level"), [(2, 0.5), (2, 0.95), (3, 0.95), (3, 0.99)])
+def test_range_of_integer_noise_equals_enumeration(law, m, level):
+    assert range_quantile(law, m, level) == by_enumeration(law, m, level, 17)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "level"), [(4, 0.95), (30, 0.8)])
+def test_range_of_wide_laplace_noise_equals_draws(m, level):
+    drawn = np.ptp(np.random.default_rng(0).laplace(scale=4e6, size=(200_000, m)), axis=1)
+    quantile = range_quantile(LaplaceLaw(Fraction(1, 4_000_000)), m, level)
+    assert level - 0.003 < (drawn <= quantile).mean() < level + 0.005
+
+
+def test_ranges_of_extreme_levels_and_noise_are_finite():
+    law = LaplaceLaw(Fraction(1, 10))
+    assert range_quantile(law, 10, 1 - 2**-53) < np.inf
+    assert range_quantile(LaplaceLaw(Fraction(2**31)), 10, 0.999) == 0
+    assert range_quantile(NormalLaw(0.01), 10, 0.999) == 0
+    assert range_quantile(NormalLaw(1e12, 1024.0), 3, 0.9) == pytest.approx(
+        1e12 * studentized_range.ppf(0.9, 3, np.inf), rel=5e-3
+    )

@@ -1,4 +1,4 @@
-"""Posteriors of true values under noise, against integrals, the law of large normal vectors and simulated truths."""
+"""Posteriors of true values under noise, against integrals, large normal vectors and simulated truths."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -11,11 +11,11 @@ from sklearn_dprank import DPBorda, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
-from sklearn_dprank.uncertainty.posterior import LOG_PRIOR, SPREADS, _Model, chance_before, given, likely
+from sklearn_dprank.uncertainty.posterior import LOG_PRIOR, SPREADS, _Model, chance_before, given
 
 
 def integrated(x, y, scale, width):
-    """P(the number seen as x is above the one seen as y), by sums over a fine grid."""
+    """Return P(x's value is above y's) by sums over a fine grid."""
     grid = np.linspace(-12 * width, 12 * width, 6001)
     laws = [norm.pdf(grid, scale=width) * np.exp(-np.abs(seen - grid) / scale) for seen in (x, y)]
     one, other = (law / law.sum() for law in laws)
@@ -23,7 +23,7 @@ def integrated(x, y, scale, width):
 
 
 @pytest.mark.parametrize(("scale", "width"), [(1.0, 1.0), (1.0, 0.05), (3.0, 7.0), (0.2, 4.0)])
-def test_laplace_noise_on_normal_numbers(scale, width):
+def test_laplace_posteriors_equal_integrals(scale, width):
     values = np.array([-3.0, -0.5, 0.0, 0.4, 1.0, 6.0]) * max(scale, width) / 2
     found = given(values, scale, width)
     for i, j in combinations(range(len(values)), 2):
@@ -32,8 +32,8 @@ def test_laplace_noise_on_normal_numbers(scale, width):
 
 
 @pytest.mark.parametrize("far", [1e3, 1e7, 1e12])
-def test_laplace_noise_that_is_little(far):
-    """Then nothing is shrunken: the difference of two draws of noise decides."""
+def test_little_laplace_noise_is_not_shrunk(far):
+    """The difference of two draws of noise decides."""
     d = np.array([0.0, 0.5, 2.0, 9.0])
     expected = 1 - np.exp(-d) * (1 + d / 2) / 2
     values = np.concatenate([-d, np.arange(1, 60) * far])
@@ -47,8 +47,8 @@ def log_density_of_laplace(values, scale, width):
     return np.log((noise * norm.pdf(x, scale=width)).sum(axis=1) * (x[1] - x[0])).sum()
 
 
-def test_laplace_scores_are_averaged_over_their_spread():
-    """Against the prior, the likelihood and the probability of each spread, written out."""
+def test_laplace_posteriors_average_over_spreads():
+    """Write out the prior, the likelihood and the probability for each spread."""
     values, scale = np.array([21.0, 9.0, -3.0, -27.0]), 10.0
     widths = SPREADS * np.sqrt(2) * scale
     weights = np.array([t / (1 / 16 + t**2) for t in SPREADS])
@@ -68,17 +68,8 @@ def test_normal_scores_are_averaged_over_their_spread():
     np.testing.assert_array_equal(SkellamLaw(Fraction(2)).chance_before(scores), NormalLaw(2.0).chance_before(scores))
 
 
-def test_what_is_left_out_of_the_average_is_negligible():
-    rng = np.random.default_rng(0)
-    points = likely(rng.normal(scale=5, size=(7, 9)))
-    assert sum(weight for _, weight in points) == pytest.approx(1)
-    density = np.exp(rng.normal(scale=5, size=(7, 9)))
-    kept = sum(density[index] for index, _ in likely(np.log(density)))
-    assert 0.999 <= kept / density.sum() <= 1
-
-
 def conditional(margins, precision, of_items, of_pairs):
-    """P(margin > 0) by the law of all margins together, given those that were seen: one large covariance matrix."""
+    """Return P(margin > 0) given the observed margins, from one large covariance matrix."""
     m = len(margins)
     pairs = list(combinations(range(m), 2))
     design = np.zeros((len(pairs), m))
@@ -104,7 +95,7 @@ def antisymmetric(rng, m, draw):
 
 @pytest.mark.parametrize("m", [3, 4, 6])
 @pytest.mark.parametrize(("of_items", "of_pairs"), [(2.0, 0.5), (1.0, 0.0), (0.3, 4.0)])
-def test_margins_are_a_linear_model(m, of_items, of_pairs):
+def test_posteriors_of_margins_equal_a_conditional_normal(m, of_items, of_pairs):
     rng = np.random.default_rng(m)
     margins = antisymmetric(rng, m, lambda size: rng.normal(scale=2, size=size))
     precision = np.triu(rng.integers(0, 4, (m, m)) / 3.0, 1)
@@ -115,8 +106,8 @@ def test_margins_are_a_linear_model(m, of_items, of_pairs):
 
 
 @pytest.mark.parametrize("of_pairs", [0.01, 0.7, 30.0])
-def test_the_evidence_is_the_density_of_the_margins(of_pairs):
-    """Differences between spreads of strengths and of remainders, against one large normal density."""
+def test_evidence_equals_the_density_of_the_margins(of_pairs):
+    """Compare differences between spreads with one large normal density."""
     rng, m = np.random.default_rng(5), 5
     margins = antisymmetric(rng, m, lambda size: rng.normal(scale=2, size=size))
     precision = np.triu(rng.integers(0, 4, (m, m)) / 3.0, 1)
@@ -139,7 +130,7 @@ def test_the_evidence_is_the_density_of_the_margins(of_pairs):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_margins_of_which_nothing_is_known_claim_nothing():
+def test_margins_without_answers_have_confidence_one_half():
     assert (AnswersLaw(0.5, np.zeros((4, 4), dtype=int)).chance_above(np.zeros((4, 4))) == 0.5).all()
 
 
@@ -156,7 +147,7 @@ LAWS = [NormalLaw(20.0), SkellamLaw(Fraction(200)), LaplaceLaw(Fraction(1, 14))]
 
 
 def simulated(law, on, m, rng, spread, remainder):
-    """Return how much is claimed of each pair, and whether it is true, for truths of these spreads."""
+    """Return the confidence for each pair and whether it is right, for truths of these spreads."""
     if on == "scores":
         true = rng.normal(scale=spread * law.std, size=m)
         difference, found = true[:, None] - true, law.chance_before(true + noise(law, rng, m))
@@ -171,7 +162,7 @@ def simulated(law, on, m, rng, spread, remainder):
 
 
 def claims(law, on, m, times, spreads, seed=0):
-    """Return the claims of many releases; `spreads` draws (spread, remainder) of each."""
+    """Return the confidences of many releases; `spreads` draws (spread, remainder) for each."""
     rng = np.random.default_rng(seed)
     return np.concatenate([simulated(law, on, m, rng, *spreads(rng)) for _ in range(times)], axis=1)
 
@@ -185,8 +176,7 @@ def prior(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("on", ["scores", "margins"])
 @pytest.mark.parametrize("law", LAWS, ids=["normal", "skellam", "laplace"])
-def test_claims_are_true_on_average_over_signal_strengths(law, on):
-    """The docstring's statement: overall, and of the large claims."""
+def test_confidences_are_calibrated_over_signal_strengths(law, on):
     claimed, true = claims(law, on, 6, 400, prior, seed=1)
     assert (claimed - true).mean() < 0.02
     large = claimed > 0.9
@@ -196,7 +186,7 @@ def test_claims_are_true_on_average_over_signal_strengths(law, on):
 @pytest.mark.slow
 @pytest.mark.parametrize("on", ["scores", "margins"])
 @pytest.mark.parametrize("law", LAWS, ids=["normal", "skellam", "laplace"])
-def test_noise_alone_claims_next_to_nothing(law, on):
+def test_noise_alone_gives_few_confident_pairs(law, on):
     claimed, true = claims(law, on, 12, 30, lambda _: (0.0, 0.0))
     assert (true == 0.5).all()
     assert (claimed > 0.9).mean() < 0.015 and claimed.mean() < 0.6
@@ -214,12 +204,8 @@ MANY = [pytest.param(m, 4000 // m**2 + 20, STRENGTHS, marks=pytest.mark.slow) fo
 
 @pytest.mark.parametrize(("law", "on"), LAW_AND_DISPLAY)
 @pytest.mark.parametrize(("m", "times", "strengths"), [(5, 150, [0.0, 1.0]), *MANY])
-def test_few_pairs_are_falsely_claimed_at_any_strength(law, on, m, times, strengths):
-    """Of claims above .9, those that are false beyond what they admit are at most 1 % of the pairs.
-
-    At low signal this holds of all false claims. (At a clear signal even claims that are exactly calibrated are false
-    on more than 1 % of the pairs: half of them are claimed, at .97.)
-    """
+def test_few_pairs_are_falsely_confident_at_any_strength(law, on, m, times, strengths):
+    """Confidences above .9 exceed their truth on at most 1 % of the pairs; at low signal, at most 1 % are false."""
     for strength in strengths:
         for remainder in (0.0, 0.5) if on == "margins" else (0.0,):
             claimed, true = claims(law, on, m, times, lambda _: (strength, remainder), seed=m)  # noqa: B023
@@ -239,15 +225,14 @@ def test_few_pairs_are_falsely_claimed_at_any_strength(law, on, m, times, streng
     ],
     ids=["scores", "margins", "ten items"],
 )
-def test_fits_at_low_signal_claim_next_to_nothing(estimator, size):
-    """A plug-in estimate of the spread claimed .95 of some pair in 6 to 15 % of these fits, where 60 % were true."""
+def test_fits_at_low_signal_give_few_confident_pairs(estimator, size):
     profile = Profile.from_rankings(make_mallows(*size, random_state=0))
     fits = [estimator.set_params(random_state=seed).fit(profile).pair_confidence().max() for seed in range(100)]
     assert np.mean(np.array(fits) > 0.95) <= 0.03
 
 
 @pytest.mark.slow
-def test_a_clear_signal_is_still_claimed():
+def test_clear_signal_gives_confident_pairs():
     """10 items, phi .95, epsilon .3: three fifths of the pairs are claimed at .9 (two thirds with a known spread)."""
     profile = Profile.from_rankings(make_mallows(1000, 10, 0.95, random_state=0))
     fits = [DPBorda(0.3, random_state=seed).fit(profile).pair_confidence() for seed in range(30)]

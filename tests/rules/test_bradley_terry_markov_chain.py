@@ -3,7 +3,6 @@
 import math
 import os
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ def order_of(margins, **options):
 
 
 def beaten(m, edges):
-    """Margins of 1 for (winner, loser)."""
+    """Return margins of 1 for (winner, loser)."""
     margins = np.zeros((m, m), dtype=int)
     for winner, loser in edges:
         margins[winner, loser], margins[loser, winner] = 1, -1
@@ -36,7 +35,7 @@ def beaten(m, edges):
 
 
 def naive_mc4(margins):
-    """Walk on and on among the items left; those where the walk ends come first, by clusters. Ties by index."""
+    """Walk among the items left. Items where the walk ends come first, by clusters; ties go by index."""
     left, order = list(range(len(margins))), []
     while left:
         walk = (margins[np.ix_(left, left)].T > 0) / len(left)
@@ -66,7 +65,7 @@ def margin_matrices(draw, max_items=7):
     return random_margins(rng, draw(st.integers(2, max_items)), draw(st.sampled_from([1, 2, 100])))
 
 
-def test_by_hand():
+def test_cycle_of_four_has_known_chances():
     """A cycle of four: chances 1/5, 2/5, 3/10, 1/10.
 
     0 beats 1; 1 beats 2 and 3; 2 beats 0 and 3; 3 beats 0. Net wins have 1 and 2 level, and 0 and 3.
@@ -79,14 +78,7 @@ def test_by_hand():
     assert margins.sum(axis=1).tolist() == [-1, 1, 1, -1]
 
 
-def test_how_large_majorities_are_does_not_matter():
-    """Item 0 beats 1 and 2 by one voter each; Borda starts with 1, which beats 2 by many."""
-    margins = np.array([[0, 1, 1], [-1, 0, 90], [-1, -90, 0]])
-    assert order_of(margins) == [0, 1, 2]
-    assert margins.sum(axis=1).argmax() == 1
-
-
-def test_several_ends():
+def test_several_absorbing_sets_have_known_orders():
     """0 is level with the circle of 2, 3 and 4; of these, 0, 2 and 3 beat 1.
 
     From 1 the walk goes to each of the three alike: it ends at 0 with chance 1/5 + 1/15, in the circle with 3/5 + 2/15.
@@ -98,27 +90,16 @@ def test_several_ends():
     assert order_of(beaten(5, [(4, 1), (3, 1)])) == [3, 4, 0, 2, 1]
 
 
-def test_taken_away_the_rest_begins_anew():
-    """0 beats 1, 1 beats 2 and 3; 2 and 3 tie, 4 loses to 3 alone and is tied with the rest.
-
-    First 0 (which nothing beats), then 1, then 3 (with 4's chance) and 2, then 4.
-    """
-    assert order_of(beaten(5, [(0, 1), (1, 2), (1, 3), (0, 4), (1, 4), (3, 4)])) == [0, 1, 3, 2, 4]
-
-
 @pytest.mark.slow
 @given(margin_matrices())
-def test_against_naive_walk(margins):
+def test_orders_equal_a_naive_walk(margins):
     assert order_of(margins) == naive_mc4(margins)
 
 
 @pytest.mark.slow
 @given(margin_matrices(max_items=12))
-def test_condorcet(margins):
-    """An item stands above each that it beats, directly or through others, if it is not beaten so in turn.
-
-    So a set whose items beat all others comes first, and with it a Condorcet winner; its loser is last.
-    """
+def test_order_respects_paths_of_majorities(margins):
+    """An item stands above all items that it beats by a path without a path back."""
     above = reached(margins > 0)
     positions = np.argsort(order_of(margins))
     better = above & ~above.T
@@ -127,7 +108,7 @@ def test_condorcet(margins):
 
 @pytest.mark.slow
 @given(st.permutations(range(6)), st.integers(0, 10))
-def test_a_transitive_majority_is_the_consensus(order, seed):
+def test_transitive_majority_is_the_consensus(order, seed):
     margins = margins_of_order(order) * np.random.default_rng(seed).integers(1, 9, (6, 6))
     margins = np.triu(margins) - np.triu(margins).T
     assert order_of(margins) == list(order)
@@ -136,8 +117,8 @@ def test_a_transitive_majority_is_the_consensus(order, seed):
 
 @pytest.mark.slow
 @given(margin_matrices(), st.randoms(use_true_random=False))
-def test_names_of_items_do_not_matter(margins, random):
-    """Renamed items, whose coins go with them, stand in the same order."""
+def test_relabelled_items_have_the_relabelled_order(margins, random):
+    """The coins of the items are relabelled too."""
     m = len(margins)
     labels, coins = random.sample(range(m), m), np.array(random.sample(range(m), m))
     session, other = ScriptedAnswers(margins), ScriptedAnswers(margins[np.ix_(labels, labels)])
@@ -147,7 +128,7 @@ def test_names_of_items_do_not_matter(margins, random):
 
 
 def exactly(moves):
-    """The stationary distribution by Cramer's rule in fractions: cofactors of the generator."""
+    """Return the stationary distribution in fractions, by Cramer's rule."""
     k = len(moves)
     generator = [[Fraction(int(x)) for x in row] for row in moves]
     for i in range(k):
@@ -171,26 +152,25 @@ def exactly(moves):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
-def test_chances_to_the_last_digits(k):
+def test_stationary_chances_equal_fractions(k):
     rng = np.random.default_rng(k)
     for _ in range(20):
         moves = rng.integers(0, 3, (k, k)) * (rng.random((k, k)) < 0.6)
         moves[np.arange(k), (np.arange(k) + 1) % k] += 1  # irreducible
-        np.fill_diagonal(moves, rng.integers(0, 3, k))  # which does not matter
+        np.fill_diagonal(moves, rng.integers(0, 3, k))  # without effect
         true = exactly(moves)
         expected = [float(chance / true[0]) for chance in true]
         assert np.exp(log_stationary(moves)) == pytest.approx(expected, rel=1e-13)
 
 
-def test_chances_below_any_double():
-    """k beats all but its predecessor: the walk climbs one place at a time and falls far, so chances are factorials."""
+def test_stationary_chances_below_doubles_are_balanced():
+    """Each item beats all but its predecessor, so chances are factorials."""
     m = 400
     upsets = margins_of_order(range(m))
     for k in range(m - 1):
         upsets[k, k + 1], upsets[k + 1, k] = -1, 1
     chances = log_stationary(upsets.T > 0)
     assert chances.min() < -700 and np.isfinite(chances).all()
-    # Balance of each state in logarithms: what flows out is what flows in.
     moves = upsets.T > 0
     for state in range(m):
         into = np.logaddexp.reduce(chances[moves[:, state]])
@@ -198,25 +178,7 @@ def test_chances_below_any_double():
     assert (np.diff(chances[order_of(upsets)]) < 0).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pattern", ["cycles", "ties", "level", "unanimous"])
-def test_many_items_take_seconds(pattern):
-    """885 items; each pattern takes about half a second."""
-    m = 885
-    rng = np.random.default_rng(0)
-    margins = {
-        "cycles": lambda: random_margins(rng, m, 10**6),
-        "ties": lambda: random_margins(rng, m, 1),
-        "level": lambda: np.zeros((m, m), dtype=int),
-        "unanimous": lambda: margins_of_order(rng.permutation(m)),
-    }[pattern]()
-    order = order_of(margins)
-    assert sorted(order) == list(range(m))
-    if pattern == "unanimous":
-        assert all(margins[i, j] > 0 for i, j in pairwise(order))
-
-
-def test_coins_break_ties_on_private_channels():
+def test_coins_break_ties_of_markov_chains():
     level = np.zeros((3, 3), dtype=int)
     seen = [tuple(order_of(level, seed=seed, fair_ties=True)) for seed in range(600)]
     counts = [seen.count(order) for order in sorted(set(seen))]
@@ -226,13 +188,7 @@ def test_coins_break_ties_on_private_channels():
     assert len(seen) == 12 and all(set(order[:3]) == {0, 1, 2} for order in seen)  # three of five random items
 
 
-def test_asks_for_all_margins_once():
-    (ask,) = MarkovChainRule().asks(7)
-    assert (ask.query, ask.times, ask.share) == (AllMargins(), 1, 1)
-
-
-def test_exact_and_private():
-    """By name on every kind of channel: the same order where noise is small, one stated price."""
+def test_every_channel_gives_the_exact_order_for_little_noise():
     X = make_mallows(2001, 6, 0.4, center=[3, 1, 5, 0, 2, 4], random_state=0)
     exact = Aggregator(rule="markov_chain").fit(X)
     assert exact.consensus_.tolist() == [3, 1, 4, 0, 5, 2] and str(exact.privacy_) == "not private"
@@ -249,8 +205,8 @@ def test_exact_and_private():
     ("file", "optimum"),
     [("sushi.soc", 0.341991), ("00024-00000001.soc", 0.407547), ("00025-00000001.soc", 0.389239)],
 )
-def test_real_majorities_are_transitive(file, optimum):
-    """So MC4 is Kemeny's order, and not farther from the votes than Borda's."""
+def test_real_votes_have_the_known_error(file, optimum):
+    """Majorities are transitive, so MC4 gives the Kemeny order."""
     X = read_preflib(Path(DATA, file)).data
     assert -Aggregator(rule="markov_chain").fit(X).score(X) == pytest.approx(optimum, abs=1e-6)
     assert Borda().fit(X).score(X) <= -optimum + 1e-6

@@ -1,4 +1,4 @@
-"""The best few items in batches: who is asked what, and for which share."""
+"""Rule of the best k items: batches, shares of the budget and refused answers."""
 
 from fractions import Fraction
 
@@ -18,7 +18,7 @@ def asked(k, n_items, batch=None):
     return [(ask.query.k, ask.times, ask.share) for ask in ChooseTop(k, batch).asks(n_items)]
 
 
-def test_batches():
+def test_top_items_are_chosen_in_even_batches():
     assert asked(1, 45) == [(1, 1, 1)]
     assert asked(3, 45) == [(3, 1, 1)]
     assert asked(5, 45) == [(3, 1, Fraction(3, 5)), (2, 1, Fraction(2, 5))]
@@ -28,6 +28,7 @@ def test_batches():
     assert asked(4, 31) == [(4, 1, 1)]
     assert asked(9, 12) == [(9, 1, 1)]
     assert asked(4, 1001) == [(1, 4, 1)]
+    assert asked(6, 45, batch=5) == [(3, 2, 1)]  # 5 at once are too many
 
 
 @pytest.mark.parametrize("m", [2, 3, 9, 20, 46, 400])
@@ -42,8 +43,8 @@ def test_every_place_has_the_same_share(m, batch):
 
 
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
-def test_each_batch_has_its_part_of_epsilon(neighboring):
-    """epsilon b / k, at half of it a unit of margin, or a quarter: what one batch of b would have at that epsilon."""
+def test_each_batch_has_its_share_of_epsilon(neighboring):
+    """A batch of b items has epsilon b / k, as a choice of b items alone."""
     channel = Central(1.0, noise="permute_and_flip", neighboring=neighboring)
     plan = channel.plan(ChooseTop(10).asks(45), 45)
     assert {price.query.k: (price.times, price.epsilon) for price in plan.prices.values()} == {
@@ -57,7 +58,7 @@ def test_each_batch_has_its_part_of_epsilon(neighboring):
     assert plan.guarantee.epsilon == 1.0
 
 
-def test_no_batch_more_is_answered():
+def test_batch_beyond_the_plan_raises():
     profile = Profile.from_rankings([np.arange(6)] * 50)
     session = (
         Central(1.0, noise="permute_and_flip").plan(ChooseTop(2, 1).asks(6), 6).open(profile)(Bits.from_random_state(0))
@@ -68,21 +69,3 @@ def test_no_batch_more_is_answered():
         session.answer(MaxViolatedPrefixMargin(1, (0, 1)))
     with pytest.raises(BudgetExhausted):
         session.answer(MaxViolatedPrefixMargin(2))
-
-
-@pytest.mark.parametrize(
-    ("rule", "n_items", "message"),
-    [
-        (ChooseTop(0), 5, "k must be a positive integer, got 0"),
-        (ChooseTop(2, batch=0), 5, "batch must be None or a positive integer, got 0"),
-        (ChooseTop(5), 5, "k=5 of 5 items is all of them"),
-        (ChooseTop(4, batch=4), 45, r"3\.6e\+06 ways to choose 4 of 45"),
-    ],
-)
-def test_refusals(rule, n_items, message):
-    with pytest.raises(ValueError, match=message):
-        Central(noise="permute_and_flip").plan(rule.asks(n_items), n_items)
-
-
-def test_batches_are_as_even_as_can_be():
-    assert asked(6, 45, batch=5) == [(3, 2, 1)]  # so that 5, too many at once, is never asked

@@ -1,0 +1,390 @@
+"""Hierarchical, instant-runoff and Kemeny rules against naive orders, with ties, gaps and refusals."""
+
+import re
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import ScriptedAnswers, margins_of_order, naive_kemeny, profiles, random_margins
+from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_dprank import (
+    Aggregator,
+    Borda,
+    DPBorda,
+    DPHistogram,
+    DPPairwise,
+    Kemeny,
+    KwikSort,
+    LDPPairwise,
+    PositionalRule,
+)
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Answers, Central
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.orders.permutations import permutation_index
+from sklearn_dprank.queries import Histogram
+from sklearn_dprank.rules import (
+    BradleyTerryRule,
+    HierarchicalRule,
+    InstantRunoffRule,
+    KemenyRule,
+    KwikSortRule,
+    MarkovChainRule,
+    SortByScore,
+    resolve_rule,
+)
+from sklearn_dprank.sampling.bit_source import SeededBits
+
+
+def hierarchical_order(margins, **options):
+    return HierarchicalRule().aggregate(ScriptedAnswers(margins, fair_ties=False, **options)).order.tolist()
+
+
+def naive_hra(margins, items=None, printed=False):
+    """Return the order by Song et al., Algorithm 2; with `printed`, sum over the other index as in line 11."""
+    items = list(range(len(margins))) if items is None else items
+    if len(items) <= 1:
+        return items
+    preference = {(i, j): (np.sign(margins[i, j]) + 1) / 2 for i in items for j in items if i != j}
+    level = {j: sum(preference[(i, j) if printed else (j, i)] for i in items if i != j) for j in items}
+    if len(set(level.values())) == 1:
+        best = max(items, key=lambda j: (sum(margins[j, i] for i in items), -j))
+        return [best, *naive_hra(margins, [item for item in items if item != best], printed)]
+    return [
+        item
+        for height in sorted(set(level.values()), reverse=True)
+        for item in naive_hra(margins, [j for j in items if level[j] == height], printed)
+    ]
+
+
+def test_hierarchical_levels_by_hand():
+    """Items 0 to 4 beat 3, 3, 2, 2 and 0 others, so levels are {0, 1}, {2, 3} and {4}. Borda starts with 1."""
+    margins = np.zeros((5, 5), dtype=int)
+    for winner, loser, margin in [
+        (0, 1, 1), (0, 2, 1), (0, 4, 1),
+        (1, 2, 5), (1, 3, 5), (1, 4, 5),
+        (2, 3, 1), (2, 4, 1),
+        (3, 0, 1), (3, 4, 9),
+    ]:  # fmt: skip
+        margins[winner, loser], margins[loser, winner] = margin, -margin
+    assert hierarchical_order(margins) == [0, 1, 2, 3, 4]
+    assert np.argsort(-margins.sum(axis=1), kind="stable").tolist() == [1, 3, 0, 2, 4]
+
+
+def test_level_of_equal_items_starts_with_its_net_winner():
+    """In a three-cycle every item beats one."""
+    margins = np.array([[0, 1, -3], [-1, 0, 2], [3, -2, 0]])
+    assert margins.sum(axis=1).tolist() == [-2, 1, 1]
+    assert hierarchical_order(margins) == [1, 2, 0]  # net wins 1 and 1: the smaller index; then 2 beats 0
+    assert hierarchical_order(margins + np.array([[0, 0, -2], [0, 0, 0], [2, 0, 0]])) == [2, 0, 1]
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 7, 10])
+def test_hierarchical_orders_equal_the_published_algorithm(m):
+    rng = np.random.default_rng(m)
+    for high in (1, 2, 50):
+        for _ in range(40):
+            margins = random_margins(rng, m, high)
+            assert hierarchical_order(margins) == naive_hra(margins)
+
+
+def test_printed_sum_ranks_in_reverse():
+    """L(j) += PPR(i, j) counts the opponents that beat j, so the loser comes out first."""
+    rng = np.random.default_rng(0)
+    for m in (3, 4, 6):
+        order = rng.permutation(m).tolist()
+        margins = margins_of_order(order)
+        assert hierarchical_order(margins) == naive_hra(margins) == order
+        assert naive_hra(margins, printed=True) == order[::-1]
+
+
+def test_pair_without_answers_is_a_tie():
+    """The preference of Song et al. is 0/0; here each item gets half."""
+    margins = np.array([[0.0, 0.0, 0.4], [0.0, 0.0, 0.9], [-0.4, -0.9, 0.0]])
+    assert hierarchical_order(margins) == [0, 1, 2]  # 0 and 1 both have 1.5, and level with one another: index
+    margins = margins[::-1, ::-1]
+    assert hierarchical_order(margins) == [1, 2, 0]
+    assert hierarchical_order(np.zeros((4, 4))) == [0, 1, 2, 3]
+
+
+def test_coins_break_ties_of_hierarchical_aggregation():
+    level = np.zeros((3, 3), dtype=int)
+    seen = {tuple(HierarchicalRule().aggregate(ScriptedAnswers(level, seed=seed)).order) for seed in range(60)}
+    assert len(seen) == 6
+
+
+class Counted(Answers):
+    """Answers with given cells."""
+
+    def __init__(self, cells, m, seed=0, fair_ties=False):
+        super().__init__(m, SeededBits(np.random.SeedSequence(seed)), fair_ties=fair_ties)
+        self.cells = np.asarray(cells)
+
+    def answer(self, query):
+        assert query == Histogram(unseen_last=True)
+        return self.cells
+
+
+def runoff_order(cells, m, **options):
+    return InstantRunoffRule().aggregate(Counted(cells, m, **options)).order.tolist()
+
+
+def naive_runoff(cells, m):
+    """Remove the last item with the fewest first places until no item is left."""
+    left, behind = list(range(m)), []
+    while left:
+        counts = {i: sum(c for p, c in cells if all(p[i] <= p[j] for j in left)) for i in left}
+        behind.insert(0, max(i for i in left if counts[i] == min(counts.values())))
+        left.remove(behind[0])
+    return behind
+
+
+@settings(max_examples=80)
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([1, 4, 1000]))
+def test_runoffs_of_cells_equal_naive_counts(m, seed, high):
+    """Cells include negative counts and ties."""
+    cells = np.random.default_rng(seed).integers(-high, high + 1, factorial(m))
+    assert runoff_order(cells, m) == naive_runoff(list(zip(permutations(range(m)), cells, strict=True)), m)
+
+
+@settings(max_examples=60)
+@given(profiles(strict=True))
+def test_runoffs_of_ballots_equal_naive_counts(X):
+    found = Aggregator(rule="instant_runoff").fit(X).consensus_
+    assert found.tolist() == naive_runoff([(ballot, 1) for ballot in X.tolist()], X.shape[1])
+
+
+def test_runoffs_by_hand():
+    """First places are 4, 3, 2: item 2 goes and its ballots count for item 1, which passes item 0."""
+    X = [[0, 1, 2]] * 4 + [[2, 0, 1]] * 3 + [[2, 1, 0]] * 2
+    assert Aggregator(rule="instant_runoff").fit(X).consensus_.tolist() == [1, 0, 2]
+    assert PositionalRule("plurality").fit(X).consensus_.tolist() == [0, 1, 2]
+    # An item without first places goes first.
+    X = [[0, 1, 2]] * 2 + [[2, 1, 0]]
+    assert Aggregator(rule="instant_runoff").fit(X).consensus_.tolist() == [0, 2, 1]
+    assert PositionalRule("borda").fit(X).consensus_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.slow
+def test_runoff_ties_go_by_index_on_exact_counts_and_by_coins_on_private_ones():
+    assert runoff_order(np.ones(24, dtype=int), 4) == [0, 1, 2, 3]
+    found = [tuple(runoff_order(np.zeros(6, dtype=int), 3, seed=k, fair_ties=True)) for k in range(1200)]
+    counts = [found.count(order) for order in permutations(range(3))]
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_item_without_votes_is_never_first():
+    """If a coin placed it, it would be first on half of the ballots."""
+    X = np.array([[0, 1, np.nan]] * 300 + [[1, 0, np.nan]] * 200)
+    for estimator in (Aggregator(rule="instant_runoff"), DPHistogram(20.0, rule="instant_runoff")):
+        for seed in range(5):
+            assert estimator.set_params(random_state=seed).fit(X).consensus_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("noise", "delta"), [("laplace", 0.0), ("gaussian", 1e-6)])
+@pytest.mark.parametrize("release", [None, Histogram(), Histogram(unseen_last=True)], ids=str)
+def test_private_runoff_of_a_large_budget_is_exact(noise, delta, release):
+    X = make_mallows(501, 5, 0.9, random_state=0)
+    exact = Aggregator(rule="instant_runoff").fit(X).consensus_
+    channel = Central(1e4, delta, noise, release)
+    np.testing.assert_array_equal(Aggregator(channel, "instant_runoff", random_state=0).fit(X).consensus_, exact)
+    histogram = DPHistogram(1e4, delta, noise, rule="instant_runoff", random_state=0).fit(X)
+    np.testing.assert_array_equal(histogram.consensus_, exact)
+    assert naive_runoff(list(zip(permutations(range(5)), histogram.histogram_, strict=True)), 5) == exact.tolist()
+
+
+@pytest.mark.slow
+def test_runoff_of_ten_items_equals_naive_counts():
+    rng = np.random.default_rng(0)
+    ballots = rng.permuted(np.tile(np.arange(10), (400, 1)), axis=1)
+    cells = np.bincount(permutation_index(ballots.T), minlength=factorial(10))
+    assert runoff_order(cells, 10) == naive_runoff([(ballot, 1) for ballot in ballots.tolist()], 10)
+
+
+@pytest.mark.parametrize("channel", [None, Central(), Central(release=Histogram())], ids=str)
+def test_runoff_of_eleven_items_is_refused_with_a_remedy(channel):
+    with pytest.raises(ValueError, match=r"all 11! rankings.* up to 10 items; use rule='plurality' or rule='borda'"):
+        Aggregator(channel, "instant_runoff").fit([range(11)] * 3)
+
+
+@pytest.mark.parametrize("rule", ["instant_runoff", "plurality", "veto"])
+@pytest.mark.parametrize(
+    ("make", "channel"), [(DPPairwise, "Central"), (LDPPairwise, "Local")], ids=["DPPairwise", "LDPPairwise"]
+)
+def test_pairs_do_not_determine_first_places(make, channel, rule):
+    asked = r"Histogram\(unseen_last=True\)" if rule == "instant_runoff" else "PositionalScores of length 3"
+    with pytest.raises(ValueError, match=rf"^{channel} cannot answer {asked}, which the rule asks for; "):
+        make(rule=rule).fit([[0, 1, 2]] * 3)
+
+
+@pytest.mark.parametrize("m", range(2, 8))
+def test_kemeny_orders_are_optimal(m):
+    rng = np.random.default_rng(m)
+    for high in (1, 5):
+        for seed in range(15):
+            margins = random_margins(rng, m, high)
+            _, optima = naive_kemeny(np.maximum(margins, 0))
+            for fair_ties in (True, False):
+                session = ScriptedAnswers(margins, seed=seed, fair_ties=fair_ties)
+                found = KemenyRule().aggregate(session)
+                assert tuple(found.order.tolist()) in optima
+                assert found.published == {"optimal_gap": 0.0}
+
+
+def test_kemeny_order_of_float_margins_is_optimal():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        upper = np.triu(rng.normal(size=(5, 5)), 1)
+        margins = upper - upper.T
+        orders = list(permutations(range(5)))
+        cost = [sum(max(margins[o[b], o[a]], 0) for a in range(5) for b in range(a + 1, 5)) for o in orders]
+        found = tuple(KemenyRule().aggregate(ScriptedAnswers(margins)).order.tolist())
+        assert cost[orders.index(found)] == pytest.approx(min(cost))
+
+
+def test_exact_ties_go_by_index():
+    for margins in (np.zeros((5, 5), dtype=int), np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])):
+        found = KemenyRule().aggregate(ScriptedAnswers(margins, fair_ties=False))
+        assert found.order.tolist() == list(range(len(margins)))
+
+
+def test_coins_choose_among_optima():
+    """A three-cycle has three optima, and each is drawn."""
+    cycle = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
+    orders = [tuple(KemenyRule().aggregate(ScriptedAnswers(cycle, seed=seed)).order.tolist()) for seed in range(300)]
+    assert {order: orders.count(order) > 60 for order in set(orders)} == {
+        (0, 1, 2): True,
+        (1, 2, 0): True,
+        (2, 0, 1): True,
+    }
+
+
+def test_work_limit_leaves_a_certified_gap():
+    """Limit the search on a random tournament of 24 items."""
+    margins = random_margins(np.random.default_rng(1), 24, 9)
+    best = KemenyRule(work_limit=None).aggregate(ScriptedAnswers(margins))
+    assert best.published == {"optimal_gap": 0.0}
+    gaps = []
+    for work_limit in (0, 1, 4):
+        rule = KemenyRule(work_limit=work_limit)
+        with pytest.warns(ConvergenceWarning, match="not proved to be optimal"):
+            limited = rule.aggregate(ScriptedAnswers(margins))
+        gaps.append(limited.published["optimal_gap"])
+        assert (
+            cost_of(margins, best.order)
+            <= cost_of(margins, limited.order)
+            <= (1 + gaps[-1]) * cost_of(margins, best.order)
+        )
+        with pytest.warns(ConvergenceWarning):
+            again = rule.aggregate(ScriptedAnswers(margins))
+        np.testing.assert_array_equal(again.order, limited.order)  # counts of work do not depend on the machine
+    assert gaps == sorted(gaps, reverse=True)
+    assert np.inf > gaps[0] > gaps[-1] > 0
+
+
+def test_gap_within_the_tolerance_does_not_warn():
+    margins = random_margins(np.random.default_rng(1), 24, 9)
+    found = KemenyRule(tolerance=0.5).aggregate(ScriptedAnswers(margins))
+    assert 0 < found.published["optimal_gap"] <= 0.5
+
+
+class Noisy(ScriptedAnswers):
+    """Margins with noise of a known standard deviation, or None."""
+
+    def __init__(self, margins, deviation, **kwargs):
+        super().__init__(margins, **kwargs)
+        self.deviation = lambda query: deviation
+
+
+def cost_of(margins, order):
+    return np.triu(np.maximum(-margins[np.ix_(order, order)], 0)).sum()
+
+
+@pytest.mark.parametrize("deviation", [0.0, 100.0, 1e9])
+def test_known_noise_ends_the_search_early(deviation):
+    """The gap is at most the noise in the margins that the order of net wins overrules."""
+    margins = random_margins(np.random.default_rng(2), 20, 500)
+    exact = KemenyRule(tolerance=0.0).aggregate(Noisy(margins, deviation))
+    assert exact.published == {"optimal_gap": 0.0}
+    found = KemenyRule().aggregate(Noisy(margins, deviation))
+    net_wins = np.argsort(-margins.sum(axis=1), kind="stable")
+    overruled = (np.triu(margins[np.ix_(net_wins, net_wins)]) < 0).sum()
+    gap = found.published["optimal_gap"]
+    least, most = cost_of(margins, exact.order), cost_of(margins, found.order)
+    assert least <= most <= (1 + gap) * least + 1e-9
+    assert most - most / (1 + gap) <= deviation * np.sqrt(overruled) + 1e-9
+    assert (gap > 0) == (deviation > 0)
+    if not deviation:
+        assert found.order.tolist() == exact.order.tolist()
+
+
+def test_unknown_noise_leaves_the_search_exact():
+    margins = random_margins(np.random.default_rng(2), 20, 500)
+    for session in (ScriptedAnswers(margins), Noisy(margins, None)):
+        assert KemenyRule().aggregate(session).published == {"optimal_gap": 0.0}
+
+
+def test_private_margins_have_a_gap_and_exact_ones_have_none():
+    profile = Profile.from_rankings(make_mallows(50, 20, 1.0, random_state=0))
+    found = DPPairwise(epsilon=1.0, random_state=0).fit(profile)
+    assert found.optimal_gap_ > 0
+    assert DPPairwise(epsilon=1.0, rule=KemenyRule(tolerance=0.0), random_state=0).fit(profile).optimal_gap_ == 0
+    assert Kemeny().fit(profile).optimal_gap_ == 0
+
+
+def test_gap_without_work_is_finite():
+    """Margins form a long cycle without three-cycles."""
+    m = 21
+    margins = np.zeros((m, m), dtype=int)
+    for item in range(m):
+        margins[item, (item + 1) % m], margins[(item + 1) % m, item] = 3 + item, -3 - item
+    with pytest.warns(ConvergenceWarning):
+        found = KemenyRule(work_limit=0).aggregate(ScriptedAnswers(margins))
+    assert 0 < found.published["optimal_gap"] < np.inf
+
+
+# The `rule` parameter
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("borda", SortByScore),
+        ("plurality", SortByScore),
+        ("veto", SortByScore),
+        ("instant_runoff", InstantRunoffRule),
+        ("kemeny", KemenyRule),
+        ("kwiksort", KwikSortRule),
+        ("hierarchical", HierarchicalRule),
+        ("bradley_terry", BradleyTerryRule),
+        ("markov_chain", MarkovChainRule),
+    ],
+)
+def test_names_give_rules(name, kind):
+    default = SortByScore("veto")
+    assert type(resolve_rule(name, default)) is kind
+    assert resolve_rule(None, default) is default
+    rule = kind()
+    assert resolve_rule(rule, default) is rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (Kemeny(), 'rule must be a rule, got the estimator Kemeny; use rule="kemeny".'),
+        (Borda(), 'rule must be a rule, got the estimator Borda; use rule="borda".'),
+        (KwikSort, 'rule must be a rule, got the estimator KwikSort; use rule="kwiksort".'),
+        (DPBorda(), "rule must be a rule, got the estimator DPBorda; use rule=one of ['borda', 'bradley_terry'"),
+        ("Kemeny", "rule must be None, one of ['borda', 'bradley_terry', 'hierarchical', 'instant_runoff', 'kemeny'"),
+        (3, "or a Rule object, got 3"),
+        (KemenyRule, "got the class KemenyRule; use rule=KemenyRule()"),
+    ],
+)
+def test_estimators_and_classes_in_place_of_rules_are_refused(rule, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        resolve_rule(rule, SortByScore())
