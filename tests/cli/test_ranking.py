@@ -12,9 +12,7 @@ import pytest
 from process_tools import python
 
 from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from sklearn_dprank.cli import files, main, parser, ranking
-from sklearn_dprank.cli import printing as pictures
-from sklearn_dprank.cli import ranking as report
+from sklearn_dprank.cli import files, main, parser, printing as pictures, ranking, ranking as report
 from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
