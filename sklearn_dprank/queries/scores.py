@@ -17,7 +17,7 @@ from .._utils.types import Neighboring
 from .base import Query, Sensitivity
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins, are_pairs, every_pair
-from .statistics import ScaledBallotMargins, shared_scores
+from .statistics import MOST_PAIRS, ScaledBallotMargins, shared_scores
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
@@ -33,24 +33,11 @@ class NetWins(Query):
     """
 
     published_as = "scores"
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
-    def summed_as(self, n_items: int) -> str:
-        return "net_wins"
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        return (AllMargins(),)
+    derivable_from = (AllMargins(),)
+    device_statistic = "net_wins"
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.net_wins
-
-    def scores_by_place(self, n_items: int) -> NDArray[Any]:
-        """Return the integer score of each position, best first."""
-        return np.arange(n_items - 1, -n_items, -2)
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         return answer.sum(axis=1)
@@ -78,6 +65,7 @@ class PositionalScores(Query):
     scores: tuple[float, ...] = field(default=())
     needs = "placements"
     unseen_last = True
+    derivable_from = (Histogram(unseen_last=True),)
 
     def __post_init__(self):
         if not isinstance(self.scores, tuple):
@@ -98,10 +86,6 @@ class PositionalScores(Query):
         veto, thirds = [float(k < n_items - 1) for k in places], [1 / (k + 3) for k in places]
         rising, constant = [-float(s) for s in borda], [5.0] * n_items
         return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        return (Histogram(unseen_last=True),)
 
     def summed_as(self, n_items: int) -> dict[str, Any]:
         return {"name": "positional_scores", "scores": self._grid[0].tolist()}
@@ -127,10 +111,6 @@ class PositionalScores(Query):
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return np.asarray(vector, dtype=float) * self._grid[1]
-
-    def scores_by_place(self, n_items: int) -> NDArray[Any]:
-        """Return the integer score of each position on the grid, best first."""
-        return self._grid[0]
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         scores, unit = self._grid
@@ -204,7 +184,7 @@ class ScoresByHistogram(Query):
 
     def _whole(self, n_items):
         """Return the scores of the positions as integers without a common factor, and the factor."""
-        scores = self.scores.scores_by_place(n_items)
+        scores = np.arange(n_items - 1, -n_items, -2) if isinstance(self.scores, NetWins) else self.scores._grid[0]
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings have no ties, so they need no finer grid
         return scores // factor, factor
 
@@ -254,6 +234,7 @@ class GroupNetWins(Query):
     groups: tuple[tuple[int, ...], ...] | None = None
     round: int = 0
     needs_noise_scale = True
+    kind_by = ("round",)
 
     def __post_init__(self):
         check_whole(self.round, "round", 0)
@@ -271,10 +252,6 @@ class GroupNetWins(Query):
     def examples(cls, n_items: int) -> list[Self]:
         last = n_items - 1
         return [cls(), cls(((0, last), tuple(range(1, last)))), cls(((last, 0),), 2), cls((tuple(range(1, n_items)),))]
-
-    @property
-    def kind(self) -> Any:
-        return GroupNetWins, self.round
 
     def check(self, n_items: int) -> None:
         if self.groups is not None and max((max(group, default=0) for group in self.groups), default=0) >= n_items:
@@ -314,10 +291,6 @@ class NumberOfVoters(Query):
     (1, 0)
     """
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return np.array([profile.total_weight], dtype=np.int64)
 
@@ -352,10 +325,6 @@ class PersonsByWeight(Query):
 
     needs = "positions"
     takes_weights = True
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.persons_by_weight
@@ -407,7 +376,7 @@ class ScaledMargins(Query):
     Parameters
     ----------
     pairs : tuple of (int, int) or None, default=None
-        Pairs (i, j) to ask about, at most 16384. The answer has the margin of i over j for each.
+        Pairs (i, j) to ask about, at most 16384, none of them twice. The answer has the margin of i over j for each.
     groups : tuple of tuple of int, or None, default=None
         Without pairs: items of each group, no item twice. None is one group of all items. The answer has the net wins
         of each item within its group, 0 for an item without a group.
@@ -415,8 +384,8 @@ class ScaledMargins(Query):
     Raises
     ------
     ValueError
-        If `pairs` are not pairs of different items, no pair is given, an item is in two groups, or both parameters are
-        given.
+        If `pairs` are not pairs of different items, none or too many are given, one is given twice, an item is in two
+        groups, or both parameters are given.
 
     Examples
     --------
@@ -431,14 +400,20 @@ class ScaledMargins(Query):
     pairs: tuple[tuple[int, int], ...] | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
     needs_noise_scale = True
+    kind_by = ()
+    device_statistic = "scaled_margins"
 
     def __post_init__(self):
         self._within  # noqa: B018 checks the groups
-        if self.pairs is not None and (self.groups is not None or not are_pairs(self.pairs) or not self.pairs):
+        if self.pairs is None:
+            return
+        if self.groups is not None or not are_pairs(self.pairs) or not 1 <= len(self.pairs) <= MOST_PAIRS:
             raise ValueError(
-                "pairs must be None or one or more pairs of different items, 0 and up, without groups; got "
+                f"pairs must be None or 1 to {MOST_PAIRS} pairs of different items, 0 and up, without groups; got "
                 f"{safe_repr(self.pairs)} and groups={safe_repr(self.groups)}."
             )
+        if len(set(map(frozenset, self.pairs))) < len(self.pairs):  # the sensitivity is that of at most C(m, 2) pairs
+            raise ValueError(f"pairs must hold no pair twice, got {safe_repr(self.pairs)}.")
 
     @cached_property
     def _within(self):
@@ -450,24 +425,14 @@ class ScaledMargins(Query):
         some, every = ((2, 0), (1, 2)), every_pair(n_items)
         return [cls(), cls(groups=groups), cls(groups=((2, 0),)), cls(every), cls(some), cls(((1, 0),))]
 
-    @property
-    def kind(self) -> Any:
-        return ScaledMargins
-
     def check(self, n_items: int) -> None:
         self._within.check(n_items)
         if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
             raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
-        most = ScaledBallotMargins(n_items).numbers
-        if self.pairs is not None and len(self.pairs) > most:
-            raise ValueError(f"pairs must hold at most {most} pairs, got {len(self.pairs)}.")
 
     def scale(self, n_items: int) -> int:
         """Return the public integer by which the margins or net wins are multiplied."""
         return ScaledBallotMargins(n_items).scale(self.summed_about(n_items))
-
-    def summed_as(self, n_items: int) -> str:
-        return "scaled_margins"
 
     def summed_about(self, n_items: int) -> dict[str, list[list[int]]]:
         if self.pairs is None:
@@ -486,13 +451,3 @@ class ScaledMargins(Query):
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector[: n_items if self.pairs is None else len(self.pairs)]  # devices append zeros
-
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        stated = super().sensitivity(n_items, neighboring)
-        numbers = len(self.pairs or ())
-        if numbers <= ScaledBallotMargins(n_items).numbers:
-            return stated
-        # More pairs than were priced; they may be repeated.
-        change = changed_ballots(neighboring)
-        squared = max(int(stated.l2_squared), (change * self.scale(n_items)) ** 2 * numbers)
-        return Sensitivity(isqrt(squared * numbers), Fraction(squared))

@@ -110,10 +110,6 @@ class KemenyUtility(OrderUtility):
     Replacing a ballot can change the cost difference of two orders by twice that.
     """
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
@@ -150,6 +146,7 @@ class MaxViolatedMargin(OrderUtility):
 
     anchor: tuple[int, ...] | None = None
     window: int | None = None
+    kind_by = ()
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -164,10 +161,6 @@ class MaxViolatedMargin(OrderUtility):
         if any(place[j] - place[i] >= self.window for i, j in overruled):
             return inf
         return max(margins[i, j] for i, j in overruled if abs(place[i] - place[j]) < self.window)
-
-    @property
-    def kind(self) -> Any:
-        return MaxViolatedMargin
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.window is None:
@@ -235,6 +228,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
 
     k: int = 1
     placed: tuple[int, ...] | None = None
+    kind_by = ("k",)
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -249,10 +243,6 @@ class MaxViolatedPrefixMargin(OrderUtility):
             before.add(item)
             overruled += [margins[other, item] for other in range(len(margins)) if other not in before]
         return max(overruled)
-
-    @property
-    def kind(self) -> Any:
-        return MaxViolatedPrefixMargin, self.k
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.k == 1:
@@ -272,15 +262,10 @@ class MaxViolatedPrefixMargin(OrderUtility):
         if not are_items(placed, n_items):
             raise ValueError(f"placed must hold different items, from 0 to {n_items - 1}.")
         left = n_items - len(placed)
-        if self.k > left:
+        if self.k >= left:
             raise ValueError(
-                f"k={safe_repr(self.k)} is more than the {left} items there are to choose from; take k "
-                f"up to {left - 1}."
-            )
-        if self.k == left:
-            raise ValueError(
-                f"k={safe_repr(self.k)} of {left} items is all of them, in order; take DPPrudentOrder, or k up to "
-                f"{left - 1}."
+                f"k={safe_repr(self.k)} must be below {left}, the number of items to choose from; take k up to "
+                f"{left - 1}, or DPPrudentOrder for an order of all items."
             )
         if self.k > largest_batch(left):
             raise ValueError(

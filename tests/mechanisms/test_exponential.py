@@ -202,7 +202,7 @@ def test_number_of_words_does_not_depend_on_the_ballots(query):
         bits = CountedWords(np.random.SeedSequence(0))
         sampler = ExponentialNoise(0.1).sampler(query, margins.ravel())
         for _ in range(400):
-            sampler.draw(bits)
+            sampler(bits)
         found.add(bits.drawn)
     assert len(found) == 1
 

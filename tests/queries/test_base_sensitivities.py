@@ -35,6 +35,7 @@ def every_query():
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         stated = kind.sensitivity is not Query.sensitivity or kind.summed_as is not Query.summed_as
+        stated |= kind.device_statistic is not None
         if kind.__module__.startswith(("sklearn_dprank.", "extensions.")) and stated:
             found.add(kind)
     return sorted(found, key=lambda kind: kind.__name__)

@@ -164,7 +164,7 @@ def test_placed_items_are_never_drawn():
     [
         (MaxViolatedPrefixMargin(5), 5, "k=5 of 5 items is all of them, in order; take DPPrudentOrder, or k up to 4"),
         (MaxViolatedPrefixMargin(2, (0, 1)), 4, "k=2 of 2 items is all of them"),
-        (MaxViolatedPrefixMargin(6), 5, "k=6 is more than the 5 items there are to choose from; take k up to 4"),
+        (MaxViolatedPrefixMargin(6), 5, "k=6 must be below 5, the number of items to choose from; take k up to 4"),
         (MaxViolatedPrefixMargin(1, (0, 0)), 4, "placed must hold different items, from 0 to 3"),
         (MaxViolatedPrefixMargin(1, (4,)), 4, "placed must hold different items, from 0 to 3"),
         (

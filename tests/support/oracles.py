@@ -211,7 +211,7 @@ def calibrated(name, sensitivity, epsilon, delta=0.0, times=1):
 
 def released(mechanism, query, vector, bits):
     """One private answer."""
-    return mechanism.sampler(query, vector).draw(bits)
+    return mechanism.sampler(query, vector)(bits)
 
 
 def derived(query, source, answer):
