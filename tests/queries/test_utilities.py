@@ -162,8 +162,8 @@ def test_placed_items_are_never_drawn():
 @pytest.mark.parametrize(
     ("query", "n_items", "message"),
     [
-        (MaxViolatedPrefixMargin(5), 5, "k=5 of 5 items is all of them, in order; take DPPrudentOrder, or k up to 4"),
-        (MaxViolatedPrefixMargin(2, (0, 1)), 4, "k=2 of 2 items is all of them"),
+        (MaxViolatedPrefixMargin(5), 5, "k=5 must be below 5, the number of items to choose from; take k up to 4"),
+        (MaxViolatedPrefixMargin(2, (0, 1)), 4, "k=2 must be below 2, the number"),
         (MaxViolatedPrefixMargin(6), 5, "k=6 must be below 5, the number of items to choose from; take k up to 4"),
         (MaxViolatedPrefixMargin(1, (0, 0)), 4, "placed must hold different items, from 0 to 3"),
         (MaxViolatedPrefixMargin(1, (4,)), 4, "placed must hold different items, from 0 to 3"),

@@ -353,7 +353,7 @@ def _shifted(step, size):
 
 def cells(mechanism, query, vector, depth=DEPTH):
     """(probabilities, answers) of one noisy answer."""
-    if isinstance(mechanism, ExponentialNoise):
+    if type(mechanism) is ExponentialNoise:
         return order_cells(mechanism, query, vector)
     if isinstance(mechanism, PermuteAndFlipNoise):
         return flipped_cells(mechanism, query, vector)
