@@ -14,16 +14,13 @@ _MANY = 4  # shortcuts for strict ballots are used if at most 1 / _MANY of the b
 _WORD = 64  # bits; a set of more items does not fit in one integer
 
 
-def count_pairs(positions, strict=False):
+def count_pairs(positions):
     """Count, for each ordered pair of items, the voters who strictly prefer the first.
 
     Parameters
     ----------
     positions : Positions
         Ballots in compact form.
-    strict : bool, default=False
-        Whether all ballots are known to be strict (see `all_strict`). If False, ballots are checked where that saves
-        time.
 
     Returns
     -------
@@ -44,8 +41,7 @@ def count_pairs(positions, strict=False):
     counts = np.zeros((n_items, n_items), dtype=np.int64)
     for piece in _pieces(positions.table, min(_PIECE, max(1, _LARGEST // n_items))):
         width = piece.shape[1]
-        few = width <= _BYTE
-        odd = [] if strict and not few else None if few else odd_ballots(piece)
+        odd = None if width <= _BYTE else odd_ballots(piece)
         if odd is not None:
             rest, piece = _parted(piece, odd)
             _add_pairs(counts, rest, rest, width - len(odd))

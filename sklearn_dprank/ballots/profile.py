@@ -27,13 +27,14 @@ from .reading import (
     Positions,
     as_column,
     check_aligned,
+    check_ballots,
     check_is_table,
     checked_names,
     column_names,
+    compact_positions,
     is_dask,
     is_frame,
     names_differ,
-    read_positions,
 )
 from .weights import (
     N_CLASSES,
@@ -98,13 +99,13 @@ class Profile:
     voter_epsilon : ndarray of float, shape (n_voters,), or None
         Public epsilon of each voter for local mechanisms, if voters have individual ones.
     bound : WeightBound or None
-        Public bound on the weight of a person, if ballots are weighted. All counts are then sums of weights, in units
-        of 1 / 720720. With ``max_weight="auto"``, these counts have weights of up to 4096 per person, and each fit
+        Public bound on the weight of a person, if ballots are weighted. All counts are then sums of weights, in grid
+        steps of 1 / 720720. With ``max_weight="auto"``, these counts have weights of up to 4096 per person. Each fit
         scales the weights down to the bound that it chooses.
     weights : Weights or None
         Weights of the ballots, if they are weighted and kept.
     total_weight : int
-        Sum of the weights in these units; `n_voters` without weights.
+        Sum of the weights in grid steps; `n_voters` without weights.
 
     Examples
     --------
@@ -152,7 +153,7 @@ class Profile:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         if self.weights is not None:
             return _read_only(weighted_pairs(self.positions, self.weights.each))
-        return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
+        return _read_only(count_pairs(self.positions))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
@@ -255,9 +256,9 @@ class Profile:
 
         Notes
         -----
-        Weights are rounded down to integers in units of 1 / 720720, so that noise on counts is exact. Let u be the
-        integer weights of one person. They add up to at most k = floor(720720 `max_weight`). So a person changes a
-        count by at most k times what one ballot changes, whether the person is added, removed or replaced.
+        Weights are rounded down to integers, in grid steps of 1 / 720720, so that noise on counts is exact. The
+        integer weights of one person add up to at most k = floor(720720 `max_weight`). So a person changes a count by
+        at most k times what one ballot changes, whether the person is added, removed or replaced.
 
         Examples
         --------
@@ -279,10 +280,10 @@ class Profile:
         return profile if keep == "positions" else profile.counted()
 
     @classmethod
-    def _read(cls, X, items=None, **limits):
-        """Return the profile of a table, with the given item names or those of its columns; see `read_positions`."""
+    def _read(cls, X, items=None, *, least_voters=0, least_items=2):
+        """Return the profile of a table, with the given item names or those of its columns; see `check_ballots`."""
         names = column_names(X) if items is None else checked_names(items, "items")
-        positions = read_positions(X, **limits)
+        positions = compact_positions(check_ballots(X, least_voters=least_voters, least_items=least_items))
         n_items, n_voters = positions.table.shape
         if names is not None and len(names) != n_items:
             raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
@@ -374,7 +375,7 @@ class Profile:
         whole = cls._sum([first, *parts])
         if bound is not None:
             _read_only(weights.each)
-            whole.weights = weights  # with the persons, who are not in the parts
+            whole.weights = weights  # with the persons, which the parts do not have
         return whole
 
     @classmethod
@@ -405,7 +406,7 @@ class Profile:
             if first.bound is None:
                 return whole(positions=positions)
             each = np.concatenate([profile.weights.each for profile in profiles])
-            return whole(positions=positions, weights=Weights(each, None))
+            return whole(positions=positions, weights=Weights(each, None))  # persons are restored by `from_chunks`
         counts = sum(profile.pairwise_counts for profile in profiles)
         return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
@@ -587,15 +588,13 @@ def _bound(groups, sample_weight, max_weight, keep):
 Ballots: TypeAlias = ArrayLike | Profile
 
 
-def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, least_items: int = 2) -> Profile:
+def as_profile(X: Ballots, *, least_voters: int = 0, least_items: int = 2) -> Profile:
     """Return a table of ballots as a `Profile`; return a `Profile` unchanged.
 
     Parameters
     ----------
     X : array-like of shape (n_voters, n_items) or Profile
         Ballots.
-    estimator : object or None, default=None
-        Estimator to name in error messages.
     least_voters, least_items : int
         Minimum numbers of rows and columns of a table.
 
@@ -611,7 +610,7 @@ def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, leas
     """
     if isinstance(X, Profile):
         return X
-    return Profile._read(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
+    return Profile._read(X, least_voters=least_voters, least_items=least_items)
 
 
 _FAN_IN = 8  # parts that one task merges

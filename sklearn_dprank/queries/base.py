@@ -151,13 +151,9 @@ class Query:
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]] | None:
         """Return the pairs (i, j) that clients are asked about; None if clients cannot answer this query.
 
-        Each client is asked about one pair. `counted` computes the query's answer from their answers.
+        Each client is asked about one pair. The answer is derived from the `PairTallies` of their answers.
         """
         return None
-
-    def counted(self, tallies: Any) -> Any:
-        """Return the answer from a tuple of `Tallies` of clients who were asked about the pairs of `asked_pairs`."""
-        raise NotImplementedError
 
     def summed_as(self, n_items: int) -> str | dict[str, Any] | None:
         """Return the statistic that devices compute for this query in secure aggregation.

@@ -88,9 +88,6 @@ class PairTallies(Query):
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items) if self.pairs is None else self.pairs
 
-    def counted(self, tallies: Any) -> Any:
-        return tallies
-
     def summed_about(self, n_items: int) -> list[list[int]]:
         return [list(pair) for pair in sorted({(int(min(pair)), int(max(pair))) for pair in self.asked_pairs(n_items)})]
 
@@ -127,9 +124,6 @@ class AllMargins(Query):
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items)
-
-    def counted(self, tallies: Any) -> Any:
-        return estimated_margins(tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[np.triu_indices(profile.n_items, 1)]
@@ -182,9 +176,6 @@ class PairMargin(Query):
 
     def summed_about(self, n_items: int) -> list[int]:
         return [int(self.i), int(self.j)]
-
-    def counted(self, tallies: Any) -> Any:
-        return sum(int(tally.wins[self.i, self.j] - tally.wins[self.j, self.i]) for tally in tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[self.i, self.j : self.j + 1]

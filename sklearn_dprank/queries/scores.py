@@ -1,4 +1,4 @@
-"""Queries for one score per item, with weights of persons and of voters: net wins and positional scores."""
+"""Queries for scores of items, for numbers of voters and persons, and for scaled margins of pairs."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ class PositionalScores(Query):
         """Return the scores on the public grid, int64, and the size of a grid step."""
         scores = np.asarray(self.scores, dtype=float)
         top = np.abs(scores).max() or 1.0
-        unit = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
-        grid = np.rint(scores / unit).astype(np.int64)
-        return grid - int(np.sort(grid)[len(grid) // 2]), unit
+        step = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
+        grid = np.rint(scores / step).astype(np.int64)
+        return grid - int(np.sort(grid)[len(grid) // 2]), step
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         grid, _ = self._grid
@@ -113,14 +113,13 @@ class PositionalScores(Query):
         return np.asarray(vector, dtype=float) * self._grid[1]
 
     def derive_from(self, source: Query, answer: Any) -> Any:
-        scores, unit = self._grid
+        scores, step = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # the totals may exceed 64-bit integers
-        seen = halves(answer)
+        seen = halves(answer)  # places of the first items; counts of the other items at each place that remains
         first = [scores[places] @ seen.counts for places in seen.places]
-        free = scores[seen.free]
-        other = [sum(s @ count for s, count in zip(free, counts, strict=True)) for counts in seen.filled]
-        return np.array([*first, *other], dtype=answer.dtype) * unit
+        other = [(scores[seen.free] * counts).sum() for counts in seen.filled]
+        return np.array([*first, *other], dtype=answer.dtype) * step
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"
@@ -128,12 +127,12 @@ class PositionalScores(Query):
 
 @dataclass(frozen=True)
 class ScoresByHistogram(Query):
-    """Item scores with the noise that Gaussian noise on every cell of the histogram would cause.
+    """Scores of items whose noise has the law that Gaussian noise on every cell of the histogram would cause.
 
-    Suppose that each cell has noise of variance v, and let s be the scores of the positions. Sorting the item scores
-    then gives the same law as independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on each score. So the m!
-    cells are not needed. The stated sensitivity includes this factor. Tied and partial ballots are completed by coins,
-    as for the histogram.
+    Let s be the scores of the positions. Noise of variance v on each of the m! cells gives the same random order of the
+    items as independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on the score of each item. So the cells
+    are not listed. The stated sensitivity includes the factor of v. Tied and partial ballots are completed by coins, as
+    for the histogram.
 
     Parameters
     ----------

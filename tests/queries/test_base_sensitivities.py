@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_gauge, rankings, seeded
+from oracles import all_ballots, cost_of, distinct_ballots, naive_counts, permutohedron_gauge, rankings, seeded
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
@@ -159,7 +159,7 @@ def others(m):
 
 def log_law(query, counts):
     margins = counts - counts.T
-    costs = np.array([query.cost(margins, order) for order in permutations(range(len(margins)))], dtype=float)
+    costs = np.array([cost_of(query, margins, order) for order in permutations(range(len(margins)))], dtype=float)
     weights = -RATE * costs[np.isfinite(costs)]
     return weights - np.logaddexp.reduce(weights)
 
