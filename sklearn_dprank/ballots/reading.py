@@ -29,6 +29,7 @@ MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and the sentinel fit in two
 _BLOCK = 1 << 16  # entries converted at a time; few, so that a ballot with more work delays few others
 _COMPLETED = 1 << 18  # entries completed at a time; temporaries stay in cache
 _ROWS = 1 << 10  # ballots of a list that NumPy converts at a time
+_DOUBLES = "?bhilqBHILQefd"  # NumPy's types of numbers that are compared as doubles without a conversion
 _KINDS = {"M": "dates", "m": "times", "V": "records"}
 
 
@@ -105,7 +106,7 @@ def check_ballots(X, *, least_voters=1, least_items=2):
 
     Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message shows no value.
     """
-    array = X if type(X) is np.ndarray and X.dtype.char in "?bhilqBHILQefd" else as_array(X)
+    array = X if type(X) is np.ndarray and X.dtype.char in _DOUBLES else as_array(X)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers (positions).")
     if array.ndim != 2:
@@ -142,7 +143,7 @@ def as_array(X):
     if is_frame(X):
         if hasattr(X, "iloc"):
             if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in set(X.dtypes)):
-                return X.to_numpy()
+                return _from_array(X.to_numpy())  # of objects, if there are booleans and numbers
             names = X.columns.tolist()
             columns = []
             for column in (X.iloc[:, k] for k in range(len(names))):
@@ -175,17 +176,14 @@ def as_array(X):
 
 def _from_array(X):
     """Return an array of any dtype as an array of numbers, if it is two-dimensional."""
-    if X.dtype.kind == "f" and X.dtype.itemsize > 8:
-        with np.errstate(over="ignore"):
-            return X.astype(np.float64)
-    if X.ndim != 2 or X.dtype.kind in "biufc" or not X.shape[1]:
+    if X.ndim != 2 or X.dtype.char in _DOUBLES or X.dtype.kind == "c" or not X.shape[1]:
         return X
     return np.stack([_as_numbers(column, k) for k, column in enumerate(X.T)], axis=1)
 
 
 def _as_numbers(column, name):
     """Return a column as an array of numbers; errors show its `name` and no value."""
-    if column.dtype.kind in "biufc":
+    if column.dtype.char in _DOUBLES or column.dtype.kind == "c":
         return column
     try:
         if column.dtype.kind in _KINDS and len(column):
@@ -208,6 +206,7 @@ def _as_numbers(column, name):
         ) from None
 
 
+@np.errstate(over="ignore")  # an infinite result is refused later
 def as_floats(objects):
     """Return an array of objects, none of them text, as floats, with NaN for None and pandas' NA."""
     if any(isinstance(cell, (str, bytes)) for cell in objects.ravel().tolist()):
