@@ -274,7 +274,7 @@ class Interactive(BaseEstimator):
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
         name, (first, *rest) = type(schedule).__name__, asks
         if first.query.kind != schedule.question:
-            refuse(self, first.query, f"{name} is for {schedule.question[0].__name__}.")
+            refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
         load = schedule.voter_load(float(self.epsilon), asks, n_items, 1 if n_voters is None else n_voters)
         if rest and not (load.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
             refuse(self, rest[0].query, f"{name} keeps no budget back for it.")

@@ -131,7 +131,9 @@ class Query:
         If a rule cannot know in advance which query it will ask, the queries share a kind. Each is answered at the
         price of the declared query, if its sensitivity is not larger.
         """
-        return self if self.kind_by is None else (type(self), *(getattr(self, name) for name in self.kind_by))
+        if self.kind_by is None:
+            return self
+        return (type(self), *(getattr(self, name) for name in self.kind_by)) if self.kind_by else type(self)
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         """Convert a vector, with or without noise, into the answer for rules."""
