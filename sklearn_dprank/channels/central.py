@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, one_of, safe_repr
 from .._utils.estimators import BaseEstimator
-from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, OrderSampler, RandomState, RuleName
+from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanism, NoNoise
 from ..privacy.composition import Losses, choice_range
@@ -848,9 +848,6 @@ class DPKemenySampler(RankAggregator):
         Privacy loss of the release, in nats.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
-    sampler : {"auto", "table"}, default="auto"
-        Sampling method. "auto" is "table": dynamic programming over all 2^m subsets. It takes 43 MB and 1/4 s at 22
-        items, and 275 MB and 2 s at 25. More items are refused.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -874,10 +871,11 @@ class DPKemenySampler(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". The time of a
-    draw from the table does not depend on the ballots. Rejection sampling is not offered. Its time depends on the
-    ballots and has no bound in public numbers. A limit on the number of tries would reveal something that epsilon does
-    not cover.
+    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". Orders
+    are drawn from a table of all 2^m subsets, in a time that does not depend on the ballots. It takes 43 MB and 1/4 s
+    at 22 items, and 275 MB and 2 s at 25. More items are refused. Rejection sampling is not offered. Its time depends
+    on the ballots and has no bound in public numbers. A limit on the number of tries would reveal something that epsilon
+    does not cover.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -897,22 +895,15 @@ class DPKemenySampler(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = Exponential.parameter_checks
-
     def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        neighboring: Neighboring = "add_remove",
-        sampler: OrderSampler = "auto",
-        random_state: RandomState = None,
+        self, epsilon: Amount = 1.0, neighboring: Neighboring = "add_remove", random_state: RandomState = None
     ) -> None:
         self.epsilon = epsilon
         self.neighboring = neighboring
-        self.sampler = sampler
         self.random_state = random_state
 
     def _compose(self):
-        return Central(self.epsilon, 0, Exponential(self.sampler), None, self.neighboring), Choose(KemenyUtility())
+        return Central(self.epsilon, 0, Exponential(), None, self.neighboring), Choose(KemenyUtility())
 
 
 # Estimators for a trusted curator that draw prudent orders.

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._utils.checks import Check, check_parameters, one_of
-from .._utils.types import OrderSampler
 from ..orders.samplers import log_choice_error, log_flip_error, log_rounding_error
 from ..privacy.composition import choice_range
 from ..queries import Sensitivity
@@ -43,12 +41,6 @@ class Exponential(AnyQuery):
 
     It accepts a positive delta. Its answers then compose as choices of bounded range, and together need less noise.
 
-    Parameters
-    ----------
-    sampler : {"auto", "table"}, default="auto"
-        "auto" is "table": a sampler whose time does not depend on the ballots. For `KemenyUtility`, it uses a table of
-        all subsets of up to 25 items.
-
     Examples
     --------
     >>> from sklearn_dprank.channels import Central
@@ -59,12 +51,8 @@ class Exponential(AnyQuery):
     epsilon = 2 (central, add_remove)
     """
 
-    parameter_checks: dict[str, Check] = {"sampler": one_of("auto", "table")}
     answers_with: Literal["vector", "order"] = "order"
     takes_delta = True
-
-    def __init__(self, sampler: OrderSampler = "auto") -> None:
-        self.sampler = sampler
 
     def calibrated(
         self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
@@ -77,9 +65,8 @@ class Exponential(AnyQuery):
         Raises
         ------
         ValueError
-            If the sampler is unknown, or epsilon is not larger than the rounding loss.
+            If epsilon is not larger than the rounding loss.
         """
-        check_parameters(self)
         budget = Fraction(epsilon) / times
         if delta:
             budget = Fraction(choice_range(float(epsilon), delta, math.ceil(times)))

@@ -26,7 +26,6 @@ from sklearn_dprank import (
 from sklearn_dprank._utils.checks import safe_repr
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import AggregationServer, Allowance, Device, RefusedProtocol, ServerFileError, Shuffler
-from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.queries import Ask
@@ -189,7 +188,6 @@ PARTS = {
     rules.SwissRule: ({}, lambda part: fit(channels.Exact(), part)),
     randomizers.HypercubeSampling: ({}, lambda part: fit(channels.Local(randomizer=part))),
     randomizers.RandomizedResponse: ({}, lambda part: fit(channels.Local(randomizer=part))),
-    Exponential: ({}, lambda part: fit(channels.Central(noise=part), rules.Choose(queries.KemenyUtility()))),
     PrivacyBudget: ({"epsilon": 1.0, "delta": 1e-6}, charged),
     PrivacyGuarantee: (
         {"epsilon": 1.0, "delta": 0.0, "trust": "central", "neighboring": "replace", "how": "x"},

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from copy import copy
 from functools import lru_cache
 from itertools import combinations, permutations
-from types import SimpleNamespace
 
 import numpy as np
 from oracles import cost_of
@@ -383,7 +382,7 @@ class _ScriptedNoise:
 
 
 def _scripted(mechanism, query, vector):
-    return SimpleNamespace(draw=lambda bits: bits.choose(mechanism, query, vector))
+    return lambda bits: bits.choose(mechanism, query, vector)
 
 
 @contextmanager
