@@ -874,8 +874,8 @@ class DPKemenySampler(RankAggregator):
     disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". Orders
     are drawn from a table of all 2^m subsets, in a time that does not depend on the ballots. It takes 43 MB and 1/4 s
     at 22 items, and 275 MB and 2 s at 25. More items are refused. Rejection sampling is not offered. Its time depends
-    on the ballots and has no bound in public numbers. A limit on the number of tries would reveal something that epsilon
-    does not cover.
+    on the ballots and has no bound in public numbers. A limit on the number of tries would reveal something that
+    epsilon does not cover.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import factorial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,6 @@ class Histogram(Query):
     needs = "positions"
     takes_weights = True
     published_as = "histogram"
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(), cls(unseen_last=True)]
 
     def __post_init__(self):
         check_flag(self.unseen_last, "unseen_last")

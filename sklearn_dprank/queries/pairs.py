@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,10 +76,6 @@ class PairTallies(Query):
     def check(self, n_items: int) -> None:
         if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
             raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
     @property
     def derivable_from(self) -> tuple[Query, ...]:  # type: ignore[override]
@@ -166,10 +162,6 @@ class PairMargin(Query):
     def check(self, n_items: int) -> None:
         for name, item in (("i", self.i), ("j", self.j)):
             check_whole(item, name, 0, n_items - 1)
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(i, j) for i, j in combinations(range(n_items), 2)]
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return ((self.i, self.j),)
