@@ -63,7 +63,8 @@ def compact_positions(X):
     next to it take no more work.
     """
     n_voters, n_items = X.shape
-    refuse_many(n_items)
+    if n_items > MAX_ITEMS:
+        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
     dtype = np.uint8 if n_items < np.iinfo(np.uint8).max else np.uint16
     sentinel, step = np.iinfo(dtype).max, max(1, _BLOCK // n_items)
     table, unranked = np.empty((n_items, n_voters), dtype=dtype), np.zeros(n_items, dtype=bool)
@@ -95,12 +96,6 @@ def compact_positions(X):
     return Positions(table, unranked)
 
 
-def refuse_many(n_items):
-    """Raise ValueError if two bytes cannot hold the positions of `n_items` items."""
-    if n_items > MAX_ITEMS:
-        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
-
-
 def check_ballots(X, *, least_voters=1, least_items=2):
     """Return `X` as a numeric array of shape (n_voters, n_items).
 
@@ -124,9 +119,7 @@ def check_ballots(X, *, least_voters=1, least_items=2):
 
 def check_ballot(x):
     """Return one voter's ballot as doubles, shape (n_items,); raise ValueError if it is invalid."""
-    ballot = check_ballots([x])[0]
-    refuse_many(len(ballot))
-    return ballot.astype(np.float64)
+    return check_ballots([x])[0].astype(np.float64)
 
 
 # Conversion of tables to arrays. No branch may look at other rows to convert a cell.
@@ -356,11 +349,9 @@ def checked_name(name: str, input_name: str) -> str:
     if not (name.isascii() and name.isprintable()):
         hidden = [letter for letter in name[:1] + name[-1:] if letter in _JOINERS]  # inside a name, they are allowed
         for letter in _REGION.sub("", name):
-            kind, code = unicodedata.category(letter), ord(letter)
-            is_noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
-            is_format = kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
-            if is_noncharacter or is_format or letter in _BLANKS:
-                hidden.append(letter)
+            is_noncharacter = ord(letter) & 0xFFFE == 0xFFFE or "\ufdd0" <= letter <= "\ufdef"
+            is_format = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
+            hidden += letter * (is_noncharacter or is_format or letter in _BLANKS)
         if hidden:
             codes = ", ".join(f"U+{ord(letter):04X}" for letter in dict.fromkeys(hidden))
             raise ValueError(

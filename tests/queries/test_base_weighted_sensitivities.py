@@ -57,7 +57,7 @@ def contributions(query):
 
 
 def stated(query, neighboring):
-    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], BOUND).most)
+    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], None, BOUND).most)
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
