@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
 from ..uncertainty import AnswersLaw
 from .base import Query, Sensitivity, n_pairs
-from .histogram import Histogram, halves
+from .histogram import Histogram, items_of, place_counts
 
 
 def every_pair(n_items: int) -> tuple[tuple[int, int], ...]:
@@ -132,17 +132,14 @@ class AllMargins(Query):
     def derive_from(self, source: Query, answer: Any) -> Any:
         if source == PairTallies():
             return estimated_margins(answer)
-        seen = halves(answer)
-        first, other = len(seen.places), len(seen.free)
-        wins = np.zeros((first + other,) * 2, dtype=answer.dtype)
-        for i, j in combinations(range(first), 2):
-            wins[i, j] = seen.counts[seen.places[i] < seen.places[j]].sum()
-        for i, j in combinations(range(other), 2):
-            wins[first + i, first + j] = seen.tails[seen.ranks[i] < seen.ranks[j]].sum()
-        for i, r in product(range(first), range(other)):
-            behind = seen.places[i] < seen.free[r]
-            wins[i, first:] += [places[r][behind].sum() for places in seen.filled]
-        return self.read(2 * wins[np.triu_indices(len(wins), 1)] - answer.sum(), len(wins))
+        margins, cells = [], answer
+        for n_left in range(items_of(answer), 1, -1):
+            by_first = cells.reshape(n_left, -1)  # by the place of the first item that is left
+            ranks = place_counts(by_first)  # of the items behind it in order, among themselves
+            wins = sum(ranks[place, :, place:].sum(axis=1) for place in range(n_left))
+            margins.append(2 * wins - answer.sum())
+            cells = by_first.sum(axis=0)
+        return self.read(np.concatenate(margins), len(margins) + 1)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from .._utils.checks import changed_ballots, check_number, check_whole, safe_rep
 from .._utils.lazy import cached_property
 from .._utils.types import Neighboring
 from .base import Query, Sensitivity
-from .histogram import Histogram, completed_ballots, halves
+from .histogram import Histogram, completed_ballots, place_counts
 from .pairs import AllMargins, are_pairs
 from .statistics import MOST_PAIRS, ScaledBallotMargins, shared_scores
 
@@ -108,10 +108,7 @@ class PositionalScores(Query):
         scores, step = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # the totals may exceed 64-bit integers
-        seen = halves(answer)  # places of the first items; counts of the other items at each place that remains
-        first = [scores[places] @ seen.counts for places in seen.places]
-        other = [(scores[seen.free] * counts).sum() for counts in seen.filled]
-        return np.array([*first, *other], dtype=answer.dtype) * step
+        return place_counts(answer) @ scores * step
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"
