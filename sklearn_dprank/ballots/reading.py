@@ -141,12 +141,8 @@ def as_array(X):
             columns = []
             for column in (X.iloc[:, k] for k in range(len(names))):
                 plain = getattr(column.dtype, "numpy_dtype", None)  # of nullable and Arrow dtypes
-                if plain is None or plain.kind not in "biuf":
-                    columns.append(np.asarray(column))
-                elif column.hasnans:
-                    columns.append(column.to_numpy(np.float64, na_value=np.nan))
-                else:
-                    columns.append(column.to_numpy(plain))
+                is_number = plain is not None and plain.kind in "biuf"
+                columns.append(column.to_numpy(np.float64, na_value=np.nan) if is_number else np.asarray(column))
         else:
             names = X.schema.names if _is_arrow(type(X)) else X.columns
             columns = [np.asarray(column) for column in (X.columns if _is_arrow(type(X)) else X.get_columns())]
@@ -290,9 +286,8 @@ def shape_of(X):
 def check_aligned(X, **columns):
     """Raise ValueError if one of the columns belongs to other rows than the ballots, by the indexes of pandas."""
     for name, values in columns.items():
-        if not (hasattr(type(X), "iloc") and hasattr(type(values), "iloc")) or is_dask(X) or len(X) != len(values):
-            continue
-        if not values.index.equals(X.index):
+        of_pandas = hasattr(type(X), "iloc") and hasattr(type(values), "iloc") and not is_dask(X)
+        if of_pandas and len(X) == len(values) and not values.index.equals(X.index):
             raise ValueError(
                 f"{name} has another index than the ballots, so its values may belong to other rows. Pass "
                 f"{name}.loc[X.index], or {name}.to_numpy() if both are in the same order."
