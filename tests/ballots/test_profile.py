@@ -6,8 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import all_ballots, assert_same_profile, naive_counts, naive_placements, odd_profiles, profiles
 from process_tools import forking, in_child
 

@@ -7,8 +7,7 @@ from math import factorial, isqrt
 import numpy as np
 import pytest
 from audit_tools import sampled_orders
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import all_ballots, derived, naive_counts, profiles, rankings, seeded
 from scipy import stats
 
