@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_dprank import DPKwikSort, DPTopK, LDPPairwise
+from sklearn_dprank import DPKwikSort, LDPPairwise
 from sklearn_dprank.cli import comparing, main, parser, ranking
 from sklearn_dprank.cli.printing import as_table
 from sklearn_dprank.model_selection import recommend
@@ -257,13 +257,10 @@ def test_names_in_files_are_not_translated(tmp_path, refused):
     assert said.startswith("dprank rank: k.csv, line 2: column 'max_weight' must hold numbers")
 
 
-@pytest.mark.parametrize("name", ["v.soc", "v.parquet"])
-def test_separators_are_for_csv(name, tmp_path, refused):
-    (tmp_path / name).touch()
-    said = refused(
-        "rank", str(tmp_path / name), "--separator", ";", *["--ratings"] * (name != "v.soc"), "--epsilon", "1"
-    )
-    assert "--separator" in said and "out." in said
+def test_preflib_files_have_no_separator(tmp_path, refused):
+    (tmp_path / "v.soc").touch()
+    said = refused("rank", str(tmp_path / "v.soc"), "--separator", ";", "--epsilon", "1")
+    assert said == "dprank rank: --separator do not apply to PrefLib files; leave them out."
 
 
 def test_every_advice_for_a_curator_can_be_pasted_into_rank():
@@ -280,7 +277,7 @@ def test_every_advice_for_a_curator_can_be_pasted_into_rank():
     assert "--estimator DPPrudentOrder --neighboring replace --window 7" in kinds
 
 
-@pytest.mark.parametrize("estimator", [LDPPairwise(), DPKwikSort(), DPTopK(2, batch=1)])
+@pytest.mark.parametrize("estimator", [LDPPairwise(), DPKwikSort()])
 def test_what_rank_cannot_fit_has_no_options(estimator):
     assert ranking.options_of(estimator) is None
 

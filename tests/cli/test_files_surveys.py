@@ -212,8 +212,7 @@ def test_a_ballot_without_answers_is_not_read_as_names(refused):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--ratings", "--no-answer", ""], "--no-answer has an empty answer"),
-        (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty answer"),
+        (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty name; leave it out."),
         (["--ratings", "--scale", "1,2", "--no-answer", "9,2.0"], "--no-answer lists '2', which is also in --scale"),
         (["--orders", "--items", "Tea,b", "--no-answer", "tea"], "--no-answer lists 'Tea', which is also in --items"),
     ],
@@ -235,8 +234,11 @@ def test_words_in_parquet(read, tmp_path):
     ("options", "message"),
     [
         (["--ratings", "--scale", "good"], "--scale must list at least two answers, the worst first"),
-        (["--ratings", "--scale", "bad,,good"], "and no empty one"),
-        (["--ratings", "--scale", "bad,Good, good"], "--scale lists 'good' twice, apart from case and blanks"),
+        (["--ratings", "--scale", "bad,,good"], "--scale has an empty name; leave it out."),
+        (
+            ["--ratings", "--scale", "bad,Good, good"],
+            "the worst first, that differ not only in case",
+        ),
         (["--ratings", "--scale", "bad,go\nod"], "--scale must list names with commas between"),
         (["--positions", "--scale", "bad,good"], "--scale lists answers, the worst first; use it with --ratings"),
         (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),

@@ -150,7 +150,7 @@ def test_without_delta_only_orders_are_published(tmp_path, run, printed):
     assert orders == {"north": NAMES, "south": NAMES[::-1]} and made["privacy"]["delta"] == 0
     assert all(set(each) == {"segment", "consensus"} for each in made["segments"]) and "level" not in made
     said = run(*arguments)
-    assert said.startswith("north:\nrank  item\n   1  tea\n") and "No intervals and no sizes" in said
+    assert said.startswith("north:\nrank  item\n   1  tea\n") and "No intervals: only orders are published." in said
 
 
 def test_results_are_those_of_the_estimator():
