@@ -91,14 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-_DESCRIPTION = (
-    "Differentially private rank aggregation: one consensus of many rankings, and a guarantee for every voter."
-)
-
-
 def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser of all commands, or of the first one in `words`; ``options.run(options)`` runs it."""
-    made = argparse.ArgumentParser("dprank", description=_DESCRIPTION)
+    made = argparse.ArgumentParser("dprank", description="Aggregate rankings with differential privacy.")
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = list(COMMANDS) if words is None else [word for word in words if word in COMMANDS][:1]

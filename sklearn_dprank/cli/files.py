@@ -486,7 +486,7 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     suffix = next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")
     if suffix in {".soc", ".soi", ".toc", ".toi"}:
         if unused := ", ".join(name for name in given(options) if name != "--unranked"):
-            raise ValueError(f"{unused} do not apply to PrefLib files; leave them out.")
+            raise ValueError(f"PrefLib files do not take {unused}; leave that out.")
         from ..datasets import read_preflib
 
         try:

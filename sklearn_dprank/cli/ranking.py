@@ -34,7 +34,9 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
     add("--epsilon", type=float, help="privacy loss, needed with a file; smaller is more private; 1 is a usual start")
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder")
-    add("--neighboring", choices=["add_remove", "replace"], default="add_remove", help="hide that, or how, one voted")
+    add(
+        "--neighboring", choices=["add_remove", "replace"], default="add_remove", help="hide whether, or how, one voted"
+    )
     add("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
     add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
     add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")

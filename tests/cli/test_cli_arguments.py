@@ -260,7 +260,7 @@ def test_names_in_files_are_not_translated(tmp_path, refused):
 def test_preflib_files_have_no_separator(tmp_path, refused):
     (tmp_path / "v.soc").touch()
     said = refused("rank", str(tmp_path / "v.soc"), "--separator", ";", "--epsilon", "1")
-    assert said == "dprank rank: --separator do not apply to PrefLib files; leave them out."
+    assert said == "dprank rank: PrefLib files do not take --separator; leave that out."
 
 
 def test_every_advice_for_a_curator_can_be_pasted_into_rank():

@@ -249,7 +249,7 @@ def test_preflib_files_say_that_messages_are_not_public(rank):
     status, _, said = rank(PREFLIB.format("soc") + "1: 1,2,2\n", name="v.soc")
     assert status == 2 and "line 3: an item is listed twice." in said and said.endswith(f"{NOT_PUBLIC}\n")
     status, _, said = rank(PREFLIB.format("soc"), "--unreadable", "empty", name="v.soc")
-    assert status == 2 and "--unreadable do not apply to PrefLib files" in said
+    assert status == 2 and "PrefLib files do not take --unreadable" in said
 
 
 @pytest.mark.slow
