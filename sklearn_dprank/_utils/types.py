@@ -16,7 +16,6 @@ else:
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]
 LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]
-OrderSampler: TypeAlias = Literal["auto", "table"]
 Variant: TypeAlias = Literal["corrected", "as_printed"]
 GaussianConstant: TypeAlias = Literal["dwork_roth", "dwork_2006", "two"]
 ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]

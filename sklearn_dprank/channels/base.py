@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, Never, Self, get_args
 from warnings import warn
@@ -306,6 +307,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         if shape.n_items > MOST_MEASURED:
             warn_of_many(shape.n_items)
         channel, rule = self._compose()
+        rule = deepcopy(rule)  # what a user's rule keeps of the answers, ballots included, must not stay in a parameter
         agreed = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:
             if not getattr(channel, "personal_budgets", False):
@@ -371,7 +373,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         ValueError
             If X does not contain ballots, or has other items.
         """
-        profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
+        profile = as_profile(X, least_voters=least_voters, least_items=2 if reset else 1)
         if reset:
             self._set_items(profile.item_names, profile.n_items)
             return profile

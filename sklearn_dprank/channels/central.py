@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, one_of, safe_repr
 from .._utils.estimators import BaseEstimator
-from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, OrderSampler, RandomState, RuleName
+from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanism, NoNoise
-from ..mechanisms.additive import checked_calibrated
 from ..privacy.composition import Losses, choice_range
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
@@ -244,7 +243,7 @@ class Central(BaseEstimator):
                 refuse(self, query, remedy)
             # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
             epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
-            calibrated = checked_calibrated(noise.calibrated(query, moved, n_items, epsilon, delta, whole), noise)
+            calibrated = noise.calibrated(query, moved, n_items, epsilon, delta, whole)
             if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
             each = epsilon / whole
@@ -322,7 +321,7 @@ class CuratorAnswers(Answers):
             if asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
                 sampler = mechanism.sampler(query, query.vector(profile, self._completion))
                 profile.kept_sampler = (query, mechanism), sampler
-        answer = query.read(sampler.draw(self._noise), self.n_items)
+        answer = query.read(sampler(self._noise), self.n_items)
         law, name = getattr(mechanism, "law", None), query.published_as
         if name is not None and law is not None and (query.published_always or len(self.prices) == 1):
             votes = np.array(answer) if self.grid == 1 else answer / self.grid
@@ -849,9 +848,6 @@ class DPKemenySampler(RankAggregator):
         Privacy loss of the release, in nats.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
-    sampler : {"auto", "table"}, default="auto"
-        Sampling method. "auto" is "table": dynamic programming over all 2^m subsets. It takes 43 MB and 1/4 s at 22
-        items, and 275 MB and 2 s at 25. More items are refused.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -875,10 +871,11 @@ class DPKemenySampler(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". The time of a
-    draw from the table does not depend on the ballots. Rejection sampling is not offered. Its time depends on the
-    ballots and has no bound in public numbers. A limit on the number of tries would reveal something that epsilon does
-    not cover.
+    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". Orders
+    are drawn from a table of all 2^m subsets, in a time that does not depend on the ballots. It takes 43 MB and 1/4 s
+    at 22 items, and 275 MB and 2 s at 25. More items are refused. Rejection sampling is not offered. Its time depends
+    on the ballots and has no bound in public numbers. A limit on the number of tries would reveal something that epsilon
+    does not cover.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -898,22 +895,15 @@ class DPKemenySampler(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = Exponential.parameter_checks
-
     def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        neighboring: Neighboring = "add_remove",
-        sampler: OrderSampler = "auto",
-        random_state: RandomState = None,
+        self, epsilon: Amount = 1.0, neighboring: Neighboring = "add_remove", random_state: RandomState = None
     ) -> None:
         self.epsilon = epsilon
         self.neighboring = neighboring
-        self.sampler = sampler
         self.random_state = random_state
 
     def _compose(self):
-        return Central(self.epsilon, 0, Exponential(self.sampler), None, self.neighboring), Choose(KemenyUtility())
+        return Central(self.epsilon, 0, Exponential(), None, self.neighboring), Choose(KemenyUtility())
 
 
 # Estimators for a trusted curator that draw prudent orders.

@@ -10,7 +10,6 @@ from .additive import (
     LaplaceNoise,
     Mechanism,
     NoNoise,
-    Sampler,
     SkellamNoise,
 )
 from .exponential import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
@@ -39,6 +38,5 @@ __all__ = [
     "NoNoise",
     "PermuteAndFlip",
     "PermuteAndFlipNoise",
-    "Sampler",
     "SkellamNoise",
 ]

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._utils.checks import Check, check_parameters, one_of
-from .._utils.types import OrderSampler
 from ..orders.samplers import log_choice_error, log_flip_error, log_rounding_error
 from ..privacy.composition import choice_range
 from ..queries import Sensitivity
@@ -35,19 +33,13 @@ class ExponentialNoise(OfBudget):
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. A table, if the sampler uses one, is computed here once."""
-        return query.sampler(vector.reshape(math.isqrt(len(vector)), -1), self.rate)
+        return query.sampler(vector.reshape(math.isqrt(len(vector)), -1), self.rate).draw
 
 
 class Exponential(AnyQuery):
     """Exponential mechanism over orders: orders of lower cost are more likely.
 
     It accepts a positive delta. Its answers then compose as choices of bounded range, and together need less noise.
-
-    Parameters
-    ----------
-    sampler : {"auto", "table"}, default="auto"
-        "auto" is "table": a sampler whose time does not depend on the ballots. For `KemenyUtility`, it uses a table of
-        all subsets of up to 25 items.
 
     Examples
     --------
@@ -59,12 +51,8 @@ class Exponential(AnyQuery):
     epsilon = 2 (central, add_remove)
     """
 
-    parameter_checks: dict[str, Check] = {"sampler": one_of("auto", "table")}
     answers_with: Literal["vector", "order"] = "order"
     takes_delta = True
-
-    def __init__(self, sampler: OrderSampler = "auto") -> None:
-        self.sampler = sampler
 
     def calibrated(
         self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
@@ -77,9 +65,8 @@ class Exponential(AnyQuery):
         Raises
         ------
         ValueError
-            If the sampler is unknown, or epsilon is not larger than the rounding loss.
+            If epsilon is not larger than the rounding loss.
         """
-        check_parameters(self)
         budget = Fraction(epsilon) / times
         if delta:
             budget = Fraction(choice_range(float(epsilon), delta, math.ceil(times)))
@@ -94,22 +81,14 @@ class Exponential(AnyQuery):
 
 
 @dataclass(frozen=True)
-class PermuteAndFlipNoise(OfBudget):
-    """Random order that maximises -rate cost + Exp(1).
+class PermuteAndFlipNoise(ExponentialNoise):
+    """Random order that maximises -rate cost + Exp(1)."""
 
-    Parameters
-    ----------
-    rate : float
-        Rate, already reduced to cover rounding.
-    """
-
-    rate: float
     how = "permute-and-flip, exact sampler,"
-    arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. Tables that all draws share are computed here once."""
-        return query.flips(vector.reshape(math.isqrt(len(vector)), -1), self.rate)
+        return query.flips(vector.reshape(math.isqrt(len(vector)), -1), self.rate).draw
 
 
 class PermuteAndFlip(AnyQuery):

@@ -9,8 +9,8 @@ import os
 import secrets
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -846,7 +846,8 @@ class Releases:
                 raise self._explained(error) from error
             except OSError as error:
                 raise OSError(f"{self.path} cannot be made ({error}); no result is released.") from error
-        with self._transaction() as connection:
+
+        def check(connection):
             if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
                 raise self._unusable(f"is damaged ({found}); {_RESTORE}")
             counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
@@ -857,6 +858,8 @@ class Releases:
                 self.terms, self._identity = self._stored(connection)
             self._read(connection)
 
+        self._locked(check)
+
     def __reduce__(self):
         if self.path is None:
             raise TypeError(
@@ -866,14 +869,16 @@ class Releases:
 
     def releases(self) -> list[Release]:
         """Return all charged releases."""
-        with self._transaction() as connection:
+
+        def found(connection):
             self._read(connection)
             return self._found(connection)
 
+        return self._locked(found)
+
     def account(self) -> Account:
         """Return the account of all charged releases."""
-        with self._transaction() as connection:
-            return self._read(connection)
+        return self._locked(self._read)
 
     def add(self, decide: Callable[[Account, Callable[..., list[Release]]], Release]) -> int:
         """Charge ``decide(account, releases)``; return its number, for `amend`.
@@ -881,24 +886,28 @@ class Releases:
         ``releases(condition, *values)`` returns the releases that meet an SQL condition, or all. If `decide` raises, no
         release is charged.
         """
-        with self._transaction() as connection:
+
+        def insert(connection):
             account = self._read(connection)
             release = decide(account, partial(self._found, connection))
             values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
             command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
-            number: int = connection.execute(command, values).lastrowid  # type: ignore[assignment]
-            write = _written(connection, number)
-            seen = _Seen(write, account.with_one_more(release.guarantee))
-        self._seen = seen
+            number: int = connection.execute(command, values).lastrowid
+            return number, _Seen(_written(connection, number), account.with_one_more(release.guarantee))
+
+        number, self._seen = self._locked(insert)
         return number
 
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
         """Replace the charged guarantee of a release."""
-        with self._transaction() as connection:
+
+        def update(connection):
             self._read(connection)
             command = "UPDATE releases SET guarantee = ? WHERE number = ?"
             connection.execute(command, (guarantee_as_text(guarantee), number))
             _written(connection, number)
+
+        self._locked(update)
         self.account()  # remember this write, to know an old copy
 
     def _read(self, connection) -> Account:
@@ -944,21 +953,22 @@ class Releases:
         except (TypeError, ValueError, OverflowError) as error:
             raise self._unusable(f"is damaged (a release: {str(error)[:200]}); {_RESTORE}") from error
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open the file and hold its write lock; commit unless an exception is raised."""
+    def _locked(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Return ``work(connection)`` of one transaction that holds the write lock; commit if it returns.
+
+        It is not a generator, because the traceback of an interrupt would keep a generator's locks.
+        """
         if self.path is None and os.getpid() != self._process:
             raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
         try:
-            with ExitStack() as stack:
-                if self.path is None:
-                    stack.enter_context(self._lock)
-                    connection = self._memory
-                    connection.rollback()  # of a charge that was interrupted
-                else:
-                    address = f"{self.path.as_uri()}?mode=rw"
-                    connection = sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)
-                    stack.enter_context(closing(connection))
+            if self.path is None:
+                held: Any = self._lock
+            else:
+                address = f"{self.path.as_uri()}?mode=rw"
+                held = closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True))
+            with held as opened:
+                connection = opened if self.path else self._memory
+                connection.rollback()  # of a charge that was interrupted
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
                 questions = "SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version"
@@ -972,8 +982,9 @@ class Releases:
                 if version != _VERSION:
                     known = f"has version {version} of the format, and this package knows {_VERSION}"
                     raise self._unusable(f"{known}; install its version.")
-                yield connection
+                result = work(connection)
                 connection.execute("COMMIT")  # if an exception skips this line, the next transaction rolls back
+                return result
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
             raise self._explained(error) from error
 

@@ -972,6 +972,18 @@ fault(
     "test_names_that_look_alike_are_refused",
 )
 fault(
+    "reading: the columns of a frame are converted together",
+    "ballots.reading.as_array",
+    calls(lambda true, X: X.to_numpy() if hasattr(X, "iloc") else true(X)),
+    "test_each_ballot_of_a_frame_of_mixed_dtypes_is_read_by_itself",
+)
+fault(
+    "a fit keeps what a user's rule stores",
+    "channels.base.deepcopy",
+    calls(lambda true, rule: rule),
+    "test_answers_that_a_rule_stores_do_not_stay_in_the_estimator",
+)
+fault(
     "reading: masked cells are read",
     "ballots.reading.unmasked",
     calls(lambda true, X: np.ma.getdata(X)),

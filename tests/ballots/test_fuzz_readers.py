@@ -15,8 +15,7 @@ from fuzzing import VALUES, as_text, changed, heard, mangled
 
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.cli import files, parser
-from sklearn_dprank.cli import ranking as segments
+from sklearn_dprank.cli import files, parser, ranking as segments
 from sklearn_dprank.collection import AggregationServer, Device, HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.collection.pairs import AssignedPairs
 from sklearn_dprank.collection.protocol import digest

@@ -423,6 +423,39 @@ def test_masked_orders_list_what_is_not_masked(make, named):
     np.testing.assert_array_equal(orders_to_positions(orders, **names), [[1, 2, 0], [np.nan, 0, np.nan]])
 
 
+DTYPES = ["bool", "int8", "uint64", "float16", "float32", "float64", "longdouble", "object"]
+DTYPES += ["boolean", "Int8", "UInt64", "Float32", "Float64", "bool[pyarrow]", "int64[pyarrow]", "double[pyarrow]"]
+
+
+@pytest.mark.parametrize("first", DTYPES)
+@pytest.mark.parametrize("second", DTYPES)
+def test_each_ballot_of_a_frame_of_mixed_dtypes_is_read_by_itself(first, second):
+    """The first dtype has whole numbers, the second the numbers that it can hold, in particular large ones and gaps."""
+    cells = [[0, 1, 1, 0]]
+    for cell in (1, 100, 2.5, None):
+        held = [0, 0, 1, cell]
+        try:
+            pd.Series(held, dtype=second)
+        except (TypeError, ValueError, OverflowError, pyarrow.ArrowException):
+            continue
+        cells.append(held)
+    dtypes = [first, second] + [second] * (len(cells) - 2)
+    data = {k: pd.Series(column, dtype=dtype) for k, (column, dtype) in enumerate(zip(cells, dtypes, strict=True))}
+    frame = pd.DataFrame(data)
+    whole = Profile.from_rankings(frame).pairwise_counts
+    np.testing.assert_array_equal(whole, sum(Profile.from_rankings(frame[k : k + 1]).pairwise_counts for k in range(4)))
+    objects_only = pd.DataFrame(dict(zip(data, map(list, data.values()), strict=True)), dtype=object)
+    np.testing.assert_array_equal(whole, Profile.from_rankings(objects_only).pairwise_counts)
+
+
+@pytest.mark.parametrize("others", [{}, {"b": pd.array([1, 2], dtype="Int64")}, {"b": [True, False]}], ids=str)
+@pytest.mark.parametrize("make", [lambda frame: frame, pd.DataFrame.to_numpy, lambda frame: frame.to_numpy().tolist()])
+def test_numbers_beyond_doubles_are_refused_in_every_table(make, others):
+    frame = pd.DataFrame({"a": np.array(["1e400", "2"], dtype=np.longdouble), "b": [1, 2]}).assign(**others)
+    with pytest.raises(ValueError, match="contains infinity"):
+        Profile.from_rankings(make(frame))
+
+
 @pytest.mark.slow
 def test_a_client_loads_no_library_of_tables():
     """Importing the module that reads ballots loads NumPy and the standard library."""

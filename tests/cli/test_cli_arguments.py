@@ -198,7 +198,8 @@ def test_tables_line_up_for_wide_and_combining_characters():
         ),
         (
             "rank b.csv --epsilon 1 --top 9",
-            "--top 9 is more than the 3 items there are to choose from; take --top up to 2.",
+            "--top 9 must be below 3, the number of items to choose from; take --top up to 2, or DPPrudentOrder for an "
+            "order of all items.",
         ),
         ("rank b.csv --epsilon 1 --top 0", "--top must be a positive integer, got 0."),
         (

@@ -12,9 +12,7 @@ import pytest
 from process_tools import python
 
 from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from sklearn_dprank.cli import files, main, parser, ranking
-from sklearn_dprank.cli import printing as pictures
-from sklearn_dprank.cli import ranking as report
+from sklearn_dprank.cli import files, main, parser, printing as pictures, ranking, ranking as report
 from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -269,7 +267,7 @@ def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, mo
     [
         ("--epsilon 3", "DPBorda asks for epsilon = 3 (central, add_remove), which does not fit"),
         ("--epsilon 0", "--epsilon must be a positive, finite number (in nats), got 0.0."),
-        ("--epsilon 1 --top 9", "--top 9 is more than the 3 items there are to choose from"),
+        ("--epsilon 1 --top 9", "--top 9 must be below 3, the number of items to choose from"),
         ("--epsilon 1 --noise gaussian", "--noise gaussian needs --delta > 0"),
     ],
 )

@@ -7,8 +7,7 @@ import pytest
 
 from sklearn_dprank import SegmentedAggregator
 from sklearn_dprank.channels.segmented import SegmentedProfile, segment_numbers
-from sklearn_dprank.cli import files, main, parser
-from sklearn_dprank.cli import ranking as segments
+from sklearn_dprank.cli import files, main, parser, ranking as segments
 from sklearn_dprank.privacy import PrivacyBudget
 
 NAMES = ["tea", "milk", "rye"]

@@ -12,9 +12,10 @@ from sklearn.base import clone
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.rules import SwissRule
+from sklearn_dprank.rules import SortByScore, SwissRule
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 
 # What is published with noise, and what it must not be.
@@ -150,6 +151,26 @@ def test_planted_leaks_are_found_in_a_pickle(leak):
     fitted._leak = [{"deep": leak}]
     with pytest.raises(AssertionError):
         check_pickle(fitted)
+
+
+class KeepingRule(SortByScore):
+    """Rule of a user that stores what it receives."""
+
+    def __init__(self):
+        super().__init__()
+        self.log = []
+
+    def aggregate(self, answers):
+        self.last = answers
+        self.log.append(answers)
+        return super().aggregate(answers)
+
+
+@pytest.mark.parametrize("channel", [Central(1.0), Local(1.0), Streaming(1.0)], ids=repr)
+def test_answers_that_a_rule_stores_do_not_stay_in_the_estimator(channel):
+    estimator = sklearn_dprank.Aggregator(channel, rule=KeepingRule())
+    fitted = estimator.partial_fit(X) if isinstance(channel, Streaming) else estimator.fit(X)
+    assert not fitted.rule.log and not hasattr(fitted.rule, "last")
 
 
 @pytest.mark.parametrize("estimator", PRIVATE, ids=repr)

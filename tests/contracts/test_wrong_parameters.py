@@ -10,14 +10,22 @@ import numpy as np
 import pytest
 from every_estimator import CLASSES, every_class, parameters, refusal
 
-from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, ShufflePairwise, channels, privacy, queries, rules
-from sklearn_dprank import collection as client
-from sklearn_dprank import collection as randomizers
-from sklearn_dprank import collection as server
+from sklearn_dprank import (
+    Aggregator,
+    LDPPairwise,
+    SecAggBorda,
+    ShufflePairwise,
+    channels,
+    collection as client,
+    collection as randomizers,
+    collection as server,
+    privacy,
+    queries,
+    rules,
+)
 from sklearn_dprank._utils.checks import safe_repr
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import AggregationServer, Allowance, Device, RefusedProtocol, ServerFileError, Shuffler
-from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.queries import Ask
@@ -180,7 +188,6 @@ PARTS = {
     rules.SwissRule: ({}, lambda part: fit(channels.Exact(), part)),
     randomizers.HypercubeSampling: ({}, lambda part: fit(channels.Local(randomizer=part))),
     randomizers.RandomizedResponse: ({}, lambda part: fit(channels.Local(randomizer=part))),
-    Exponential: ({}, lambda part: fit(channels.Central(noise=part), rules.Choose(queries.KemenyUtility()))),
     PrivacyBudget: ({"epsilon": 1.0, "delta": 1e-6}, charged),
     PrivacyGuarantee: (
         {"epsilon": 1.0, "delta": 0.0, "trust": "central", "neighboring": "replace", "how": "x"},

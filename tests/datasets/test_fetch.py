@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank._utils import progress as bars
-from sklearn_dprank.datasets import _preflib as _download
-from sklearn_dprank.datasets import _preflib as _fetch
-from sklearn_dprank.datasets import fetch_preflib, read_preflib
+from sklearn_dprank.datasets import _preflib as _download, _preflib as _fetch, fetch_preflib, read_preflib
 
 NAME = "00024-00000001.soc"
 GOOD = b"# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: 5\n# ALTERNATIVE NAME 2: pear\n3: 2,1,3\n2: 1,3,2\n"

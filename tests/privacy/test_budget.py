@@ -8,18 +8,20 @@ import math
 import os
 import pickle
 import re
+import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import numpy as np
 import pytest
 from audited import AUDITED
 from budget_tools import charged, pure
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn import config_context, model_selection
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
@@ -481,6 +483,42 @@ def test_one_thread_decides_at_a_time():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: kept.add(decide), range(8)))
     assert [release.what for release in kept.releases()] == [str(number) for number in range(8)]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # interrupts while a generator is closed
+def test_a_budget_in_memory_is_usable_after_an_interrupt_at_any_step():
+    """Python delivers interrupts when a call begins or ends. An interactive session keeps the last traceback."""
+    budget, kept = PrivacyBudget(1000.0), []
+    left = 0
+
+    def interrupt(frame, event, argument):
+        nonlocal left
+        left -= event != "c_call"
+        if left == 0:
+            raise KeyboardInterrupt
+
+    def stuck(*_):
+        raise AssertionError("the budget is still held by an interrupted charge")
+
+    signal.signal(signal.SIGALRM, stuck)
+    for step in count(1):
+        signal.alarm(60)
+        left, spent = step, budget.spent_.epsilon
+        sys.setprofile(interrupt)
+        try:
+            budget.charge(pure(1.0), f"interrupted at step {step}")
+        except KeyboardInterrupt as error:
+            kept.append(error)
+        finally:
+            sys.setprofile(None)
+        assert budget.spent_.epsilon in (spent, spent + 1)
+        if left > 0:
+            break
+    signal.alarm(0)
+    assert len(kept) > 50
+    assert budget.spent_.epsilon == spent + 1
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: budget.remaining.epsilon).result(60) == 1000 - spent - 1
 
 
 def test_a_budget_in_memory_has_one_account(monkeypatch):

@@ -43,7 +43,7 @@ PURE = {
     "KwikSort, coin after 2": DPKwikSort(epsilon=1.0, max_queries=2, on_exhausted="coin"),
     "KwikSort, as printed": DPKwikSort(epsilon=1.0, noise=hay.PrintedLaplace()),
     "Kemeny sampler": DPKemenySampler(epsilon=1.0),
-    "Kemeny sampler, table": DPKemenySampler(epsilon=2.0, sampler="table"),
+    "Kemeny sampler, epsilon 2": DPKemenySampler(epsilon=2.0),
     "prudent order": DPPrudentOrder(epsilon=1.0),
     "prudent order, exponential": Aggregator(Central(epsilon=1.0, noise="exponential"), Choose(MaxViolatedMargin())),
     "top 1": DPTopK(1, epsilon=1.0),

@@ -264,7 +264,7 @@ def refused_parameters() -> None:
     LDPPairwise(randomizer="privunit")  # type: ignore[arg-type]
     Aggregator(channel=Central)  # type: ignore[arg-type]
     dp.Borda(1)  # type: ignore[call-arg]
-    dp.DPKemenySampler(sampler="gibbs")  # type: ignore[arg-type]
+    dp.DPKemenySampler(neighboring="swap")  # type: ignore[arg-type]
     dp.PositionalRule("approval")  # type: ignore[arg-type]
     dp.ShufflePairwise(pairs="secret")  # type: ignore[arg-type]
     dp.DPTypo()  # type: ignore[attr-defined]
