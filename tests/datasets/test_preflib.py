@@ -348,33 +348,3 @@ def test_dots_and_puzzle(name, n_voters, optimum):
     distance = {order: disagreements(X, order) / (6 * n_voters) for order in permutations((1, 2, 3, 4))}
     assert min(distance, key=distance.get) == (1, 2, 3, 4)
     assert distance[1, 2, 3, 4] == pytest.approx(optimum, abs=1e-6)
-
-
-@needs_files
-def test_election_top_ten_and_ties():
-    dublin = Path(FOLDER, "00001-00000002.soi")
-    X = read_preflib(dublin).data
-    assert X.shape == (29988, 9)
-    assert X[0].tolist() == [3, 3, 1, 3, 0, 3, 2, 3, 3]  # 621: 5,3,7
-
-    top = read_preflib(Path(FOLDER, "sushi-top10of100.soi"), unranked="no_opinion")
-    assert top.data.shape == (5000, 100)
-    np.testing.assert_array_equal(np.sum(~np.isnan(top.data), axis=1), 10)
-    assert (top.data[0, 46], top.data[0, 51]) == (0, 9)  # 1: 47,18,21,100,17,53,12,5,30,52
-
-    vermont = read_preflib(Path(FOLDER, "00031-00000002.toc"))
-    assert vermont.data.shape == (1094, 6)
-    assert vermont.data[0].tolist() == [0, 3, 0, 3, 3, 0]  # 236: {1,3,6},{2,4,5}
-    assert vermont.item_names[5] == "Pollina"
-
-
-@needs_files
-@pytest.mark.parametrize("name", ["00024-00000001.soc", "00001-00000002.soi", "00031-00000002.toc"])
-@pytest.mark.parametrize("unranked", ["last", "no_opinion"])
-def test_either_layout_of_the_same_election(name, unranked):
-    new, old = (read_preflib(Path(FOLDER, part, name), unranked=unranked) for part in ("", "before-2022"))
-    assert (old.profile.n_voters, old.item_names) == (new.profile.n_voters, new.item_names)
-    np.testing.assert_array_equal(old.profile.pairwise_counts, new.profile.pairwise_counts)
-    np.testing.assert_array_equal(old.profile.placements, new.profile.placements)
-    # Ballots with equal counts may stand in another order.
-    np.testing.assert_array_equal(*(read.data[np.lexsort(read.data.T)] for read in (old, new)))
