@@ -50,11 +50,8 @@ class Calibrated(Protocol):
         because that scale need not spend the epsilon that was asked for.
     """
 
-    @property
-    def how(self) -> str: ...
-
-    @property
-    def arithmetic(self) -> str: ...
+    how: str
+    arithmetic: str
 
     @property
     def law(self) -> LaplaceLaw | NormalLaw | SkellamLaw | None: ...

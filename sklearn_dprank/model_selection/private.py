@@ -240,11 +240,6 @@ class NetAgreement(Query):
 
     ranks: tuple[int, ...]
 
-    @classmethod
-    def examples(cls, n_items):
-        order = tuple(range(n_items))
-        return [cls(order), cls((order[-1], *order[:-1])), cls((0, *[1] * (n_items - 1)))]
-
     def vector(self, profile, coins):
         ranks = np.array(self.ranks)
         return profile.margins[ranks[:, None] < ranks].sum(keepdims=True)

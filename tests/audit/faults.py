@@ -1261,7 +1261,7 @@ fault(
     "published: a download with another checksum is kept",
     "datasets._preflib.fetch_preflib",
     calls(lambda true, *args, checksum=None, **more: true(*args, **more)),
-    "test_another_checksum_keeps_nothing",
+    "test_file_with_another_checksum_is_not_kept",
 )
 fault(
     "published: the command ignores options of a file without a file",

@@ -1,16 +1,12 @@
 """Whether and how the command reads a file never depends on what one ballot holds."""
 
 import json
-import os
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from sklearn_dprank.cli import files, main, parser
 
-DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 NAMES = ["tea", "coffee", "water"]
 RATINGS = ["--ratings", "--items", ",".join(NAMES)]
 ORDERS = ["--orders", "--items", ",".join(NAMES)]
@@ -165,12 +161,6 @@ def test_pandas_gaps_mean_no_opinion(gap, tmp_path):
     assert ballots(found) == ballots(read(tmp_path / "v.csv", "water,tea\n,\ncoffee\n", *ORDERS))
 
 
-def test_gaps_are_those_of_pandas(tmp_path):
-    pd = pytest.importorskip("pandas", minversion="2.0")
-    (tmp_path / "v.csv").write_text("tea\n" + "".join(f'"{gap}"\n' for gap in GAPS if gap == gap.strip()))
-    assert pd.read_csv(tmp_path / "v.csv", skip_blank_lines=False)["tea"].isna().all()
-
-
 @pytest.mark.parametrize("text", ["Na", "none", "-", "nil", "NONE", "NAN", "?"])
 def test_other_text_is_refused(text, tmp_path):
     with pytest.raises(ValueError, match="column 'tea' must hold numbers"):
@@ -248,22 +238,7 @@ def test_preflib_files_say_that_messages_are_not_public(rank):
     status, _, said = rank(PREFLIB.format("soc") + "1: 1,2,2\n", name="v.soc")
     assert status == 2 and "line 3: an item is listed twice." in said and said.endswith(f"{NOT_PUBLIC}\n")
     status, _, said = rank(PREFLIB.format("soc"), "--unreadable", "empty", name="v.soc")
-    assert status == 2 and "--unreadable do not apply to PrefLib files" in said
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
-def test_real_ratings(tmp_path):
-    pd = pytest.importorskip("pandas")
-    jokes = pd.read_csv(Path(DATA, "jester100.csv.gz"), index_col=False).iloc[:2000, -20:]
-    content = jokes.to_csv(index=False)
-    found = read(tmp_path / "v.csv", content, "--ratings")
-    lines = content.splitlines()
-    lines[1001] = '"' + lines[1001]
-    spoiled = read(tmp_path / "v.csv", "\n".join(lines), "--ratings", "--unreadable", "empty")
-    table, other = (np.delete(profile.positions.table, 1000, axis=1) for profile in (found, spoiled))
-    assert spoiled.n_voters == found.n_voters == 2000 and np.array_equal(table, other)
-    assert (spoiled.positions.table[:, 1000] == 255).all()
+    assert status == 2 and "PrefLib files do not take --unreadable" in said
 
 
 def test_a_row_without_a_person_merges_no_other_persons(tmp_path):

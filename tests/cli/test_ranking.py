@@ -103,10 +103,13 @@ def test_an_example_without_intervals_has_no_picture(run):
     [
         ("", "no file is given: name the file of the ballots, or add --example for simulated votes."),
         ("--epsilon 1", "no file is given: name the file of the ballots, or add --example for simulated votes."),
-        ("v.csv --positions", "--epsilon is missing: state the privacy loss of the release. See the table of epsilon"),
-        ("v.csv --example", "--example ranks simulated votes: leave out the file, or leave out --example."),
-        ("--example --ratings", "no file is given, but --ratings describes one. Name the file, or leave out"),
-        ("--example --budget b --budget-epsilon 1", "no voters to count or protect: leave out --budget, --budget-eps"),
+        ("v.csv --positions", "--epsilon is missing: state the privacy loss. See the table of epsilon"),
+        ("v.csv --example", "--example ranks simulated votes: leave out the file."),
+        ("--example --ratings", "--example ranks simulated votes: leave out --ratings."),
+        (
+            "--example --budget b --budget-epsilon 1",
+            "leave out --budget, --budget-epsilon.",
+        ),
         ("--example --segments x --segment-values a,b", "leave out --segments, --segment-values."),
         ("--example --epsilon 0", "--epsilon must be a positive, finite number"),
     ],
@@ -121,7 +124,7 @@ def test_there_is_either_a_file_or_an_example(arguments, message, run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--plot p.png --noise knorm", "--plot draws rank intervals, and this mechanism does not publish any. DPBorda"),
+        ("--plot p.png --noise knorm", "--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or"),
         ("--plot p.png --top 2", "--plot draws rank intervals"),
         ("--plot p.png --estimator DPPrudentOrder", "--plot draws rank intervals"),
         ("--plot p.png --estimator DPSwissBorda", "--plot draws rank intervals"),
@@ -158,19 +161,12 @@ def test_pictures_need_matplotlib_before_a_charge(run, without):
 @pytest.mark.parametrize(
     "estimator",
     [
-        DPBorda(),
-        DPBorda(noise="knorm"),
-        DPBorda(noise="gaussian", delta=1e-6),
-        DPPairwise(),
-        DPPairwise(noise="gaussian", delta=1e-6),
-        DPPrudentOrder(),
-        DPPrudentOrder(window=2),
-        DPSwissBorda(),
-        DPTopK(2),
+        *(DPBorda(), DPBorda(noise="knorm"), DPBorda(noise="gaussian", delta=1e-6), DPPairwise()),
+        *(DPPrudentOrder(), DPPrudentOrder(window=2), DPSwissBorda(), DPTopK(2)),
     ],
     ids=repr,
 )
-def test_it_is_known_before_a_fit_whether_there_are_intervals(estimator):
+def test_rank_intervals_are_known_before_a_fit(estimator):
     assert ranking.publishes_intervals(estimator) == hasattr(estimator.fit(VOTES), "rank_intervals")
 
 
@@ -232,18 +228,6 @@ def test_reports_of_segments(delta, run):
     assert any("come from the answers of the group alone" in text for text in page.texts["p"]) != bool(delta)
 
 
-def test_report_of_an_example_states_simulated_votes(run):
-    _, page = made_and_page(run, "--example", "--noise", "knorm")
-    assert page.texts["strong"] == ["Example:"] and " the votes are simulated. Nobody voted." in page.texts["p"]
-
-
-def test_a_report_replaces_an_existing_one(run):
-    Path("r.html").write_text("x" * 100_000)
-    assert run(*FILE, "--epsilon", "1", "--report", "r.html").endswith("\nReport: r.html\n")
-    text = Path("r.html").read_text(encoding="utf-8")
-    assert text.startswith("<!DOCTYPE html>") and text.endswith("</html>\n") and len(text) < 10_000
-
-
 @pytest.mark.parametrize(
     ("error", "why"), [(OSError("no space left"), "no space left"), (KeyboardInterrupt(), "interrupted")], ids=repr
 )
@@ -279,39 +263,6 @@ def test_only_public_files_are_compared(run):
         what = "standard input" if name == "-" else name
         assert f"If {what} holds public votes, add --public. For secret votes, use dprank recommend --items" in said
     assert sorted(path.name for path in Path().iterdir()) == ["s.csv", "v.csv"]
-
-
-def test_advice_with_intervals(run):
-    common = ["--items", "10", "--voters", "1e4", "--format", "json"]
-    made = json.loads(run(*common, "--epsilon", "0.005", command="recommend"))
-    assert made["estimator"] == "DPBorda(epsilon=0.005, noise='knorm')" and made["intervals"] is False
-    made = json.loads(run(*common, "--epsilon", "0.005", "--intervals", command="recommend"))
-    assert made["estimator"] == "DPBorda(epsilon=0.005)" and made["intervals"] is True
-    table = run(*common[:4], "--epsilon", "0.005,0.5", "--intervals", command="recommend").splitlines()
-    assert table[0].split()[:3] == ["epsilon", "recommended", "intervals"]
-    assert [row.split()[2] for row in table[1:3]] == ["yes", "yes"]
-
-
-def test_advice_for_ballots_with_gaps(run):
-    common = ["--items", "10", "--voters", "1e4", "--epsilon", "0.1", "--format", "json"]
-    errors = [
-        json.loads(run(*common, *shares, command="recommend"))["error"]
-        for shares in ([], ["--opinion-share", "1"], ["--opinion-share", "0.16"], ["--opinion-share", "0.16,0.47"])
-    ]
-    assert errors[0] == errors[1] < errors[3] < errors[2]
-    said = run(*common, "--opinion-share", "0.1", "0.2", "0.3", command="recommend")
-    assert "--opinion-share must be a number, or the smallest and the largest share, got 3 numbers." in said
-    assert "--opinion-share" in run(*common, "--opinion-share", "2", command="recommend")
-
-
-def test_no_output_replaces_the_budget_or_the_ballots(run, tmp_path):
-    budget = ["--budget", "new.html", "--budget-epsilon", "2"]
-    assert "new.html holds the ballots or the budget" in run(*FILE, "--epsilon", "1", *budget, "--report", "./new.html")
-    assert not Path("new.html").exists()
-    Path("v.csv").rename("v.svg")
-    refused = run("v.svg", "--positions", "--epsilon", "1", *NEW, "--plot", str(tmp_path / "v.svg"))
-    assert "--plot: " in refused and "would be replaced; name another." in refused
-    assert Path("v.svg").read_text().startswith("<b>tea</b>") and not Path("new.sqlite").exists()
 
 
 # --- outputs that cannot be written
@@ -469,11 +420,6 @@ def test_an_output_that_cannot_be_written_is_an_error(arguments, unwritten):
     assert "the output could not be written (No space left on device" in says.replace("[Errno 28] ", "")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["rank", *FILE, "--epsilon", "1"]])
-def test_broken_pipe_exits_quietly(arguments, unwritten):
-    assert unwritten(*arguments, number=errno.EPIPE) == (141, "")
-
-
 def test_a_closed_output_is_refused_before_a_charge(monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdout", None)
@@ -542,7 +488,7 @@ def test_no_output_replaces_an_input_by_another_name(option, link, run, tmp_path
         os.symlink("w/b.last", name)
     says = run(file, "--positions", "--epsilon", "1", *budget, option, output)
     why = "is the file of --budget" if link == "the last result" else "holds the ballots or the budget"
-    assert f"{option}: {output} {why}" in says
+    assert f"{option}: {Path(output).name} {why}" in says
     assert not Path("new.sqlite").exists() and not Path("w/b").exists()
 
 
@@ -585,16 +531,11 @@ def test_two_outputs_are_two_files(run):
     )
 
 
-def test_a_comparison_does_not_replace_its_ballots(run):
-    os.link("v.csv", "v.png")
-    assert "--picture: v.png holds the ballots" in run(*FILE, "--public", "--picture", "v.png", command="compare")
-
-
 def test_symlink_loop_is_refused(run):
     os.symlink("loop.csv", "loop.csv")
     os.symlink("loop.html", "loop.html")
     assert "there is no file loop.csv" in run("loop.csv", "--positions", "--epsilon", "1")
-    assert "--report: loop.html is a loop of links" in run(*FILE, "--epsilon", "1", *NEW, "--report", "loop.html")
+    assert "--report: loop.html cannot be written" in run(*FILE, "--epsilon", "1", *NEW, "--report", "loop.html")
     assert not Path("new.sqlite").exists()
 
 
@@ -616,15 +557,7 @@ def keys(made):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        [],
-        ["--top", "2"],
-        ["--estimator", "DPPrudentOrder"],
-        ["--noise", "gaussian", "--delta", "1e-6"],
-        ["--segments", "region", "--segment-values", "a<b,b"],
-    ],
-    ids=" ".join,
+    "options", [[], ["--top", "2"], ["--segments", "region", "--segment-values", "a<b,b"]], ids=" ".join
 )
 def test_outputs_hold_public_values_only(options, run):
     """The file has 1,187 ballots, an unreadable row and a region that is not listed: none of it is published."""

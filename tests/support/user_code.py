@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, assert_type
+from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,10 +199,6 @@ class FirstPlaces(Query):
     """A query of the user's own: how many voters put each item first."""
 
     needs = "placements"
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
 
     def vector(self, profile: Profile, coins: BitSource) -> NDArray[np.int64]:
         item, first, _, voters = profile.placements.T
