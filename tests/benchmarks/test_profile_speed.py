@@ -4,8 +4,7 @@ Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
 """
 
 from functools import partial
-from itertools import combinations, permutations
-from time import process_time
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from benchmark_tools import compare
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import rankdata
 
-from sklearn_dprank import Borda, DPHistogram
 from sklearn_dprank.ballots.counting import count_pairs, net_wins
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import Positions, compact_positions
@@ -75,7 +73,7 @@ def test_counting(benchmark, n_voters, n_items, kind, limit):
 
 
 def many_ballots(n_voters, n_items, kind):
-    """Rotations of one order, in compact form from the start: nothing larger is made on the way."""
+    """Rotations of one order, made in compact form."""
     dtype = np.uint8 if n_items < 255 else np.uint16
     first = np.random.default_rng(0).integers(n_items, size=n_voters, dtype=np.uint16)
     table = np.empty((n_items, n_voters), dtype=dtype)
@@ -101,24 +99,6 @@ def test_counting_much(benchmark, n_voters, n_items, kind, limit):
     twin = partial(bare_loop, positions.table, both_ways=kind == "tied")
     counts = compare(benchmark, partial(count_pairs, positions), twin, at_most=limit, rounds=2)
     np.testing.assert_array_equal(np.triu(counts), np.triu(twin()))
-
-
-@pytest.mark.parametrize(("n_voters", "n_items", "limit"), [(100, 5, 3.0), (250, 10, 1.0), (50, 200, 1.0)])
-def test_counting_few_voters(benchmark, n_voters, n_items, limit):
-    """Ballots as int64, checked and read, against one comparison of all pairs of their columns."""
-    X = ballots(n_voters, n_items, "strict")
-
-    def ours():
-        for _ in range(10):
-            counts = Profile.from_rankings(X).pairwise_counts
-        return counts
-
-    def twin():
-        for _ in range(10):
-            counts = (X[:, :, None] < X[:, None]).sum(axis=0)
-        return counts
-
-    np.testing.assert_array_equal(compare(benchmark, ours, twin, at_most=limit, clock=process_time), twin())
 
 
 @pytest.mark.parametrize(("n_voters", "n_items", "times"), [(100_000, 45, 1.5), (20_000, 200, 4), (5_000, 885, 8)])
@@ -149,48 +129,7 @@ def test_ratings_to_positions(benchmark, ties):
     np.testing.assert_array_equal(found, twin() - 1)
 
 
-@pytest.mark.parametrize(
-    ("n_voters", "n_items", "kind", "limit"),
-    [
-        (100_000, 45, "strict", 4.0),
-        (5_000, 45, "strict", 4.0),
-        (1_000_000, 10, "strict", 8.0),
-        (100_000, 45, "partial", 15.0),  # read from float64, with a mask
-    ],
-)
-def test_counting_with_conversion(benchmark, n_voters, n_items, kind, limit):
-    """From an int64 (n, m) matrix, scikit-learn's checks included."""
-    X = ballots(n_voters, n_items, kind)
-    twin = partial(bare_loop, compact_positions(X).table)
-    compare(benchmark, lambda: Profile.from_rankings(X).pairwise_counts, twin, at_most=limit)
-
-
-def test_histogram_of_one_tied_ballot(benchmark):
-    """A fit takes as long with one tied ballot among 100,000 as with none."""
-    strict = make_mallows(100_000, 6, 0.8, random_state=0)
-    one_tie = strict.copy()
-    one_tie[0] = 0
-    fit = DPHistogram().fit
-    compare(benchmark, partial(fit, one_tie), partial(fit, strict), at_most=1.3, rounds=15)
-
-
 # Rules
-
-
-def naive_borda(X):
-    """Add up positions, ballot by ballot."""
-    totals = [0] * X.shape[1]
-    for ballot in X.tolist():
-        for item, position in enumerate(ballot):
-            totals[item] += position
-    return sorted(range(len(totals)), key=totals.__getitem__)
-
-
-@pytest.mark.parametrize(("n_voters", "n_items"), [(5_000, 10), (5_000, 45), (100_000, 45)])
-def test_borda(benchmark, n_voters, n_items):
-    X = make_mallows(n_voters, n_items, 0.9, random_state=0)
-    fitted = compare(benchmark, lambda: Borda().fit(X), lambda: naive_borda(X), at_least=3, rounds=2)
-    assert fitted.consensus_.tolist() == naive_borda(X)
 
 
 def naive_kwiksort(items, margins, rng):
@@ -210,13 +149,6 @@ def test_kwiksort(benchmark, n_items):
     rule, opened = KwikSortRule(), session(profile)
     twin = partial(naive_kwiksort, np.arange(n_items), profile.margins, np.random.default_rng(0))
     compare(benchmark, lambda: rule.aggregate(opened), twin, at_most=12)
-
-
-def naive_kemeny(counts):
-    """Try every order."""
-    orders = np.array(list(permutations(range(len(counts)))))
-    costs = sum(counts[orders[:, b], orders[:, a]] for a, b in combinations(range(len(counts)), 2))
-    return int(costs.min())
 
 
 def textbook_kemeny(counts):
@@ -239,13 +171,6 @@ def textbook_kemeny(counts):
 
 def kemeny_cost(profile, order):
     return int(np.triu(profile.pairwise_counts[np.ix_(order, order)].T, 1).sum())
-
-
-def test_kemeny_against_every_order(benchmark):
-    profile = Profile.from_rankings(make_mallows(50, 8, 0.9, random_state=0))
-    opened, twin = session(profile), partial(naive_kemeny, profile.pairwise_counts)
-    found = compare(benchmark, lambda: KemenyRule().aggregate(opened), twin, at_least=20, rounds=2)
-    assert kemeny_cost(profile, found.order) == twin()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Swiss Borda: its decoder against a general solver, and fits of many items.
-
-Errors are in test_swiss_accuracy.py.
-"""
+"""Swiss Borda: its decoder against a general solver, and fits of many items."""
 
 from time import perf_counter
 
