@@ -167,31 +167,6 @@ def test_descents_side_by_side(benchmark, m):
     assert ratio > 1.5
 
 
-def kicked(cost, order, limit):
-    """Move eight items of the best order so far at random and descend, for so many seconds: the naive twin."""
-    rng, until = np.random.default_rng(0), perf_counter() + limit
-    best = insertion_search(cost, order)
-    while perf_counter() < until:
-        trial = best
-        for place, gap in rng.integers(0, len(cost), (8, 2)):
-            trial = np.insert(np.delete(trial, place), gap, trial[place])
-        trial = insertion_search(cost, trial)
-        if total_cost(cost, trial) <= total_cost(cost, best):
-            best = trial
-    return best
-
-
-@pytest.mark.parametrize("m", [45, 100])
-def test_memetic_search(benchmark, m):
-    """Against kicks for as long: noise alone, where good orders are hard to find."""
-    upper = np.triu(np.random.default_rng(m).integers(-(10**6), 10**6, (m, m)), 1)
-    cost = np.maximum(upper.T - upper, 0)
-    found = total_cost(cost, benchmark.pedantic(memetic_search, args=(cost, np.arange(m)), rounds=3))
-    twin = total_cost(cost, kicked(cost, np.arange(m), benchmark.stats.stats.median))
-    benchmark.extra_info["overruled_of_the_twin"] = found / twin
-    assert found <= twin
-
-
 @pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
 @pytest.mark.parametrize(("name", "best_known"), [("RandB-p40-02", 27_482), ("RandB-p44-01", 35_948)])
 def test_best_known_orders(benchmark, name, best_known):

@@ -9,23 +9,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 from benchmark_tools import compare
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import rankdata
 
 from sklearn_dprank.ballots.counting import count_pairs, net_wins
-from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import Positions, compact_positions
-from sklearn_dprank.channels import Exact
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.rules import KemenyRule, KwikSortRule
-from sklearn_dprank.sampling.bit_source import Bits
 
 PIECE = 1 << 17  # bytes: 128 KB of each row at a time
-
-
-def session(profile):
-    return Exact().plan([], profile.n_items).open(profile)(Bits.from_random_state(0))
 
 
 # Pairwise counts
@@ -130,63 +121,6 @@ def test_ratings_to_positions(benchmark, ties):
 
 
 # Rules
-
-
-def naive_kwiksort(items, margins, rng):
-    """Recursion on arrays."""
-    if len(items) <= 1:
-        return items
-    pivot = items[rng.integers(len(items))]
-    wins = margins[items, pivot] > 0
-    left, right = items[wins], items[~wins & (items != pivot)]
-    return np.concatenate([naive_kwiksort(left, margins, rng), [pivot], naive_kwiksort(right, margins, rng)])
-
-
-@pytest.mark.parametrize("n_items", [45, 200])
-def test_kwiksort(benchmark, n_items):
-    """One question at a time, as any session is asked; the twin looks margins up in bulk."""
-    profile = Profile.from_rankings(make_mallows(301, n_items, 0.9, random_state=0))
-    rule, opened = KwikSortRule(), session(profile)
-    twin = partial(naive_kwiksort, np.arange(n_items), profile.margins, np.random.default_rng(0))
-    compare(benchmark, lambda: rule.aggregate(opened), twin, at_most=12)
-
-
-def textbook_kemeny(counts):
-    """The 0-1 program with one variable a pair and every triangle, solved by HiGHS."""
-    m = len(counts)
-    index = {pair: k for k, pair in enumerate(combinations(range(m), 2))}
-    rows = np.zeros((len(list(combinations(range(m), 3))), len(index)))
-    for row, (i, j, k) in enumerate(combinations(range(m), 3)):
-        rows[row, [index[i, j], index[j, k], index[i, k]]] = 1, 1, -1
-    cost = np.array([counts[j, i] - counts[i, j] for i, j in index])  # variable 1: i before j
-    found = milp(
-        cost,
-        constraints=LinearConstraint(rows, 0, 1),
-        bounds=Bounds(0, 1),
-        integrality=np.ones(len(index)),
-        options={"mip_rel_gap": 0},
-    )
-    return round(found.fun + sum(counts[i, j] for i, j in index))
-
-
-def kemeny_cost(profile, order):
-    return int(np.triu(profile.pairwise_counts[np.ix_(order, order)].T, 1).sum())
-
-
-@pytest.mark.parametrize(
-    ("n_items", "n_voters", "phi"),
-    [(10, 50, 0.9), (15, 50, 0.9), (20, 50, 0.9), (30, 50, 0.9), (40, 50, 0.9), (45, 5000, 0.75), (14, 51, 1.0)],
-)
-def test_kemeny_against_a_textbook_program(benchmark, n_items, n_voters, phi):
-    profile = Profile.from_rankings(make_mallows(n_voters, n_items, phi, random_state=0))
-    rule, opened, twin = (
-        KemenyRule(work_limit=None),
-        session(profile),
-        partial(textbook_kemeny, profile.pairwise_counts),
-    )
-    found = compare(benchmark, lambda: rule.aggregate(opened), twin, at_least=2, rounds=2)
-    assert found.published["optimal_gap"] == 0
-    assert kemeny_cost(profile, found.order) == twin()
 
 
 # Data
