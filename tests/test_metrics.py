@@ -281,11 +281,9 @@ def test_distance_of_different_lengths():
         kendall_tau_distance([0, 1, 2], [0, 1])
 
 
-@pytest.mark.parametrize("other", [[0, 1, 2], np.arange(70_000)])
-def test_distance_of_too_many_items(other):
-    for pair in ((np.arange(70_000), other), (other, np.arange(70_000.0))):
-        with pytest.raises(ValueError, match="X has 70000 items; at most 65534 are supported"):
-            kendall_tau_distance(*pair)
+def test_distance_of_too_many_items():
+    with pytest.raises(ValueError, match="X has 70000 items; at most 65534 are supported"):
+        kendall_tau_distance(np.arange(70_000), np.arange(70_000.0))
 
 
 # The scorer inside scikit-learn

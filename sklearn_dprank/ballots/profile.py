@@ -14,15 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.checks import check_choice
 from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
-from .counting import (
-    all_strict,
-    count_pairs,
-    count_placements,
-    merge_placements,
-    net_wins,
-    weighted_pairs,
-    weighted_placements,
-)
+from . import counting
 from .reading import (
     Positions,
     as_column,
@@ -50,7 +42,6 @@ from .weights import (
 )
 
 Keep: TypeAlias = Literal["positions", "counts"]
-KEPT: tuple[Keep, ...] = get_args(Keep)
 
 
 class Shape(NamedTuple):
@@ -152,8 +143,8 @@ class Profile:
     def pairwise_counts(self) -> NDArray[np.int64]:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         if self.weights is not None:
-            return _read_only(weighted_pairs(self.positions, self.weights.each))
-        return _read_only(count_pairs(self.positions))
+            return _read_only(counting.weighted_pairs(self.positions, self.weights.each))
+        return _read_only(counting.count_pairs(self.positions))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
@@ -165,7 +156,7 @@ class Profile:
         """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
         wins = None
         if self.weights is None and "pairwise_counts" not in self.__dict__:
-            wins = net_wins(self.positions)
+            wins = counting.net_wins(self.positions)
         return _read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     @cached_property
@@ -176,8 +167,8 @@ class Profile:
         Items without an opinion are tied last.
         """
         if self.weights is not None:
-            return _read_only(weighted_placements(self.positions, self.weights.each))
-        return _read_only(count_placements(self.positions))
+            return _read_only(counting.weighted_placements(self.positions, self.weights.each))
+        return _read_only(counting.count_placements(self.positions))
 
     @cached_property
     def persons_by_weight(self) -> NDArray[np.int64]:
@@ -194,7 +185,7 @@ class Profile:
     @cached_property
     def strict(self) -> bool:
         """Whether ballots are kept and all are complete strict rankings; see `all_strict`."""
-        return self.positions is not None and all_strict(self.positions.table)
+        return self.positions is not None and counting.all_strict(self.positions.table)
 
     @cached_property
     def without_opinions(self) -> bool:
@@ -268,10 +259,10 @@ class Profile:
         >>> DPBorda(epsilon=1.0).fit(persons).privacy_.unit
         'all ballots of one person'
         """
-        check_choice(keep, "keep", KEPT)
+        check_choice(keep, "keep", get_args(Keep))
         check_aligned(X, groups=groups, sample_weight=sample_weight, voter_epsilon=voter_epsilon)
         profile = cls._read(X, items)
-        bound = _bound(groups, sample_weight, max_weight, keep)
+        bound = weight_bound(groups, sample_weight, max_weight)
         if bound is not None:
             weights = weights_of(profile.n_voters, groups, sample_weight, bound.kept)
             profile = profile._weighted(bound, weights, profile.n_voters)
@@ -346,8 +337,8 @@ class Profile:
         >>> Profile.from_chunks(days)
         Profile(n_voters=7000, n_items=5)
         """
-        check_choice(keep, "keep", KEPT)
-        bound = _bound(groups, sample_weight, max_weight, keep)
+        check_choice(keep, "keep", get_args(Keep))
+        bound = weight_bound(groups, sample_weight, max_weight)
         if is_lazy(chunks):
             if bound is not None:
                 raise ValueError(
@@ -408,7 +399,7 @@ class Profile:
             each = np.concatenate([profile.weights.each for profile in profiles])
             return whole(positions=positions, weights=Weights(each, None))  # persons are restored by `from_chunks`
         counts = sum(profile.pairwise_counts for profile in profiles)
-        return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
+        return whole(counts=counts, placements=counting.merge_placements([profile.placements for profile in profiles]))
 
     def with_voter_epsilon(self, voter_epsilon: ArrayLike) -> Self:
         """Return a copy of this profile with a public epsilon for each voter.
@@ -432,10 +423,8 @@ class Profile:
             own = as_column(voter_epsilon)
         except (TypeError, ValueError):
             raise ValueError("voter_epsilon must hold numbers.") from None
-        if own.shape != (self.n_voters,):
-            raise ValueError("voter_epsilon must hold one number for each voter.")
-        if not (np.isfinite(own).all() and (own > 0).all()):
-            raise ValueError("voter_epsilon must be positive and finite for every voter.")
+        if own.shape != (self.n_voters,) or not (np.isfinite(own) & (own > 0)).all():
+            raise ValueError("voter_epsilon must hold one positive, finite number for each voter.")
         profile = copy(self)  # with the counts that are already computed
         profile.voter_epsilon = _read_only(own.copy())
         return profile
@@ -491,7 +480,7 @@ class Profile:
         ValueError
             If this profile has another `max_weight`.
         """
-        if self.weights is None or self.bound is None or self.bound.most is not None or bound.most is None:
+        if self.weights is None or self.bound != bound._replace(most=None) or bound.most is None:
             raise ValueError("only a Profile with max_weight='auto' can be given a bound that a fit has chosen.")
         return self._weighted(bound, reduced(self.weights, bound.most), self.n_voters)
 
@@ -504,17 +493,11 @@ class Profile:
             If this profile has ``max_weight="auto"``.
         """
         if self.bound is not None and self.bound.most is None:
-            raise ValueError(_NEEDS_BALLOTS)
-        return Profile(
-            self.n_voters,
-            self.n_items,
-            self.item_names,
-            counts=self.pairwise_counts,
-            placements=self.placements,
-            voter_epsilon=self.voter_epsilon,
-            bound=self.bound,
-            total_weight=self.total_weight,
-        )
+            raise ValueError(
+                "max_weight='auto' needs the ballots, because each fit chooses a bound; use keep='positions'."
+            )
+        own: Any = {name: getattr(self, name) for name in ("placements", "voter_epsilon", "bound", "total_weight")}
+        return Profile(self.n_voters, self.n_items, self.item_names, counts=self.pairwise_counts, **own)
 
     def __add__(self, other: Profile) -> Self:
         if not isinstance(other, Profile):
@@ -567,21 +550,6 @@ def _weighted_parts(chunks, read, weights, bound, **columns):
 
 
 _ONLY_COUNTS = "this Profile keeps only counts; build it with keep='positions'."
-_NEEDS_BALLOTS = "max_weight='auto' needs the ballots, because each fit chooses a bound; use keep='positions'."
-
-
-def _bound(groups, sample_weight, max_weight, keep):
-    """Return the `WeightBound` of ballots with these arguments, or None if they have no weights."""
-    if groups is None and sample_weight is None:
-        if max_weight != 1:
-            raise ValueError(
-                f"max_weight={max_weight!r} is for ballots with groups or sample_weight; give one of them."
-            )
-        return None
-    bound = weight_bound(groups, max_weight)
-    if bound.most is None and keep == "counts":
-        raise ValueError(_NEEDS_BALLOTS)
-    return bound
 
 
 #: Ballots that `fit` and `score` accept.

@@ -63,7 +63,8 @@ def compact_positions(X):
     next to it take no more work.
     """
     n_voters, n_items = X.shape
-    refuse_many(n_items)
+    if n_items > MAX_ITEMS:
+        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
     dtype = np.uint8 if n_items < np.iinfo(np.uint8).max else np.uint16
     sentinel, step = np.iinfo(dtype).max, max(1, _BLOCK // n_items)
     table, unranked = np.empty((n_items, n_voters), dtype=dtype), np.zeros(n_items, dtype=bool)
@@ -95,12 +96,6 @@ def compact_positions(X):
     return Positions(table, unranked)
 
 
-def refuse_many(n_items):
-    """Raise ValueError if two bytes cannot hold the positions of `n_items` items."""
-    if n_items > MAX_ITEMS:
-        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
-
-
 def check_ballots(X, *, least_voters=1, least_items=2):
     """Return `X` as a numeric array of shape (n_voters, n_items).
 
@@ -124,9 +119,7 @@ def check_ballots(X, *, least_voters=1, least_items=2):
 
 def check_ballot(x):
     """Return one voter's ballot as doubles, shape (n_items,); raise ValueError if it is invalid."""
-    ballot = check_ballots([x])[0]
-    refuse_many(len(ballot))
-    return ballot.astype(np.float64)
+    return check_ballots([x])[0].astype(np.float64)
 
 
 # Conversion of tables to arrays. No branch may look at other rows to convert a cell.
@@ -148,12 +141,8 @@ def as_array(X):
             columns = []
             for column in (X.iloc[:, k] for k in range(len(names))):
                 plain = getattr(column.dtype, "numpy_dtype", None)  # of nullable and Arrow dtypes
-                if plain is None or plain.kind not in "biuf":
-                    columns.append(np.asarray(column))
-                elif column.hasnans:
-                    columns.append(column.to_numpy(np.float64, na_value=np.nan))
-                else:
-                    columns.append(column.to_numpy(plain))
+                is_number = plain is not None and plain.kind in "biuf"
+                columns.append(column.to_numpy(np.float64, na_value=np.nan) if is_number else np.asarray(column))
         else:
             names = X.schema.names if _is_arrow(type(X)) else X.columns
             columns = [np.asarray(column) for column in (X.columns if _is_arrow(type(X)) else X.get_columns())]
@@ -297,9 +286,8 @@ def shape_of(X):
 def check_aligned(X, **columns):
     """Raise ValueError if one of the columns belongs to other rows than the ballots, by the indexes of pandas."""
     for name, values in columns.items():
-        if not (hasattr(type(X), "iloc") and hasattr(type(values), "iloc")) or is_dask(X) or len(X) != len(values):
-            continue
-        if not values.index.equals(X.index):
+        of_pandas = hasattr(type(X), "iloc") and hasattr(type(values), "iloc") and not is_dask(X)
+        if of_pandas and len(X) == len(values) and not values.index.equals(X.index):
             raise ValueError(
                 f"{name} has another index than the ballots, so its values may belong to other rows. Pass "
                 f"{name}.loc[X.index], or {name}.to_numpy() if both are in the same order."
@@ -356,11 +344,9 @@ def checked_name(name: str, input_name: str) -> str:
     if not (name.isascii() and name.isprintable()):
         hidden = [letter for letter in name[:1] + name[-1:] if letter in _JOINERS]  # inside a name, they are allowed
         for letter in _REGION.sub("", name):
-            kind, code = unicodedata.category(letter), ord(letter)
-            is_noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
-            is_format = kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
-            if is_noncharacter or is_format or letter in _BLANKS:
-                hidden.append(letter)
+            is_noncharacter = ord(letter) & 0xFFFE == 0xFFFE or "\ufdd0" <= letter <= "\ufdef"
+            is_format = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
+            hidden += letter * (is_noncharacter or is_format or letter in _BLANKS)
         if hidden:
             codes = ", ".join(f"U+{ord(letter):04X}" for letter in dict.fromkeys(hidden))
             raise ValueError(

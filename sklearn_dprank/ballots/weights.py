@@ -73,8 +73,17 @@ class Weights(NamedTuple):
     persons: NDArray[np.intp] | None
 
 
-def weight_bound(groups: Any, max_weight: MaxWeight) -> WeightBound:
-    """Return the bound of a profile with this `max_weight`; raise ValueError if it is out of range."""
+def weight_bound(groups: Any, sample_weight: Any, max_weight: MaxWeight) -> WeightBound | None:
+    """Return the bound of ballots with these arguments, or None if they have no weights.
+
+    Raise ValueError if `max_weight` is out of range, or has no effect.
+    """
+    if groups is None and sample_weight is None:
+        if max_weight != 1:
+            raise ValueError(
+                f"max_weight={max_weight!r} is for ballots with groups or sample_weight; give one of them."
+            )
+        return None
     unit = BALLOT if groups is None else PERSON
     if isinstance(max_weight, str):
         if max_weight != "auto":
@@ -88,9 +97,7 @@ def weight_bound(groups: Any, max_weight: MaxWeight) -> WeightBound:
 
 
 def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None:
-    """Raise ValueError if counts of so many ballots may exceed 64-bit integers."""
-    if bound is None and n_voters * n_items**2 >= _LARGEST:
-        raise ValueError("profiles of so many ballots do not add up: counts would exceed 64-bit integers.")
+    """Raise ValueError if counts of so many ballots with weights may exceed 64-bit integers."""
     if bound is not None and n_voters * bound.kept * n_items**2 >= _LARGEST:
         auto = "='auto', which may be 2048," if bound.most is None else ""
         raise ValueError(
@@ -108,10 +115,8 @@ def weights_of(n_voters: int, groups: Any, sample_weight: Any, most: int) -> Wei
         weight = np.ones(n_voters) if sample_weight is None else as_column(sample_weight)
     except (TypeError, ValueError, OverflowError):
         raise ValueError("sample_weight must hold numbers.") from None
-    if weight.shape != (n_voters,):
-        raise ValueError("sample_weight must hold one number for each ballot, and has another shape.")
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("sample_weight must be finite and at least 0 for every ballot.")
+    if weight.shape != (n_voters,) or not (np.isfinite(weight) & (weight >= 0)).all():
+        raise ValueError("sample_weight must hold one finite number of at least 0 for each ballot.")
     each = clipped(weight, np.arange(n_voters) if persons is None else persons, most)
     return Weights(each, persons)
 

@@ -350,18 +350,17 @@ class SecureAggregation(BaseEstimator):
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
-        sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring="replace")
-        asks = rescale_shares(asks, sensitivity)
+        sensitivities = [weighted_sensitivity(ask.query, n_items, "replace") for ask in asks]
+        asks = rescale_shares(asks, sensitivities)
         releases: dict[Any, SkellamRelease] = {}
         prices: dict[Any, Price] = {}
         noise: Any
-        for ask in asks:
-            moved = sensitivity(ask.query)
+        for ask, moved in zip(asks, sensitivities, strict=True):
             if any(moved):
                 variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
                 releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
         unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
-        for ask in asks:
+        for ask, moved in zip(asks, sensitivities, strict=True):
             kind = ask.query.kind
             noise, cost = NoNoise(), Fraction(0)
             if kind in releases:
@@ -371,7 +370,7 @@ class SecureAggregation(BaseEstimator):
                 if rate * least > LARGEST_RATE:
                     raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
                 noise, cost = SkellamNoise(rate), Fraction(ask.share) * exact(self.epsilon) / ask.times
-            prices[kind] = Price(ask.query, sensitivity(ask.query), noise, ask.times, cost)
+            prices[kind] = Price(ask.query, moved, noise, ask.times, cost)
         return prices
 
     def _protocol(self, prices, noisy, n_items, least, most, alone, items):

@@ -131,10 +131,6 @@ class SegmentNetWins(Query):
         """Name of the noisy net wins of the segments; their total is not published."""
         return None if self.together else "net_wins"
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(2), cls(3), cls(2, together=True)]
-
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         wins = np.array([part.net_wins for part in profile.parts])
         return wins.sum(axis=0) if self.together else wins.ravel()
@@ -163,10 +159,6 @@ class SegmentSizes(Query):
 
     def __post_init__(self):
         check_whole(self.n_segments, "n_segments", 2)
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(2), cls(3)]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return np.array([part.total_weight for part in profile.parts], dtype=np.int64)

@@ -20,7 +20,6 @@ from .._utils.checks import (
     check_parameters,
     check_whole,
     one_of,
-    or_none,
 )
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
@@ -111,7 +110,7 @@ class Shuffle(BaseEstimator):
     parameter_checks: dict[str, Check] = {
         **EPSILON,
         **DELTA,
-        "local_epsilon": or_none(check_epsilon),
+        "local_epsilon": partial(check_epsilon, optional=True),
         "n_queries": COUNT,
         "pairs": one_of("hidden", "assigned"),
         "min_reports": VOTERS_OR_NONE,

@@ -50,11 +50,8 @@ class Calibrated(Protocol):
         because that scale need not spend the epsilon that was asked for.
     """
 
-    @property
-    def how(self) -> str: ...
-
-    @property
-    def arithmetic(self) -> str: ...
+    how: str
+    arithmetic: str
 
     @property
     def law(self) -> LaplaceLaw | NormalLaw | SkellamLaw | None: ...
@@ -209,6 +206,11 @@ class GaussianNoise(_Noise):
 
     sigma: float
     how = "rounded Gaussian noise"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on each number."""
+        return self.sigma
 
     @property
     def law(self) -> NormalLaw:  # type: ignore[override]

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import (
+    changed_ballots,
     check_choice,
     check_delta,
     check_epsilon,
     check_flag,
-    check_neighboring,
     check_number,
     check_whole,
     safe_repr,
@@ -604,7 +604,7 @@ def _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreem
         raise ValueError(f"the first share of opinion_share must be at most the second, got {low:g} and {high:g}.")
     check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
     if neighboring is not None:
-        check_neighboring(neighboring)
+        changed_ballots(neighboring)
     if trust != "central" and neighboring not in (None, "replace"):
         raise ValueError(
             f"neighboring must be 'replace' or None for trust={trust!r}, where the number of voters is public, "

@@ -11,7 +11,7 @@ from html import escape
 from textwrap import TextWrapper
 from typing import Any, NamedTuple, Self
 
-from .._utils.checks import check_flag, check_neighboring, check_number, check_whole, safe_repr
+from .._utils.checks import CHANGED_BALLOTS, check_choice, check_flag, check_number, check_whole, safe_repr
 from ..ballots.weights import PERSON
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
@@ -90,7 +90,7 @@ class PrivacyGuarantee:
             raise ValueError(
                 f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {safe_repr(self.trust)}."
             )
-        check_neighboring(self.neighboring)
+        check_choice(self.neighboring, "neighboring", CHANGED_BALLOTS)
         check_number(self.epsilon, "epsilon", least=0, most=math.inf)
         check_number(self.delta, "delta", least=0, most=1)
         check_flag(self.certified, "certified")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -73,24 +73,6 @@ class Query:
     kind_by: ClassVar[tuple[str, ...] | None] = None
     derivable_from: ClassVar[tuple[Query, ...]] = ()
     device_statistic: ClassVar[str | None] = None
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        """Return a few queries of this class with different sensitivities: by default, one without parameters.
-
-        Tests prove the sensitivity of each example by brute force, over all weak and partial ballots of three and four
-        items.
-
-        Parameters
-        ----------
-        n_items : int
-            Number of items, at least 3.
-
-        Returns
-        -------
-        list of Query
-        """
-        return [cls()]
 
     def check(self, n_items: int) -> None:
         """Refuse a query that cannot be computed, based on public parameters only.

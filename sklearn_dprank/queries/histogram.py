@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import factorial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from ..ballots.reading import completed
 from ..orders.permutations import indexed_permutations, permutation_index
 from .base import Query
 
-_STARTS = 1 << 10  # places of the first items summed at a time; temporaries stay in cache
+_LISTED = 5  # items whose rankings are listed; larger histograms are split by the place of the first item
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,6 @@ class Histogram(Query):
     needs = "positions"
     takes_weights = True
     published_as = "histogram"
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(), cls(unseen_last=True)]
 
     def __post_init__(self):
         check_flag(self.unseen_last, "unseen_last")
@@ -84,56 +81,24 @@ def completed_ballots(profile, coins, unseen_last):
     return completed(profile.positions.table, profile.positions.sentinel, coins, unseen_last=unseen_last)
 
 
-class Halves(NamedTuple):
-    """Histogram split into the places of the first m - h items and the order of the other h = m // 2 items.
-
-    Pairwise counts and positions follow from arrays of length m! / h! and h!, which are much shorter than m!.
-
-    Attributes
-    ----------
-    places : ndarray of int, shape (m - h, m! / h!)
-        Places of the first items.
-    counts : ndarray, shape (m! / h!,)
-        Number of rankings with these places.
-    free : ndarray of int, shape (h, m! / h!)
-        Places that remain for the other items, ascending.
-    filled : ndarray, shape (h, h, m! / h!)
-        ``filled[j][r]``: number of rankings with these places and item m - h + j at the r-th remaining place.
-    ranks : ndarray of int, shape (h, h!)
-        Rank of each of the other items among the remaining places.
-    tails : ndarray, shape (h!,)
-        Number of rankings with these ranks.
-    """
-
-    places: NDArray[Any]
-    counts: NDArray[Any]
-    free: NDArray[Any]
-    filled: NDArray[Any]
-    ranks: NDArray[Any]
-    tails: NDArray[Any]
-
-
-def halves(histogram: NDArray[Any]) -> Halves:
-    """Return the `Halves` of a histogram of all rankings."""
-    n_items = items_of(histogram)
-    half = n_items // 2
-    orders = factorial(half)
-    # The leading digits of a cell's number give the places of the first items, the others the order of the rest.
-    # In cells whose other digits are 0, the rest is in ascending order.
-    starts = indexed_permutations(np.arange(0, len(histogram), orders), n_items)
-    ranks = indexed_permutations(np.arange(orders), half)
-    first, by_rank = n_items - half, [np.argsort(rank, kind="stable") for rank in ranks]
-    table, tails = histogram.reshape(-1, orders), np.zeros(orders, dtype=histogram.dtype)
-    filled = np.empty((half, half, len(table)), dtype=histogram.dtype)
-    for start in range(0, len(table), _STARTS):
-        block = slice(start, start + _STARTS)
-        by_tail = np.ascontiguousarray(table[block].T)
-        tails += by_tail.sum(axis=1)
-        for places, order in zip(filled, by_rank, strict=True):
-            places[:, block] = by_tail[order].reshape(half, orders // half, -1).sum(axis=1)
-    return Halves(starts[:first], filled[0].sum(axis=0), starts[first:], filled, ranks, tails)
-
-
 def items_of(histogram):
-    """Return m such that the histogram has m! cells."""
-    return next(m for m in range(1, 21) if factorial(m) == len(histogram))
+    """Return m such that the histogram has m! cells in its last axis."""
+    return next(m for m in range(1, 21) if factorial(m) == histogram.shape[-1])
+
+
+def place_counts(histogram: NDArray[Any]) -> NDArray[Any]:
+    """Return the number of rankings with each item at each place, shape (..., m, m), for m! cells in the last axis."""
+    m = items_of(histogram)
+    counts = np.zeros((*histogram.shape[:-1], m, m), dtype=histogram.dtype)
+    if m <= _LISTED:
+        places = indexed_permutations(np.arange(factorial(m)), m)
+        for item, place in product(range(m), repeat=2):
+            counts[..., item, place] = histogram[..., places[item] == place].sum(axis=-1)
+        return counts
+    # The leading digit of a cell's number is the place of the first item. The rest numbers the order of the others.
+    by_first = histogram.reshape(*histogram.shape[:-1], m, -1)
+    counts[..., 0, :] = by_first.sum(axis=-1)
+    ranks = place_counts(by_first)
+    for place in range(m):
+        counts[..., 1:, np.arange(m) != place] += ranks[..., place, :, :]
+    return counts

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
 from ..uncertainty import AnswersLaw
 from .base import Query, Sensitivity, n_pairs
-from .histogram import Histogram, halves
+from .histogram import Histogram, items_of, place_counts
 
 
 def every_pair(n_items: int) -> tuple[tuple[int, int], ...]:
@@ -77,10 +77,6 @@ class PairTallies(Query):
         if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
             raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
-
     @property
     def derivable_from(self) -> tuple[Query, ...]:  # type: ignore[override]
         return () if self == PairTallies() else (PairTallies(),)
@@ -136,17 +132,14 @@ class AllMargins(Query):
     def derive_from(self, source: Query, answer: Any) -> Any:
         if source == PairTallies():
             return estimated_margins(answer)
-        seen = halves(answer)
-        first, other = len(seen.places), len(seen.free)
-        wins = np.zeros((first + other,) * 2, dtype=answer.dtype)
-        for i, j in combinations(range(first), 2):
-            wins[i, j] = seen.counts[seen.places[i] < seen.places[j]].sum()
-        for i, j in combinations(range(other), 2):
-            wins[first + i, first + j] = seen.tails[seen.ranks[i] < seen.ranks[j]].sum()
-        for i, r in product(range(first), range(other)):
-            behind = seen.places[i] < seen.free[r]
-            wins[i, first:] += [places[r][behind].sum() for places in seen.filled]
-        return self.read(2 * wins[np.triu_indices(len(wins), 1)] - answer.sum(), len(wins))
+        margins, cells = [], answer
+        for n_left in range(items_of(answer), 1, -1):
+            by_first = cells.reshape(n_left, -1)  # by the place of the first item that is left
+            ranks = place_counts(by_first)  # of the items behind it in order, among themselves
+            wins = sum(ranks[place, :, place:].sum(axis=1) for place in range(n_left))
+            margins.append(2 * wins - answer.sum())
+            cells = by_first.sum(axis=0)
+        return self.read(np.concatenate(margins), len(margins) + 1)
 
 
 @dataclass(frozen=True)
@@ -166,10 +159,6 @@ class PairMargin(Query):
     def check(self, n_items: int) -> None:
         for name, item in (("i", self.i), ("j", self.j)):
             check_whole(item, name, 0, n_items - 1)
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(i, j) for i, j in combinations(range(n_items), 2)]
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return ((self.i, self.j),)

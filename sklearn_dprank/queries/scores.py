@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import factorial, isqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 from warnings import warn
 
 import numpy as np
@@ -15,8 +15,8 @@ from .._utils.checks import changed_ballots, check_number, check_whole, safe_rep
 from .._utils.lazy import cached_property
 from .._utils.types import Neighboring
 from .base import Query, Sensitivity
-from .histogram import Histogram, completed_ballots, halves
-from .pairs import AllMargins, are_pairs, every_pair
+from .histogram import Histogram, completed_ballots, place_counts
+from .pairs import AllMargins, are_pairs
 from .statistics import MOST_PAIRS, ScaledBallotMargins, shared_scores
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
@@ -79,14 +79,6 @@ class PositionalScores(Query):
                 f"scores must have one number for each of the {n_items} positions, got {len(self.scores)}."
             )
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        places = range(n_items)
-        borda, plurality = [float(n_items - 1 - k) for k in places], [float(k == 0) for k in places]
-        veto, thirds = [float(k < n_items - 1) for k in places], [1 / (k + 3) for k in places]
-        rising, constant = [-float(s) for s in borda], [5.0] * n_items
-        return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
-
     def summed_as(self, n_items: int) -> dict[str, Any]:
         return {"name": "positional_scores", "scores": self._grid[0].tolist()}
 
@@ -116,10 +108,7 @@ class PositionalScores(Query):
         scores, step = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # the totals may exceed 64-bit integers
-        seen = halves(answer)  # places of the first items; counts of the other items at each place that remains
-        first = [scores[places] @ seen.counts for places in seen.places]
-        other = [(scores[seen.free] * counts).sum() for counts in seen.filled]
-        return np.array([*first, *other], dtype=answer.dtype) * step
+        return place_counts(answer) @ scores * step
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"
@@ -149,11 +138,6 @@ class ScoresByHistogram(Query):
     def __post_init__(self):
         if not isinstance(self.scores, NetWins | PositionalScores):
             raise ValueError(f"scores must be NetWins or PositionalScores, got {safe_repr(self.scores)}.")
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        examples: list[NetWins | PositionalScores] = [NetWins(), *PositionalScores.examples(n_items)]
-        return [cls(scores) for scores in examples]
 
     def check(self, n_items: int) -> None:
         if n_items > self.largest:
@@ -246,11 +230,6 @@ class GroupNetWins(Query):
             items = [0, 0]
         if len(set(items)) < len(items):  # the sensitivity is that of disjoint groups
             raise ValueError(f"groups must hold items, 0 and up, none of them twice; got {safe_repr(self.groups)}.")
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        last = n_items - 1
-        return [cls(), cls(((0, last), tuple(range(1, last)))), cls(((last, 0),), 2), cls((tuple(range(1, n_items)),))]
 
     def check(self, n_items: int) -> None:
         if self.groups is not None and max((max(group, default=0) for group in self.groups), default=0) >= n_items:
@@ -417,12 +396,6 @@ class ScaledMargins(Query):
     @cached_property
     def _within(self):
         return GroupNetWins(self.groups)
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        groups = (0, n_items - 1), tuple(range(1, n_items - 1))
-        some, every = ((2, 0), (1, 2)), every_pair(n_items)
-        return [cls(), cls(groups=groups), cls(groups=((2, 0),)), cls(every), cls(some), cls(((1, 0),))]
 
     def check(self, n_items: int) -> None:
         self._within.check(n_items)

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,11 +125,6 @@ class MaxViolatedMargin(OrderUtility):
     window: int | None = None
     kind_by = ()
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        other = (1, 0, *range(2, n_items))[::-1]
-        return [cls(), cls(tuple(range(n_items)), 2), cls(other, 2), cls(other, 3)]
-
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
@@ -198,10 +193,6 @@ class MaxViolatedPrefixMargin(OrderUtility):
     placed: tuple[int, ...] | None = None
     kind_by = ("k",)
     counted_by_cost = True
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls(), cls(2), cls(n_items - 2, (1,))]
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.k == 1:

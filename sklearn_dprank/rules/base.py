@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, or_none, safe_repr
+from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Scores
 from ..orders.permutations import check_order
@@ -123,7 +123,9 @@ _NAMED = ("borda", "plurality", "veto")
 
 
 def check_scores(scores, name):
-    """Raise ValueError unless `scores` is the name of a rule or may be a vector."""
+    """Raise ValueError unless `scores` is None, the name of a rule, or may be a vector."""
+    if scores is None:
+        return
     if scores not in _NAMED if isinstance(scores, str) else _as_vector(scores).ndim == 0:
         raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {safe_repr(scores)}.")
 
@@ -152,7 +154,7 @@ class SortByScore(Rule):
     (1.0, 0.0, 0.0)
     """
 
-    parameter_checks: dict[str, Check] = {"scores": or_none(check_scores)}
+    parameter_checks: dict[str, Check] = {"scores": check_scores}
 
     def __init__(self, scores: Scores | None = None) -> None:
         self.scores = scores

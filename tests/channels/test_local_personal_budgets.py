@@ -105,9 +105,9 @@ def test_refused_outside_the_local_model(ballots, estimator):
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        (np.ones(3), "one number for each voter."),
-        (np.zeros(3000), "positive and finite"),
-        (np.full(3000, np.inf), "positive and finite"),
+        (np.ones(3), "one positive, finite number for each voter."),
+        (np.zeros(3000), "one positive, finite number"),
+        (np.full(3000, np.inf), "one positive, finite number"),
         (["a"] * 3000, "must hold numbers"),
         (np.linspace(1, 2, 3000), "1 to 100 distinct values, got 3000"),
     ],

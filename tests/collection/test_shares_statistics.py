@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from oracles import all_ballots
+from query_examples import examples
 from scipy import stats
 
 from sklearn_dprank import queries
@@ -21,14 +22,14 @@ from sklearn_dprank.sampling.bit_source import Bits
 EVERY = [getattr(queries, name) for name in queries.__all__]
 EVERY = [kind for kind in EVERY if isinstance(kind, type) and issubclass(kind, Query)]
 SENT = [kind for kind in EVERY if kind.device_statistic or kind.summed_as is not Query.summed_as]
-CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(kind.examples(m)))]
+CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(examples(kind, m)))]
 
 
 def test_every_summable_query_has_a_device_statistic():
     """The other queries draw orders, count voters or persons, or need a histogram too large to list."""
     others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
     assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram"}
-    names = {name_of(query.summed_as(3)) for kind in SENT for query in kind.examples(3)}
+    names = {name_of(query.summed_as(3)) for kind in SENT for query in examples(kind, 3)}
     assert names == set(STATISTICS)
 
 
@@ -46,7 +47,7 @@ def added(query, ballots):
 
 @pytest.mark.parametrize(("kind", "m", "k"), CASES)
 def test_devices_add_what_curators_count(kind, m, k):
-    query = kind.examples(m)[k]
+    query = examples(kind, m)[k]
     ballots = all_ballots(m)
     if isinstance(query, Histogram):
         ballots = ballots[[len(set(ballot)) == m and not np.isnan(ballot).any() for ballot in ballots]]
@@ -60,7 +61,7 @@ def test_devices_add_what_curators_count(kind, m, k):
 @pytest.mark.parametrize(("kind", "m", "k"), CASES)
 def test_device_sensitivity_bounds_every_pair_of_ballots(kind, m, k):
     """Brute force over all weak and partial ballots. The stated bound is attained."""
-    query = kind.examples(m)[k]
+    query = examples(kind, m)[k]
     what, said = added(query, all_ballots(m))
     said = np.unique(said, axis=0)
     assert said.shape[1] == what.numbers and np.abs(said).max() <= what.largest

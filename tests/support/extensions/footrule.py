@@ -20,10 +20,6 @@ class Footrule(Query):
     needs = "placements"
     decides = True
 
-    @classmethod
-    def examples(cls, n_items):
-        return [cls()]
-
     def vector(self, profile, coins):
         counts = np.zeros((profile.n_items, profile.n_items), dtype=np.int64)
         item, first, _, voters = profile.placements.T
