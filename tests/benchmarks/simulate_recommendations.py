@@ -77,7 +77,7 @@ def pairs(votes, signals, n_trials, seed):
 
 
 def _answered(votes, signal, seed):
-    """Return strengths estimated from answers about random pairs, most of which are coin flips."""
+    """Return strengths estimated from answers about random pairs; most answers are coin flips."""
     rng, m = np.random.default_rng(seed), votes.n_items
     truthful = (m - 1) * signal**2 / 8
     n_answers = int(max(20 * truthful, 10_000))

@@ -1,6 +1,6 @@
-"""Sweeps on two workers: against one, and what sending costs where there is next to nothing to do.
+"""Sweeps on two workers against one, and the cost of sending where there is little to do.
 
-They mean something on two idle cores only. Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
+They need two idle cores. Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
 """
 
 import os

@@ -82,19 +82,6 @@ def test_printed_release_matches_the_estimator(tmp_path, run, printed):
     assert text.splitlines()[1].split()[:2] == ["1", "coffee"] and "1 to 1" in text and "Epsilon = 50" in text
 
 
-def test_only_the_best(tmp_path, printed):
-    path = write(tmp_path / "votes.csv", VOTES)
-    made = printed("rank", path, "--positions", "--top", "2", *LARGE)
-    assert made["consensus"] == BEST_FIRST[:2] and "intervals" not in made
-
-
-def test_rows_of_one_person_are_one_ballot(tmp_path, printed):
-    """Nine people rank the one way; a tenth has a hundred rows of the other, which would win."""
-    rows = [[f"p{i}", 0, 1, 2, 3] for i in range(9)] + [["p9", 3, 2, 1, 0]] * 100
-    path = write(tmp_path / "votes.csv", rows, ["who", *NAMES])
-    assert printed("rank", path, "--positions", "--person", "who", *LARGE)["consensus"] == NAMES
-
-
 def test_a_comparison_leaves_out_what_counts_one_report_a_voter(tmp_path, run):
     pytest.importorskip("matplotlib")
     rows = [[f"p{k // 2}", *vote] for k, vote in enumerate(VOTES[:60].tolist())]
@@ -141,15 +128,6 @@ def test_a_bound_on_weights_may_be_chosen_privately(tmp_path, printed, run):
     compared = run("compare", path, "--public", "--positions", "--person", "who", "--max-weight", "auto")
     assert "--max-weight auto is for rank; give compare a number." in compared
     assert "invalid number_or_auto value: 'most'" in run(*common, "--max-weight", "most")
-
-
-def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
-    """Few list juice, and those first: it wins if the others were not asked, and loses if unlisted is worse."""
-    rows = [["juice", "tea"]] * 20 + [["tea", "coffee", "water"]] * 80
-    arguments = ["rank", write(tmp_path / "v.csv", rows, None), "--orders", "--items", ",".join(NAMES), *LARGE]
-    assert printed(*arguments)["consensus"] == printed(*arguments, "--unranked", "last")["consensus"]
-    assert printed(*arguments)["consensus"][0] == "tea"
-    assert printed(*arguments, "--unranked", "no_opinion")["consensus"].index("juice") < 2
 
 
 WHO, W = ["--ratings", "--person", "who"], ["--ratings", "--weight", "w", "--max-weight", "2"]
@@ -313,14 +291,6 @@ def test_names_are_stripped(tmp_path, printed):
     assert printed(*arguments)["consensus"][0] == "juice"
 
 
-def test_row_numbers_are_an_item_only_if_they_are_listed(tmp_path, printed):
-    path = write(tmp_path / "votes.csv", [[0, 2, 1], [1, 2, 1]] * 60, ["Unnamed: 0", "tea", "juice"])
-    made = printed("rank", path, "--positions", "--items", "Unnamed: 0,tea,juice", *LARGE)
-    assert made["consensus"] == ["Unnamed: 0", "juice", "tea"]
-    made = printed("rank", path, "--positions", "--items", "tea,juice", *LARGE)
-    assert made["consensus"] == ["juice", "tea"]
-
-
 def test_no_such_file(run, tmp_path):
     for command in (["rank"], ["compare", "--public"]):
         for name in ("none.csv", "none.parquet", "none.soc", "none/none.csv"):
@@ -367,19 +337,6 @@ def test_comparison_of_some(tmp_path, run, printed):
     assert re.search(r"\na random order +16\.67\n", run(*common, "--picture", tmp_path / "c.png"))
     assert "does not exist" in run(*common, "--picture", tmp_path / "none" / "c.png")
     assert "must end in one of" in run(*common, "--picture", tmp_path / "c.abc")
-
-
-@pytest.mark.slow
-def test_comparison_of_a_file(tmp_path, printed):
-    pytest.importorskip("matplotlib")
-    votes = make_mallows(60, 17, 0.5, random_state=0)  # too many for a prudent order of all
-    path = write(tmp_path / "votes.csv", votes, [f"i{i}" for i in range(17)])
-    common = ["compare", path, "--public", "--positions", "--trials", "2", "--epsilons", "1"]
-    common += ["--picture", tmp_path / "c.png"]
-    by_default = printed(*common)["excess_points"]
-    assert len(by_default) == 5 and "DPSwissBorda" in by_default and "DPPrudentOrder" not in by_default
-    some = printed(*common, "--estimators", "DPKwikSort,DPSwissBorda")["excess_points"]
-    assert set(some) == {"DPKwikSort", "DPSwissBorda"}
 
 
 def test_compare_needs_matplotlib(tmp_path, run, without):

@@ -40,7 +40,6 @@ def refused(capsys):
         ("--epsilons 0.5 1 votes.csv", "votes.csv", [0.5, 1.0], None),
         ("--epsilons 0.5,1 votes.csv", "votes.csv", [0.5, 1.0], None),
         ("--epsilons 0.5, 1, votes.csv --ratings", "votes.csv", [0.5, 1.0], None),
-        ("--epsilons 0.5 1 --ratings votes.csv", "votes.csv", [0.5, 1.0], None),
         ("votes.csv --epsilons 0.5 1", "votes.csv", [0.5, 1.0], None),
         ("--epsilons 0.5 1 -- votes.csv", "votes.csv", [0.5, 1.0], None),
         ("--epsilons 0.5 1", None, [0.5, 1.0], None),
@@ -50,7 +49,6 @@ def refused(capsys):
         ("--estimators DPBorda DPKwikSort votes.csv", "votes.csv", EPSILONS, ["DPBorda", "DPKwikSort"]),
         ("--estimators DPBorda,DPKwikSort there", "there", EPSILONS, ["DPBorda", "DPKwikSort"]),
         ("--estimators DPBorda votes.csv --epsilons 2", "votes.csv", [2.0], ["DPBorda"]),
-        ("--epsilons 2 --estimators DPBorda --seed 1 votes.csv", "votes.csv", [2.0], ["DPBorda"]),
     ],
 )
 def test_file_may_follow_any_option(arguments, file, epsilons, estimators, tmp_path, monkeypatch):

@@ -6,14 +6,12 @@ import io
 import json
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sklearn_dprank.cli import files, main, parser
+from sklearn_dprank.cli import files, parser
 
-GUIDE = Path(__file__).parents[2] / "docs" / "user_guide" / "ballots.rst"
 ITEMS = ["tea", "coffee, black", "juice - fresh", "water [still]"]
 SCALE = ["Strongly disagree", "disagree", "Neither, nor", "agree", "Strongly agree"]
 OPTION = 'strongly disagree,disagree,"neither, nor",agree,strongly agree'
@@ -180,32 +178,11 @@ def test_cells_of_no_answer_count_as_empty(cell, layout, read):
     assert np.array_equal(found.positions.table, empty.positions.table)
 
 
-def test_no_answer_with_a_scale_and_persons(read, refused):
-    content = "who,a,b\n99,bad,good\ndon't know,Don't know,good\n99,good,99\n"
-    scale = ["--ratings", "--scale", "bad,good", "--person", "who"]
-    found = read(content, *scale, *NO_ANSWER)  # the cells of other columns are not emptied, or this is refused
-    empty = read("who,a,b\n99,bad,good\ndon't know,,good\n99,good,\n", *scale)
-    assert np.array_equal(found.positions.table, empty.positions.table)
-    assert "line 3: column 'a' must hold answers of --scale" in refused(content, *scale)
-
-
 def test_no_answer_in_orders(read, refused):
     orders = ["--orders", "--items", "a,b,c"]
     found = read("a,none,b\nNone of these,,c\n", *orders, "--no-answer", "none of these,none")
     assert found.positions.table.T.tolist() == read("a,b\nc\n", *orders).positions.table.T.tolist()
     assert "line 1: cell 2" in refused("a,none,b\n", *orders)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty name; leave it out."),
-        (["--ratings", "--scale", "1,2", "--no-answer", "9,2.0"], "--no-answer lists '2', which is also in --scale"),
-        (["--orders", "--items", "Tea,b", "--no-answer", "tea"], "--no-answer lists 'Tea', which is also in --items"),
-    ],
-)
-def test_refused_answers_of_no_answer(options, message, refused):
-    assert message in refused("a,b\n1,2\n", *options)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +198,8 @@ def test_refused_answers_of_no_answer(options, message, refused):
         (["--positions", "--scale", "bad,good"], "--scale lists answers, the worst first; use it with --ratings"),
         (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),
         (["--ratings"], "For answers in words, use --scale."),
+        (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty name; leave it out."),
+        (["--orders", "--items", "Tea,b", "--no-answer", "tea"], "--no-answer lists 'Tea', which is also in --items"),
     ],
 )
 def test_refused_scales(options, message, refused):
@@ -246,14 +225,6 @@ def test_columns_of_qualtrics_have_two_names(read, expected):
     assert same(short, expected(places[:, [3, 0, 2]]), ["water [still]", "Q3_1", "juice - fresh"])
     assert read(content, "--positions", "--items", "Q5_1,Q5_2").positions.table.T.tolist() == [[0, 1]] * len(places)
     assert list(read(content, "--positions", "--items", "SC0,Q5_2").item_names) == ["SC0", "Q5_2"]
-
-
-def test_persons_and_weights_of_qualtrics(read):
-    content = qualtrics(words(answers(3))).replace("R_2", "R_0")
-    found = read(content, *LIKERT, "--person", "ResponseId")
-    assert found.weights.persons.tolist() == [0, 1, 0] and list(found.item_names) == ITEMS
-    weighed = read(content, *LIKERT, "--weight", "Progress", "--max-weight", "100")
-    assert len(set(weighed.weights.each.tolist())) == 1
 
 
 def test_a_survey_with_several_questions_needs_items(read, refused):
@@ -387,28 +358,3 @@ def test_messages_name_the_remedy(content, message, refused):
 
 def test_spreadsheets_are_refused(refused):
     assert "v.xlsx is not a text file. Unpack it, or save it" in refused("PK\x03\x04", "--ratings", name="v.xlsx")
-
-
-DRINKS = ["tea", "milk", "wine"]
-PAGE = {  # the files of the guide's table of layouts, and their first two items
-    "ratings.csv": (text([DRINKS] + [[3, 2, 1]] * 9), DRINKS[:2]),
-    "positions.csv": (text([DRINKS] + [[1, 2, 3]] * 9), DRINKS[:2]),
-    "orders.csv": ("tea,milk\n" * 9, DRINKS[:2]),
-    "likert.csv": (text([DRINKS] + [["Agree", "neutral", "disagree"]] * 9), DRINKS[:2]),
-    "qualtrics.csv": (qualtrics([[4, 3, 2, 1]] * 9, others=OTHERS), ITEMS[:2]),
-    "forms.csv": (google([[4, 3, 2, 1]] * 9), ITEMS[:2]),
-    "votes.soi": ("# NUMBER ALTERNATIVES: 3\n# DATA TYPE: soi\n9: 1,2\n", ["1", "2"]),
-}
-COMMANDS = re.findall(
-    r"``dprank (rank \S+\.(?:csv|soi)\b[^`]*)``", GUIDE.read_text("utf-8").split("The table ``X``")[0]
-)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_commands_of_the_guide_run(command, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    rank, file, *options = shlex.split(command)
-    (tmp_path / file).write_text(PAGE[file][0])
-    assert main([rank, file, *options, "--epsilon", "99", "--format", "json"]) == 0
-    consensus = json.loads(capsys.readouterr().out)["consensus"]
-    assert consensus[:2] == PAGE[file][1]

@@ -92,16 +92,9 @@ def test_the_example_is_a_private_release_of_simulated_votes(run):
     assert "left out" not in text and "leaves out" not in text
 
 
-def test_an_example_without_intervals_has_no_picture(run):
-    made = json.loads(run("--example", "--noise", "knorm", "--format", "json"))
-    assert "intervals" not in made and not Path("ranking.png").exists()
-    assert json.loads(run(*FILE, "--epsilon", "1", "--format", "json"))["simulated"] is False
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "no file is given: name the file of the ballots, or add --example for simulated votes."),
         ("--epsilon 1", "no file is given: name the file of the ballots, or add --example for simulated votes."),
         ("v.csv --positions", "--epsilon is missing: state the privacy loss. See the table of epsilon"),
         ("v.csv --example", "--example ranks simulated votes: leave out the file."),
@@ -111,7 +104,6 @@ def test_an_example_without_intervals_has_no_picture(run):
             "leave out --budget, --budget-epsilon.",
         ),
         ("--example --segments x --segment-values a,b", "leave out --segments, --segment-values."),
-        ("--example --epsilon 0", "--epsilon must be a positive, finite number"),
     ],
 )
 def test_there_is_either_a_file_or_an_example(arguments, message, run):
@@ -126,16 +118,12 @@ def test_there_is_either_a_file_or_an_example(arguments, message, run):
     [
         ("--plot p.png --noise knorm", "--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or"),
         ("--plot p.png --top 2", "--plot draws rank intervals"),
-        ("--plot p.png --estimator DPPrudentOrder", "--plot draws rank intervals"),
-        ("--plot p.png --estimator DPSwissBorda", "--plot draws rank intervals"),
         ("--plot p.abc", "--plot: its name must end in one of"),
         ("--plot none/p.png", "--plot: the folder of none/p.png does not exist; make it first."),
         ("--report p.txt", "--report: its name must end in one of html, htm, got 'p.txt'."),
-        ("--report v.csv", "--report: its name must end in one of html, htm, got 'v.csv'."),
         ("--report dangling.html", "--report: the folder of dangling.html does not exist; make it first."),
         ("--report device.html", "--report: device.html cannot be written"),
         ("--plot device.png", "--plot: device.png cannot be written"),
-        ("--report none/p.html", "--report: the folder of none/p.html does not exist; make it first."),
         ("--report folder.html", "--report: folder.html cannot be written; name another file."),
     ],
 )
@@ -351,23 +339,6 @@ def test_last_result_warns_after_a_later_charge(run, capsys):
     assert "this is not the result of the last charge" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["new.sqlite", "new.sqlite.last"])
-def test_a_last_result_is_not_printed_into_its_own_files(name, run, monkeypatch, capsys):
-    run(*FILE, "--epsilon", "0.5", *NEW)
-    before = Path(name).read_bytes()
-    with open(name, "a") as file, monkeypatch.context() as patch:
-        patch.setattr("sys.stdout", file)
-        assert main(["budget", "new.sqlite", "--last"]) == 2
-    assert "standard output" in capsys.readouterr().err and Path(name).read_bytes() == before
-
-
-def test_lost_result_offers_no_reprint(unwritten):
-    Path("new.sqlite.last").mkdir()
-    status, says = unwritten("rank", *FILE, "--epsilon", "1", *NEW)
-    assert status == 1 and "Last result could not be written" in says and "it stays charged." in says
-    assert "Print it again" not in says and not list(Path().glob("*.part"))
-
-
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (MemoryError, 1), (KeyError, 1)])
 def test_failure_after_the_charge_offers_a_reprint(error, status, monkeypatch, capsys):
     def fail(*args):
@@ -393,22 +364,6 @@ def test_ctrl_c_after_the_charge_waits_until_the_result_is_kept(owner, name, mon
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert main(["budget", "new.sqlite", "--last"]) == 0
     assert "1 spent, 1 left" in capsys.readouterr().out
-
-
-def test_a_second_ctrl_c_does_not_wait(monkeypatch, capsys):
-    def pressed(*args):
-        for _ in range(2):
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(ranking, "guarantee_as_text", pressed)
-    assert main(["rank", *FILE, "--epsilon", "1", *NEW]) == 130
-    assert "--last" not in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_release_without_a_budget_stores_no_file(run):
-    run(*FILE, "--epsilon", "1")
-    assert sorted(path.name for path in Path().iterdir()) == ["s.csv", "v.csv"]
 
 
 @pytest.mark.parametrize(
@@ -503,27 +458,6 @@ def test_standard_output_is_not_a_file_that_is_read_or_written(name, run, monkey
     assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
 
 
-def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatch):
-    Path("v.csv").rename("v.html")
-    with open("v.html") as file:
-        monkeypatch.setattr("sys.stdin", file)
-        says = run("-", "--positions", "--epsilon", "1", *NEW, "--report", "v.html")
-    assert "--report: v.html holds the ballots" in says and not Path("new.sqlite").exists()
-
-
-def test_input_and_output_may_be_one_device(monkeypatch, capsys):
-    with open(os.devnull, "r+") as device, monkeypatch.context() as patch:
-        patch.setattr("sys.stdin", device)
-        patch.setattr("sys.stdout", device)
-        assert main(["rank", "-", "--orders", "--items", "tea,milk", "--epsilon", "1"]) == 0
-
-
-def test_a_last_result_does_not_replace_the_ballots(run):
-    Path("v.csv").rename("new.sqlite.last")
-    says = run("new.sqlite.last", "--positions", "--epsilon", "1", *NEW)
-    assert "--budget: new.sqlite.last holds the ballots" in says and not Path("new.sqlite").exists()
-
-
 def test_two_outputs_are_two_files(run):
     os.symlink("r.html", "r.svg")
     assert "--report: r.html is the file of --plot" in run(
@@ -572,13 +506,6 @@ def test_outputs_hold_public_values_only(options, run):
     for text in [*shown, json.dumps(made), *map(str, PrivacyBudget.open("b").releases_)]:
         text = re.sub(r"about [\d,]+ votes|.?size.{,3}: \d+", "", text)  # noisy sizes may equal the exact ones
         assert not re.search(r"1,?187|1,?180|Xanadu|odd", text)
-
-
-def test_persons_are_compared_exactly(run):
-    rows = ["Ann,1,2", "ann,2,1", "Se\u0300te,1,2", "S\u00e8te,1,2", "S\u00e8te ,1,2"]
-    Path("p.csv").write_text("who,tea,milk\n" + "\n".join(rows), encoding="utf-8")
-    options = parser().parse_args(["rank", "p.csv", "--positions", "--epsilon", "1", "--person", "who"])
-    assert files.read(options)[0].weights.persons.tolist() == [0, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("cell", ["x", "", "-1", "1_0", "\u0661", "1,5", "inf", "nan"])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.metrics import kemeny_positions
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")
@@ -64,20 +63,3 @@ def test_figure_3(example, tmp_path, is_picture):
     assert others[0][0] == min(other[0] for other in others)  # P-BORDA where voters are few
     hay.draw_voters({(phi, m): found for phi in hay.PHIS for m in hay.SIZES}, (300, 4000), tmp_path)
     assert is_picture(tmp_path / "hay_figure_3.png")
-
-
-@pytest.mark.slow
-def test_section_7(example, tmp_path, is_picture):
-    hay, shared = example("plot_hay_2017"), example("_shared")
-    votes = shared.mallows(3000, 6, 0.4)
-    without, found = hay.chains(votes, (0.005, 5.0), 6)
-    assert without == {"MC4": 0.0, "Borda": 0.0, "quicksort": 0.0}
-    assert list(found) == [*hay.THREE, hay.CHAIN] and found[hay.CHAIN].shape == (2, 6)
-    assert found[hay.CHAIN][1].max() == 0 < found[hay.CHAIN][0].mean()
-    # Borda puts 1 first, which is second to 0 with three of five voters; the chain looks at majorities only.
-    ballots = np.array([[0, 1, 2, 3]] * 3 + [[3, 0, 1, 2]] * 2)
-    assert kemeny_positions(ballots).tolist() == [0, 1, 2, 3]
-    without, _ = hay.chains(shared.Votes("five", ballots), (1.0,), 2)
-    assert without["MC4"] == 0 < without["Borda"]
-    hay.draw_chains([(without, {name: scores[[0, 0, 1]] for name, scores in found.items()})] * 2, [votes] * 2, tmp_path)
-    assert is_picture(tmp_path / "hay_section_7.png")

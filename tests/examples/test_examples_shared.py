@@ -88,25 +88,6 @@ def test_replacements_are_spread_like_the_real_votes(shared, name, distance):
 # Scores
 
 
-def test_error_rate_against_pair_by_pair(shared):
-    """Estimated margins decide if an estimator has them, and its order otherwise."""
-    rng = np.random.default_rng(0)
-    profile = Profile.from_rankings(rng.permuted(np.tile(np.arange(5), (7, 1)), axis=1))
-
-    class Fitted:
-        ranks_ = np.array([3, 1, 0, 2, 4])
-        margins_ = np.sign(np.subtract.outer(*[rng.integers(0, 3, 5)] * 2))
-
-    def naive(estimated):
-        return sum(profile.margins[i, j] * estimated(i, j) < 0 for i in range(5) for j in range(i + 1, 5)) / 10
-
-    _, rate = shared.distance_and_error_rate(Fitted, profile)
-    assert rate == naive(lambda i, j: Fitted.margins_[i, j])
-    del Fitted.margins_
-    _, rate = shared.distance_and_error_rate(Fitted, profile)
-    assert rate == naive(lambda i, j: Fitted.ranks_[j] - Fitted.ranks_[i])
-
-
 # Printed results
 
 

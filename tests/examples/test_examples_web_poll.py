@@ -239,33 +239,6 @@ def test_another_question_takes_no_answer_of_an_earlier_one(collector, poll):
     assert posted(another, "0" * 32, a_report()) == 204
 
 
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_poll_that_is_replaced_while_a_report_is_stored_does_not_get_it(
-    collector, tmp_path, monkeypatch, shuffled, place
-):
-    """Another poll replaces the file when the collector opens it for the first, second or third time."""
-    estimator = ShufflePairwise(local_epsilon=4.0, min_reports=9) if shuffled else LDPPairwise(epsilon=4.0)
-    path, another = tmp_path / "poll.sqlite", tmp_path / "another.sqlite"
-    connect, opened = sqlite3.connect, []
-
-    def replacing(*arguments, **options):
-        if len(opened) == place:
-            another.replace(path)
-        opened.append(arguments)
-        return connect(*arguments, **options)
-
-    collector.begin(another, "Another?", estimator, NAMES)
-    collector.begin(path, "What?", estimator, NAMES)
-    app = collector.collector(path)
-    body = sendable(app, "0" * 32, estimator.client(NAMES).report([0, 1, 2, 3]))
-    monkeypatch.setattr(sqlite3, "connect", replacing)
-    status, _ = requested(app, "POST", "/reports", body)
-    with closing(connect(path)) as kept:
-        question, stored = kept.execute("SELECT question, (SELECT count(*) FROM reports) FROM poll").fetchone()
-    assert question == "What?" or (status, stored) == (409, 0)
-
-
 def test_a_shuffler_belongs_to_one_question(collector, tmp_path):
     """150 answers to one question, then another question with the same items in the same file, or in one beside it."""
     estimator, publish = ShufflePairwise(local_epsilon=8.0, min_reports=100), load("publish")
@@ -336,18 +309,6 @@ def test_one_address_stores_a_bounded_number_of_reports(collector, poll):
     found = [posted(app, f"{k:032x}", report) for k, report in enumerate([{}, *(a_report() for _ in range(5))])]
     assert found == [400, 204, 204, 204, 429, 429]
     assert len(reports(path)) == 3
-
-
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_stored_report_is_accepted_again_and_does_not_count(collector, tmp_path, shuffled):
-    estimator = ShufflePairwise(local_epsilon=4.0, min_reports=9) if shuffled else LDPPairwise(epsilon=4.0)
-    path = tmp_path / "poll.sqlite"
-    collector.begin(path, "What?", estimator, NAMES)
-    app = collector.collector(path, most_of_one=2)
-    sent = [estimator.client(NAMES).report([0, 1, 2, 3]) for _ in range(3)]
-    found = [posted(app, f"{k:032x}", sent[k]) for k in (0, 0, 0, 1, 2, 0, 1, 2)]
-    assert found == [204, 204, 204, 204, 429, 204, 204, 429]
-    assert len(reports(path)) == 2
 
 
 def test_a_report_is_on_the_disk_before_it_is_acknowledged(poll, monkeypatch):
@@ -505,20 +466,6 @@ def browser():
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_that_was_changed_does_not_run(served, browser, name):
-    page = browser.new_page()
-    changed = SCRIPTS[name].read_text() + "\n// changed\n"
-    page.route(f"**/{name}", lambda route: route.fulfill(body=changed, content_type="text/javascript"))
-    refused = []
-    page.on("console", lambda message: refused.append(message.text))
-    page.goto(served[0])
-    page.wait_for_load_state("networkidle")
-    assert any("integrity" in text for text in refused)
-    assert page.locator("#ballot li").count() == 0 and page.is_disabled("#send")
 
 
 @pytest.mark.slow
