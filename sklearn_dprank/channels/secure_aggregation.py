@@ -19,7 +19,7 @@ from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import make_protocol
 from ..collection.protocol import RefusedProtocol, cost_as_text, digest
-from ..collection.randomizers import CLIENT_RANDOMIZERS
+from ..collection.randomizers import checked
 from ..collection.reports import (
     FOLLOW,
     Inbox,
@@ -393,9 +393,7 @@ class SecureAggregation(BaseEstimator):
             fields = {**rounds[0], **common}
             name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
-            return make_protocol(
-                name, n_items if items is None else items, self.epsilon, fields, CLIENT_RANDOMIZERS[name]
-            )
+            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields))
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
             raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
 

@@ -160,16 +160,13 @@ class SortByScore(Rule):
         self.scores = scores
 
     def asks(self, n_items: int) -> list[Ask]:
-        check_parameters(self)
-        return [Ask(self._query(n_items))]
+        if self.scores is None:
+            return [Ask(NetWins())]
+        return [Ask(PositionalScores(tuple(score_vector(self.scores, n_items))))]
 
     def aggregate(self, answers: Any) -> Consensus:
-        return Consensus(descending(answers.answer(self._query(answers.n_items)), answers))
-
-    def _query(self, n_items):
-        if self.scores is None:
-            return NetWins()
-        return PositionalScores(tuple(score_vector(self.scores, n_items)))
+        (ask,) = self.asks(answers.n_items)
+        return Consensus(descending(answers.answer(ask.query), answers))
 
 
 def score_vector(scores, n_items):
