@@ -202,13 +202,6 @@ def test_refusals(rows, header, arguments, message, tmp_path, monkeypatch, run):
     assert said.startswith("dprank rank: ") and message in said and said.count("\n") == 1
 
 
-def test_numbers_in_text_are_read_as_they_are_written(tmp_path, printed):
-    rows = [["+1", " 2.50 ", "3e0", ".25"], ["", "nan", "NaN", "7."]] * 400
-    path = write(tmp_path / "votes.csv", rows)
-    made = printed("rank", path, "--ratings", "--unranked", "no_opinion", *LARGE)
-    assert made["consensus"] == ["water", "coffee", "tea", "juice"]
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"PK\x03\x04\xff" + bytes(9), b"tea,milk\n1,\xe9"])
 def test_binary_file_is_refused(content, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)

@@ -383,12 +383,6 @@ def test_a_closed_output_is_refused_before_a_charge(monkeypatch, capsys):
     assert not Path("new.sqlite").exists()
 
 
-def test_a_closed_input_is_refused_before_a_charge(monkeypatch, run):
-    monkeypatch.setattr("sys.stdin", None)
-    assert "standard input is closed" in run("-", "--positions", "--epsilon", "1", *NEW)
-    assert not Path("new.sqlite").exists()
-
-
 def test_output_holds_no_ballots_when_stderr_is_closed(monkeypatch, capsys):
     Path("v.csv").write_text("tea,milk\n1,secret\n")
     with monkeypatch.context() as patch:
@@ -456,13 +450,6 @@ def test_standard_output_is_not_a_file_that_is_read_or_written(name, run, monkey
         assert main(["rank", *FILE, "--epsilon", "0.5", *NEW, "--report", "r.html"]) == 2
     assert "standard output" in capsys.readouterr().err and Path(name).read_bytes() == before
     assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
-
-
-def test_two_outputs_are_two_files(run):
-    os.symlink("r.html", "r.svg")
-    assert "--report: r.html is the file of --plot" in run(
-        *FILE, "--epsilon", "1", "--plot", "r.svg", "--report", "r.html"
-    )
 
 
 def test_symlink_loop_is_refused(run):

@@ -186,7 +186,6 @@ def test_a_new_budget_without_enough_delta_is_not_created(options, needed, tmp_p
         ([*REGIONS, "--estimator", "DPSwissBorda"], "leave out --estimator, --noise, --top and --window"),
         ([*REGIONS, "--person", "region"], "is also named by --person, --weight or --items"),
         ([*REGIONS, "--items", "tea,region"], "is also named by --person, --weight or --items"),
-        ([*REGIONS, "--delta", "-1"], "delta must be a number in [0, 1), got -1.0"),
         ([*REGIONS, "--level", "95"], "--level must be a number above 0 and below 1, got 95"),
         ([*REGIONS, "--max-weight", "2"], "--max-weight is for --person or --weight"),
     ],

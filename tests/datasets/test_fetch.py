@@ -7,10 +7,8 @@ import threading
 import warnings
 from urllib.request import Request
 
-import numpy as np
 import pytest
 
-from sklearn_dprank._utils import progress as bars
 from sklearn_dprank.datasets import _preflib as _fetch, fetch_preflib
 
 NAME = "00024-00000001.soc"
@@ -94,28 +92,6 @@ def test_first_from_the_server_then_from_the_folder(fetch, server, tmp_path, cap
     assert again.data.tolist() == found.data.tolist()
     assert server.asked == [f"/{NAME}"]
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("installed", [True, False])
-def test_a_bar_for_what_takes_long(fetch, monkeypatch, capsys, installed):
-    if installed:
-        pytest.importorskip("tqdm")
-        monkeypatch.setattr(bars, "_DELAY", 0)
-    else:
-        monkeypatch.setattr(bars, "_tqdm", lambda: None)
-    fetch(checksum=SHA)
-    said = capsys.readouterr().err
-    assert said.startswith("Downloading ")
-    assert (f"{len(GOOD)}.0/{len(GOOD)}.0" in said) == installed
-
-
-def test_what_is_left_out(fetch, server, tmp_path):
-    server.says((200, {}, TOP), name="00024-00000001.soi")
-    found = fetch("00024-00000001.soi")
-    assert found.data.tolist() == 4 * [[1, 0, 1]] and found.unranked == "last"
-    found = fetch("00024-00000001.soi", "no_opinion")
-    assert np.isnan(found.data[:, [0, 2]]).all() and found.unranked == "no_opinion"
-    assert len(server.asked) == 1  # the file is kept: it is complete
 
 
 def test_file_with_another_checksum_is_not_kept(fetch, server, tmp_path):

@@ -3,7 +3,7 @@
 import gzip
 import os
 import tracemalloc
-from itertools import combinations, permutations
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -70,12 +70,6 @@ def test_incomplete_orders_have_a_meaning_by_default(tmp_path, kind):
     assert opinions.unranked == "no_opinion"
     np.testing.assert_array_equal(opinions.data, [[1, 0, 2], [np.nan, np.nan, 0], [np.nan, np.nan, 0]])
     assert opinions.profile.pairwise_counts.tolist() == [[0, 0, 1], [1, 0, 1], [0, 0, 0]]
-
-
-def test_without_a_data_type_the_name_s_ending_counts(tmp_path):
-    text = "# NUMBER ALTERNATIVES: 2\n1: 2\n"
-    assert "type is soc (complete orders)" in message_of(write(tmp_path, text, "a.soc"))
-    assert read_preflib(write(tmp_path, text, "a.txt"), unranked="last").data.tolist() == [[1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -220,13 +214,6 @@ def test_gzipped(tmp_path, text):
     assert "but the file's type is soc (complete orders)" in message_of(packed)  # known from ".soc.gz"
 
 
-def test_the_path_may_be_bytes(tmp_path):
-    path = write(tmp_path, "# NUMBER ALTERNATIVES: 2\n1: 2\n", "\xe4.soc")
-    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: items are left out, but the file's type is soc"):
-        read_preflib(os.fsencode(path))
-    assert read_preflib(os.fsencode(write(tmp_path, GOOD))).counts.tolist() == [3, 0, 2]
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -331,20 +318,3 @@ def test_sushi():
     assert disagreements(sushi.data, [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]) == 77_036
     assert disagreements(sushi.data, [8, 3, 6, 1, 2, 5, 4, 9, 7, 10]) == 76_948
     assert (np.argsort(sushi.data.sum(axis=0)) + 1).tolist() == [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]
-
-
-@needs_files
-@pytest.mark.parametrize(
-    ("name", "n_voters", "optimum"),
-    [
-        ("00024-00000001.soc", 795, 0.407547),
-        ("00025-00000001.soc", 793, 0.389239),
-    ],
-)
-def test_dots_and_puzzle(name, n_voters, optimum):
-    X = read_preflib(Path(FOLDER, name)).data
-    assert X.shape == (n_voters, 4)
-    assert X.sum(axis=0).argsort().tolist() == [0, 1, 2, 3]
-    distance = {order: disagreements(X, order) / (6 * n_voters) for order in permutations((1, 2, 3, 4))}
-    assert min(distance, key=distance.get) == (1, 2, 3, 4)
-    assert distance[1, 2, 3, 4] == pytest.approx(optimum, abs=1e-6)

@@ -94,18 +94,6 @@ def test_limit_of_two_items_is_met_by_one_noisy_margin(limits):
     assert simulated == pytest.approx(found, abs=4 * math.sqrt(found / 2000))
 
 
-def test_noise_of_streams_from_the_matrices(limits):
-    horizon = 12
-    total = np.tril(np.ones((horizon, horizon)))
-    assert limits.stream_floor(horizon) == pytest.approx(np.linalg.norm(total, "nuc") / horizon)
-    c = [math.comb(2 * k, k) / 4**k for k in range(horizon)]
-    root = np.array([[c[i - j] if i >= j else 0 for j in range(horizon)] for i in range(horizon)])
-    np.testing.assert_allclose(root @ root, total)
-    rows = (root**2).sum(axis=1) * (root**2).sum(axis=0).max()
-    assert limits.stream_noise(horizon) == pytest.approx((math.sqrt(rows.mean()), rows[-1] ** 0.5))
-    assert limits.stream_floor(horizon) < limits.stream_noise(horizon)[0]
-
-
 ALL_OF_SIX = np.array(list(permutations(range(6))))
 
 

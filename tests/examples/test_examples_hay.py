@@ -49,17 +49,3 @@ def test_figure_2(example, tmp_path, is_picture):
     bars, light = (hay.plt.gcf().axes[0].containers[k].patches[0] for k in (0, 1))
     assert bars.get_height() == pytest.approx(without["P-BORDA"].mean())
     assert light.get_y() + light.get_height() == pytest.approx(found[1.0]["P-BORDA"].mean())
-
-
-@pytest.mark.slow
-def test_figure_3(example, tmp_path, is_picture):
-    hay, shared = example("plot_hay_2017"), example("_shared")
-    votes = shared.mallows(4000, 12, 0.5)
-    found = hay.by_voters(votes, (300, 4000), 10)
-    assert list(found) == ["Optimal", *hay.THREE]
-    best, *others = (scores.mean(axis=1) for scores in found.values())
-    for other in others:
-        assert (other >= best).all() and other[1] - best[1] < other[0] - best[0]
-    assert others[0][0] == min(other[0] for other in others)  # P-BORDA where voters are few
-    hay.draw_voters({(phi, m): found for phi in hay.PHIS for m in hay.SIZES}, (300, 4000), tmp_path)
-    assert is_picture(tmp_path / "hay_figure_3.png")

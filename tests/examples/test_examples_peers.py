@@ -7,7 +7,6 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -116,17 +115,3 @@ def test_missing_peers_are_skipped(peers, monkeypatch, capsys):
         assert last.startswith("No peer is installed, so nothing is measured")
     assert text(peers, "benchmarks.csv") == before
     assert not (set(sys.modules) - loaded) & set(MODULES.values())
-
-
-def test_agreements(common):
-    assert common.equal([1, 2], np.array([1, 2])) == "equal"
-    assert common.close([1.0], [1.0 + 1e-7]) == "within 1e-06"
-    with pytest.raises(ValueError, match=r"differ by 0\.1"):
-        common.close([0.0], [0.1])
-    with pytest.raises(ValueError, match="differ"):
-        common.converted(common.equal, np.argsort)([2, 0, 1], [2, 0, 1])
-    assert common.converted(common.equal, np.argsort)([1, 2, 0], [2, 0, 1]) == "equal"
-    good, bad = np.tile([0.0, 1.0], 50), np.tile([0.0, 1.0, 1.0, 1.0, 1.0], 50)
-    assert common.same_law(good, good, lambda values: common.expected(values, 0.5)) == "same law"
-    with pytest.raises(ValueError, match="standard errors off"):
-        common.same_law(good, bad, lambda values: common.expected(values, 0.5))

@@ -24,11 +24,6 @@ def shared(example):
 # Accounting of Theorems 1 and 2
 
 
-def test_epsilons_of_the_devices_known_answers(song):
-    assert song.stated(1.0, 1, 4)[0] == pytest.approx(0.1838, abs=5e-5)
-    assert song.stated(1.0, 4, 4)[0] == pytest.approx(0.1837, abs=5e-5)
-
-
 @pytest.mark.slow
 def test_the_true_central_epsilon_is_above_small_claims(song, tmp_path, is_picture):
     """With 4 items. With 15 items, shuffling has no effect."""
