@@ -2,8 +2,9 @@
 
 The totals of all periods are M x: x holds the contributions of the periods, and M has ones on and below the diagonal.
 Its square root R, with R R = M, is lower triangular too, and constant on each diagonal: R[t, s] = c_{t-s} with c_0 = 1
-and c_k = c_{k-1} (2k - 1) / (2k). Period t draws one vector, the *mixture*: row t of R x plus fresh noise z_t. The noisy
-contributions y solve R y = mixtures. Published totals are M y = M x + R z, whose noise is correlated over the periods.
+and c_k = c_{k-1} (2k - 1) / (2k). Period t draws one vector, the *mixture*: row t of R x plus fresh noise z_t. The
+contributions y that are published solve R y = mixtures. Their totals are M y = M x + R z, whose noise is correlated
+over the periods.
 """
 
 from __future__ import annotations
