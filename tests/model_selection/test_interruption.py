@@ -187,7 +187,7 @@ def test_no_progress_where_none_is_wanted(at_once, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_short_sweeps_show_nothing(capsys):
+def test_short_sweeps_show_no_progress_bar(capsys):
     sweep(n_trials=2).fit(X)
     assert capsys.readouterr().err == ""
 
