@@ -102,7 +102,7 @@ def test_a_bar_for_what_takes_long(fetch, monkeypatch, capsys, installed):
         pytest.importorskip("tqdm")
         monkeypatch.setattr(bars, "_DELAY", 0)
     else:
-        monkeypatch.setattr(bars, "_tqdm", lambda: None)
+        monkeypatch.setattr(bars, "find_spec", lambda name: None)
     fetch(checksum=SHA)
     said = capsys.readouterr().err
     assert said.startswith("Downloading ")
