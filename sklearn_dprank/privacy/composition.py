@@ -87,8 +87,7 @@ def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.floa
     """
     epsilons = np.asarray(epsilons, dtype=float)
     deltas = _deltas(np.abs(epsilons), mu) if mu > 0 else np.zeros_like(epsilons)
-    below = np.minimum(epsilons, 0.0)
-    return np.where(epsilons < 0, np.exp(below) * deltas - np.expm1(below), deltas)  # by symmetry
+    return np.where(epsilons < 0, _mirrored(np.abs(epsilons), deltas), deltas)
 
 
 def _deltas(epsilon, r):

@@ -193,7 +193,7 @@ def test_short_sweeps_show_no_progress_bar(capsys):
 
 
 def test_without_tqdm(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(progress, "_DELAY", 0.0)
     assert np.isfinite(sweep().fit(X).best_score_)
     assert capsys.readouterr().err == ""
