@@ -1005,7 +1005,7 @@ fault(
     "persons: ids that differ in case are one person",
     "ballots.weights.person_numbers",
     calls(lambda true, groups, n: true([one.lower() if isinstance(one, str) else one for one in list(groups)], n)),
-    "test_two_ids_are_one_person_only_if_they_are_equal",
+    "test_equal_ids_are_one_person",
 )
 fault(
     "persons: the bound is not applied",
@@ -1018,7 +1018,7 @@ fault(
     "persons: the heaviest person sets the scale of all",
     "ballots.weights.clipped",
     calls(lambda true, weight, persons, most: true(weight, np.zeros_like(persons), most * len(set(persons.tolist())))),
-    "test_the_weights_of_a_person_depend_on_no_other",
+    "test_weights_depend_on_one_person",
 )
 fault(
     "persons: twice the chosen weight is kept",
