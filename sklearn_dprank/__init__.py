@@ -8,74 +8,55 @@ from typing import TYPE_CHECKING
 from ._utils.lazy import lazily
 
 if TYPE_CHECKING:
-    from . import (  # noqa: F401
-        ballots,
-        channels,
-        collection,
-        datasets,
-        mechanisms,
-        metrics,
-        model_selection,
-        orders,
-        plotting,
-        preprocessing,
-        privacy,
-        queries,
-        rules,
-        sampling,
-        theory,
-        uncertainty,
+    from . import (
+        ballots as ballots,
+        channels as channels,
+        collection as collection,
+        datasets as datasets,
+        mechanisms as mechanisms,
+        metrics as metrics,
+        model_selection as model_selection,
+        orders as orders,
+        plotting as plotting,
+        preprocessing as preprocessing,
+        privacy as privacy,
+        queries as queries,
+        rules as rules,
+        sampling as sampling,
+        theory as theory,
+        uncertainty as uncertainty,
     )
     from .channels.central import (
-        DPBorda,
-        DPHistogram,
-        DPKemenySampler,
-        DPKwikSort,
-        DPPairwise,
-        DPPrudentOrder,
-        DPSwissBorda,
-        DPTopK,
+        DPBorda as DPBorda,
+        DPHistogram as DPHistogram,
+        DPKemenySampler as DPKemenySampler,
+        DPKwikSort as DPKwikSort,
+        DPPairwise as DPPairwise,
+        DPPrudentOrder as DPPrudentOrder,
+        DPSwissBorda as DPSwissBorda,
+        DPTopK as DPTopK,
     )
-    from .channels.composed import Aggregator
-    from .channels.exact import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
-    from .channels.interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
-    from .channels.local import LDPBorda, LDPKwikSort, LDPPairwise
-    from .channels.secure_aggregation import SecAggBorda, SecAggSwissBorda
-    from .channels.segmented import SegmentedAggregator
-    from .channels.shuffle import ShuffleHierarchical, ShufflePairwise
-    from .channels.streaming import DPStreamingBorda
+    from .channels.composed import Aggregator as Aggregator
+    from .channels.exact import (
+        Borda as Borda,
+        BradleyTerry as BradleyTerry,
+        HierarchicalAggregation as HierarchicalAggregation,
+        Kemeny as Kemeny,
+        KwikSort as KwikSort,
+        PositionalRule as PositionalRule,
+    )
+    from .channels.interactive import (
+        LDPAdaptivePairs as LDPAdaptivePairs,
+        LDPGroupKwikSort as LDPGroupKwikSort,
+        LDPQuickSort as LDPQuickSort,
+    )
+    from .channels.local import LDPBorda as LDPBorda, LDPKwikSort as LDPKwikSort, LDPPairwise as LDPPairwise
+    from .channels.secure_aggregation import SecAggBorda as SecAggBorda, SecAggSwissBorda as SecAggSwissBorda
+    from .channels.segmented import SegmentedAggregator as SegmentedAggregator
+    from .channels.shuffle import ShuffleHierarchical as ShuffleHierarchical, ShufflePairwise as ShufflePairwise
+    from .channels.streaming import DPStreamingBorda as DPStreamingBorda
 
 __version__ = "0.3.0"
-
-__all__ = [
-    "Aggregator",
-    "Borda",
-    "BradleyTerry",
-    "DPBorda",
-    "DPHistogram",
-    "DPKemenySampler",
-    "DPKwikSort",
-    "DPPairwise",
-    "DPPrudentOrder",
-    "DPStreamingBorda",
-    "DPSwissBorda",
-    "DPTopK",
-    "HierarchicalAggregation",
-    "Kemeny",
-    "KwikSort",
-    "LDPAdaptivePairs",
-    "LDPBorda",
-    "LDPGroupKwikSort",
-    "LDPKwikSort",
-    "LDPPairwise",
-    "LDPQuickSort",
-    "PositionalRule",
-    "SecAggBorda",
-    "SecAggSwissBorda",
-    "SegmentedAggregator",
-    "ShuffleHierarchical",
-    "ShufflePairwise",
-]
 
 # Loaded on first use, because clients import this package too and do not need scikit-learn.
 if not TYPE_CHECKING:  # type checkers would accept any name as one of the package's
@@ -83,7 +64,7 @@ if not TYPE_CHECKING:  # type checkers would accept any name as one of the packa
         *("ballots", "channels", "collection", "datasets", "mechanisms", "metrics", "model_selection"),
         *("orders", "plotting", "preprocessing", "privacy", "queries", "rules", "sampling", "theory", "uncertainty"),
     )
-    _HOMES = {
+    _ESTIMATORS = {
         "central": "DPBorda DPHistogram DPKemenySampler DPKwikSort DPPairwise DPPrudentOrder DPSwissBorda DPTopK",
         "composed": "Aggregator",
         "exact": "Borda BradleyTerry HierarchicalAggregation Kemeny KwikSort PositionalRule",
@@ -94,5 +75,5 @@ if not TYPE_CHECKING:  # type checkers would accept any name as one of the packa
         "shuffle": "ShuffleHierarchical ShufflePairwise",
         "streaming": "DPStreamingBorda",
     }
-    _names = {name: f"channels.{module}" for module, names in _HOMES.items() for name in names.split()}
-    __getattr__, __dir__ = lazily(__name__, _names, _MODULES)
+    _ESTIMATORS = {f"channels.{module}": names for module, names in _ESTIMATORS.items()}
+    __getattr__, __dir__, __all__ = lazily(__name__, _ESTIMATORS, _MODULES)

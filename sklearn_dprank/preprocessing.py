@@ -315,7 +315,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _ratings(self, X, reset):
         column_names(X)  # raises an error if the columns are not item names
-        ratings = check_ballots(X, estimator=self, least_items=1)
+        ratings = check_ballots(X, least_items=1)
         validate_data(self, as_named(X), reset=reset, skip_check_array=True)  # compares the items
         return ratings.astype(np.float64)  # the negative of an unsigned rating would overflow
 

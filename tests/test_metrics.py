@@ -5,8 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import naive_counts, naive_disagreements, naive_kemeny, odd_profiles, profiles
 from scipy.stats import kendalltau
 from sklearn.model_selection import GridSearchCV, cross_val_score

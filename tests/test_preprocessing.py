@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -97,7 +96,7 @@ UNKNOWN = (
 )
 SAME = "items must be distinct, and 'tea' stands twice; rename one of the items."
 ONE_TEXT = "items must list one name an item, got 'abc'; pass a list of names."
-NO_ORDER = "items must be in the order of the columns, and a set has no order; pass a list of names."
+NO_ORDER = "items must list one name an item, got a set; pass a list of names."
 NO_NAMES = "items must be all strings or all whole numbers, got tuple; rename the items."
 CLASH = "n_items=3, but items has 2 names; leave n_items out."
 SIZE = "n_items must be None or a positive integer, got {!r}."

@@ -10,12 +10,14 @@ T = TypeVar("T")
 
 
 def lazily(
-    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package; `homes` maps public names to modules below the package.
+    package: str, public: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
-    `modules` are public modules of the package that attribute access imports.
+    `public` holds the public names of each module below the package, separated by blanks. `modules` are public modules
+    that attribute access imports.
     """
+    homes = {name: module for module, names in public.items() for name in names.split()}
 
     def __getattr__(name):
         if name in modules:
@@ -34,7 +36,7 @@ def lazily(
     def __dir__():
         return sorted([*homes, *modules, "__all__"])  # without `__all__`, Sphinx would list only names defined here
 
-    return __getattr__, __dir__
+    return __getattr__, __dir__, sorted(homes)
 
 
 class cached_property(Generic[T]):

@@ -7,7 +7,6 @@ _LARGEST = 1 << 23  # maximum entries of a piece
 _TESTS = 1 << 20  # comparisons at a time, if rows are shorter than that
 _COMPARED = 1 << 17  # comparisons of few voters at a time; they stay in cache
 _PLACED = 1 << 20  # ballot entries whose placements are merged at a time; each has at most one row of 32 bytes
-_FEW = 1 << 10  # voters examined at a time if one of them can decide the result
 _TABLE = 1 << 19  # ballot entries examined at a time; they stay in cache
 _SUMMED = 1 << 16  # voters whose positions, of at most two bytes, have a sum that fits in four
 _BYTE = 255  # voters whose number fits in one byte
@@ -15,16 +14,13 @@ _MANY = 4  # shortcuts for strict ballots are used if at most 1 / _MANY of the b
 _WORD = 64  # bits; a set of more items does not fit in one integer
 
 
-def count_pairs(positions, strict=False):
+def count_pairs(positions):
     """Count, for each ordered pair of items, the voters who strictly prefer the first.
 
     Parameters
     ----------
     positions : Positions
         Ballots in compact form.
-    strict : bool, default=False
-        Whether all ballots are known to be strict (see `all_strict`). If False, ballots are checked where that saves
-        time.
 
     Returns
     -------
@@ -45,8 +41,7 @@ def count_pairs(positions, strict=False):
     counts = np.zeros((n_items, n_items), dtype=np.int64)
     for piece in _pieces(positions.table, min(_PIECE, max(1, _LARGEST // n_items))):
         width = piece.shape[1]
-        few = width <= _BYTE
-        odd = [] if strict and not few else None if few else odd_ballots(piece)
+        odd = None if width <= _BYTE else odd_ballots(piece)
         if odd is not None:
             rest, piece = _parted(piece, odd)
             _add_pairs(counts, rest, rest, width - len(odd))
@@ -310,27 +305,6 @@ def _strict_by_part(table):
             table_seen = np.zeros((part.shape[1], n_items + 1), dtype=bool)
             table_seen.ravel()[part + (n_items + 1) * np.arange(part.shape[1])] = True
             yield table_seen[:, :-1].all(axis=1)
-
-
-def any_preference(positions):
-    """Return whether any ballot prefers an item to another.
-
-    Parameters
-    ----------
-    positions : Positions
-        Ballots in compact form.
-
-    Returns
-    -------
-    bool
-        False if all ballots have only ties and missing opinions.
-    """
-    for piece in _pieces(positions.table, _FEW):
-        # The sentinel is the largest value, so in a ballot without opinions the minimum is not below `worst`.
-        worst = (piece * (piece != positions.sentinel)).max(axis=0)
-        if (piece.min(axis=0) < worst).any():
-            return True
-    return False
 
 
 def _pieces(table, width):

@@ -16,7 +16,6 @@ from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
 from .counting import (
     all_strict,
-    any_preference,
     count_pairs,
     count_placements,
     merge_placements,
@@ -28,13 +27,14 @@ from .reading import (
     Positions,
     as_column,
     check_aligned,
+    check_ballots,
     check_is_table,
     checked_names,
     column_names,
+    compact_positions,
     is_dask,
     is_frame,
     names_differ,
-    read_positions,
 )
 from .weights import (
     N_CLASSES,
@@ -99,13 +99,13 @@ class Profile:
     voter_epsilon : ndarray of float, shape (n_voters,), or None
         Public epsilon of each voter for local mechanisms, if voters have individual ones.
     bound : WeightBound or None
-        Public bound on the weight of a person, if ballots are weighted. All counts are then sums of weights, in units
-        of 1 / 720720. With ``max_weight="auto"``, these counts have weights of up to 4096 per person, and each fit
+        Public bound on the weight of a person, if ballots are weighted. All counts are then sums of weights, in grid
+        steps of 1 / 720720. With ``max_weight="auto"``, these counts have weights of up to 4096 per person. Each fit
         scales the weights down to the bound that it chooses.
     weights : Weights or None
         Weights of the ballots, if they are weighted and kept.
     total_weight : int
-        Sum of the weights in these units; `n_voters` without weights.
+        Sum of the weights in grid steps; `n_voters` without weights.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Profile:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         if self.weights is not None:
             return _read_only(weighted_pairs(self.positions, self.weights.each))
-        return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
+        return _read_only(count_pairs(self.positions))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
@@ -199,9 +199,7 @@ class Profile:
     @cached_property
     def without_opinions(self) -> bool:
         """Whether all ballots have only ties and missing opinions."""
-        if self.positions is None or "pairwise_counts" in self.__dict__:
-            return not self.pairwise_counts.any()
-        return not any_preference(self.positions)
+        return not self.net_wins.any() and not self.pairwise_counts.any()
 
     @classmethod
     def from_rankings(
@@ -258,9 +256,9 @@ class Profile:
 
         Notes
         -----
-        Weights are rounded down to integers in units of 1 / 720720, so that noise on counts is exact. Let u be the
-        integer weights of one person. They add up to at most k = floor(720720 `max_weight`). So a person changes a
-        count by at most k times what one ballot changes, whether the person is added, removed or replaced.
+        Weights are rounded down to integers, in grid steps of 1 / 720720, so that noise on counts is exact. The
+        integer weights of one person add up to at most k = floor(720720 `max_weight`). So a person changes a count by
+        at most k times what one ballot changes, whether the person is added, removed or replaced.
 
         Examples
         --------
@@ -282,10 +280,10 @@ class Profile:
         return profile if keep == "positions" else profile.counted()
 
     @classmethod
-    def _read(cls, X, items=None, **limits):
-        """Return the profile of a table, with the given item names or those of its columns; see `read_positions`."""
+    def _read(cls, X, items=None, *, least_voters=0, least_items=2):
+        """Return the profile of a table, with the given item names or those of its columns; see `check_ballots`."""
         names = column_names(X) if items is None else checked_names(items, "items")
-        positions = read_positions(X, **limits)
+        positions = compact_positions(check_ballots(X, least_voters=least_voters, least_items=least_items))
         n_items, n_voters = positions.table.shape
         if names is not None and len(names) != n_items:
             raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
@@ -350,29 +348,35 @@ class Profile:
         """
         check_choice(keep, "keep", KEPT)
         bound = _bound(groups, sample_weight, max_weight, keep)
-        read: Callable[[Any], Self] = partial(cls.from_rankings, items=items, keep=keep)
         if is_lazy(chunks):
             if bound is not None:
                 raise ValueError(
                     "groups and sample_weight are for chunks in memory, because the lengths of dask partitions are "
                     "unknown; pass (part.compute() for part in chunks.partitions)."
                 )
-            return reduce_partitions(chunks, read, cls._sum)
+            return reduce_partitions(chunks, partial(cls.from_rankings, items=items, keep=keep), cls._sum)
         if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
             raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
         if not isinstance(chunks, (Iterator, list, tuple)):
             check_is_table(chunks, "chunks")
+        read = partial(cls._read, items=items)
+        parts: Any = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
         if bound is not None:
-            read = weighted = _WeightedChunks(cls, items, keep, bound, groups, sample_weight)
-        parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
+            given: Any = sample_weight if groups is None else groups
+            weights = weights_of(len(given), groups, sample_weight, bound.kept)  # persons are clipped over all chunks
+            parts = _weighted_parts(chunks, read, weights, bound, groups=groups, sample_weight=sample_weight)
+        if keep == "counts":
+            parts = map(cls.counted, parts)
         first = next(parts, None)
         if first is None:
             raise ValueError("chunks is empty; give at least one chunk of ballots, which may be of shape (0, n_items).")
-        if keep == "positions":
-            whole = cls._sum([first, *parts])
-        else:
-            whole = reduce(lambda one, other: cls._sum([one, other]), parts, first)
-        return whole if bound is None else weighted.checked(whole)
+        if keep == "counts":
+            return reduce(lambda one, other: cls._sum([one, other]), parts, first)
+        whole = cls._sum([first, *parts])
+        if bound is not None:
+            _read_only(weights.each)
+            whole.weights = weights  # with the persons, which the parts do not have
+        return whole
 
     @classmethod
     def _sum(cls, profiles):
@@ -402,7 +406,7 @@ class Profile:
             if first.bound is None:
                 return whole(positions=positions)
             each = np.concatenate([profile.weights.each for profile in profiles])
-            return whole(positions=positions, weights=Weights(each, None))
+            return whole(positions=positions, weights=Weights(each, None))  # persons are restored by `from_chunks`
         counts = sum(profile.pairwise_counts for profile in profiles)
         return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
@@ -531,12 +535,10 @@ class Profile:
         return state
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
-        for name in state.keys() & set(_READ_ONLY):  # an unpickled array is writeable again
-            if state[name] is not None:
-                _read_only(state[name])
-        if self.weights is not None:
-            _read_only(self.weights.each)
+        vars(self).update(state)
+        for array in (*state.values(), *(self.weights or ())):  # an unpickled array is writeable again
+            if isinstance(array, np.ndarray):
+                _read_only(array)
 
     def __sizeof__(self):
         # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.
@@ -547,38 +549,23 @@ class Profile:
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
 
-class _WeightedChunks:
-    """Reader of chunks whose ballots have weights; each person is clipped over all chunks."""
-
-    def __init__(self, cls, items, keep, bound, groups, sample_weight):
-        self._read, self._keep, self._bound = partial(cls._read, items=items), keep, bound
-        n_voters = len(sample_weight if groups is None else groups)
-        self._weights, self._start = weights_of(n_voters, groups, sample_weight, bound.kept), 0
-        self._columns = {"groups": groups, "sample_weight": sample_weight}
-
-    def __call__(self, chunk):
-        part, start = self._read(chunk), self._start
-        self._start += part.n_voters
-        for name, values in self._columns.items():
-            if hasattr(type(values), "iloc"):
-                check_aligned(chunk, **{name: values.iloc[start : self._start]})
-        each = self._weights.each[start : self._start]
-        if len(each) < part.n_voters:
+def _weighted_parts(chunks, read, weights, bound, **columns):
+    """Yield the profile of each chunk with its weights; raise ValueError unless there is one for each ballot."""
+    start, n_voters = 0, len(weights.each)
+    for chunk in chunks:
+        part = read(chunk)
+        end = start + part.n_voters
+        of_pandas = {name: values for name, values in columns.items() if hasattr(type(values), "iloc")}
+        check_aligned(chunk, **{name: values.iloc[start:end] for name, values in of_pandas.items()})
+        if end > n_voters:
             raise ValueError("groups and sample_weight have fewer values than the chunks have ballots.")
-        part = part._weighted(self._bound, Weights(each, None), len(self._weights.each))
-        return part if self._keep == "positions" else part.counted()
-
-    def checked(self, whole):
-        """Return the profile of all chunks, with its persons; raise ValueError if a weight has no ballot."""
-        if self._start < len(self._weights.each):
-            raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
-        if self._keep == "positions":
-            _read_only(self._weights.each)
-            whole.weights = self._weights
-        return whole
+        part, start = part._weighted(bound, Weights(weights.each[start:end], None), n_voters), end
+        del chunk  # the next one is made without it
+        yield part
+    if start < n_voters:
+        raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
 
 
-_READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "persons_by_weight", "voter_epsilon")
 _ONLY_COUNTS = "this Profile keeps only counts; build it with keep='positions'."
 _NEEDS_BALLOTS = "max_weight='auto' needs the ballots, because each fit chooses a bound; use keep='positions'."
 
@@ -601,15 +588,13 @@ def _bound(groups, sample_weight, max_weight, keep):
 Ballots: TypeAlias = ArrayLike | Profile
 
 
-def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, least_items: int = 2) -> Profile:
+def as_profile(X: Ballots, *, least_voters: int = 0, least_items: int = 2) -> Profile:
     """Return a table of ballots as a `Profile`; return a `Profile` unchanged.
 
     Parameters
     ----------
     X : array-like of shape (n_voters, n_items) or Profile
         Ballots.
-    estimator : object or None, default=None
-        Estimator to name in error messages.
     least_voters, least_items : int
         Minimum numbers of rows and columns of a table.
 
@@ -625,7 +610,7 @@ def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, leas
     """
     if isinstance(X, Profile):
         return X
-    return Profile._read(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
+    return Profile._read(X, least_voters=least_voters, least_items=least_items)
 
 
 _FAN_IN = 8  # parts that one task merges

@@ -54,17 +54,13 @@ class Positions(NamedTuple):
         return np.iinfo(self.table.dtype).max
 
 
-def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
-    """Return the ballots of any kind of table as `Positions`; raise ValueError as `check_ballots` does."""
-    return compact_positions(check_ballots(X, estimator=estimator, least_voters=least_voters, least_items=least_items))
-
-
 @np.errstate(invalid="ignore", over="ignore")  # comparisons find the numbers that a conversion or difference changed
 def compact_positions(X):
     """Convert an array of validated ballots to `Positions`; raise ValueError above 65,534 items.
 
-    Small integers are used as positions. Any other ballot is read separately, so that it does not delay the
-    conversion of the ballots next to it: as numbers minus the lowest one if all are integers, else as ranks.
+    Small integers are used as positions. Ballots with other values are converted apart: as numbers minus the lowest
+    one if all are integers, else as ranks. So one such ballot does not show in the running time, because the ballots
+    next to it take no more work.
     """
     n_voters, n_items = X.shape
     refuse_many(n_items)
@@ -105,11 +101,10 @@ def refuse_many(n_items):
         raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
 
 
-def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
+def check_ballots(X, *, least_voters=1, least_items=2):
     """Return `X` as a numeric array of shape (n_voters, n_items).
 
-    Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message names
-    `estimator`, and shows no value.
+    Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message shows no value.
     """
     array = X if type(X) is np.ndarray and X.dtype.char in _DOUBLES else as_array(X)
     if array.dtype.kind == "c":
@@ -121,10 +116,7 @@ def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
         )
     for size, least, what in zip(array.shape, (least_voters, least_items), ("sample", "feature"), strict=True):
         if size < least:
-            name = "" if estimator is None else f" by {type(estimator).__name__}"
-            raise ValueError(
-                f"X has {size} {what}(s) (shape={array.shape}) while a minimum of {least} is required{name}."
-            )
+            raise ValueError(f"X has {size} {what}(s) (shape={array.shape}) while a minimum of {least} is required.")
     if array.dtype.kind == "f" and np.isinf(array).any():
         raise ValueError("Input X contains infinity; an entry must be a finite number, or NaN for no opinion.")
     return array
@@ -400,12 +392,8 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     >>> checked_names(np.array([30, 10, 20]), "items")
     [30, 10, 20]
     """
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+    if isinstance(names, (str, bytes, set, frozenset)) or not isinstance(names, Iterable):
         raise ValueError(f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names.")
-    if isinstance(names, (set, frozenset)):
-        raise ValueError(
-            f"{input_name} must be in the order of the columns, and a set has no order; pass a list of names."
-        )
     listed: list[Any] = list(names)
     is_whole = {type(name): isinstance(name, Integral) and not isinstance(name, bool) for name in listed}
     kinds = {"str" if issubclass(kind, str) else "int" if whole else kind.__name__ for kind, whole in is_whole.items()}

@@ -16,7 +16,7 @@ from .._utils.checks import check_number, safe_repr
 from .reading import as_column, is_frame
 
 MaxWeight: TypeAlias = float | Literal["auto"]
-#: Weights are integers in units of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
+#: Weights are integers, in grid steps of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
 WEIGHT_GRID = 720720
 BALLOT = "one ballot"
 PERSON = "all ballots of one person"
@@ -31,10 +31,10 @@ class WeightBound(NamedTuple):
     Attributes
     ----------
     unit : str
-        What one weight bound protects: "all ballots of one person", or "one ballot" if each row is a person.
+        What the guarantee protects: "all ballots of one person", or "one ballot" if each row is another person.
     most : int or None
-        Largest total weight of one unit, in units of 1 / 720720: floor(720720 `max_weight`). None if each fit chooses
-        it privately (``max_weight="auto"``).
+        Largest total weight of one person, in grid steps of 1 / 720720: floor(720720 `max_weight`). None if each fit
+        chooses it privately (``max_weight="auto"``).
     """
 
     unit: str
@@ -42,7 +42,7 @@ class WeightBound(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """Largest total weight of one unit in a profile.
+        """Largest total weight of one person in a profile.
 
         With "auto", it is twice the start of the last class, so that a person who is scaled down to it stays there.
         """
@@ -64,7 +64,7 @@ class Weights(NamedTuple):
     Attributes
     ----------
     each : ndarray of int64, shape (n_voters,)
-        Weight of each ballot, in units of 1 / 720720. The weights of one person add up to at most `WeightBound.kept`.
+        Weight of each ballot, in grid steps of 1 / 720720. Those of one person add up to at most `WeightBound.kept`.
     persons : ndarray of int, shape (n_voters,), or None
         Number of the person who cast each ballot. None if each ballot has its own person.
     """
@@ -117,7 +117,7 @@ def weights_of(n_voters: int, groups: Any, sample_weight: Any, most: int) -> Wei
 
 
 def clipped(weight: NDArray[np.float64], persons: NDArray[np.intp], most: int) -> NDArray[np.int64]:
-    """Return weights in units of 1 / 720720, rounded down; those of each person add up to at most `most`.
+    """Return weights in grid steps of 1 / 720720, rounded down; those of each person add up to at most `most`.
 
     Let w be a person's weights and s their sum. A ballot gets floor(720720 w) if 720720 s <= most, and
     floor(most w / s) otherwise. Weights are taken relative to the person's largest one, so that s does not overflow.
@@ -137,8 +137,8 @@ def clipped(weight: NDArray[np.float64], persons: NDArray[np.intp], most: int) -
     np.add.at(total, persons, share)
     with np.errstate(over="ignore", invalid="ignore"):
         beyond = largest * WEIGHT_GRID * total > most
-        units = np.where(beyond[persons], most * share / total[persons], WEIGHT_GRID * weight)
-    each = np.floor(units).astype(np.int64)
+        steps = np.where(beyond[persons], most * share / total[persons], WEIGHT_GRID * weight)
+    each = np.floor(steps).astype(np.int64)
     whole = np.zeros(n_persons, dtype=np.int64)
     np.add.at(whole, persons, each)
     for person in np.flatnonzero(whole > most):  # rounding errors of doubles; the heaviest ballot loses the excess

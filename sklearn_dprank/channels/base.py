@@ -373,7 +373,7 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         ValueError
             If X does not contain ballots, or has other items.
         """
-        profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
+        profile = as_profile(X, least_voters=least_voters, least_items=2 if reset else 1)
         if reset:
             self._set_items(profile.item_names, profile.n_items)
             return profile

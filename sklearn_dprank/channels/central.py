@@ -17,7 +17,6 @@ from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, OrderSampler, RandomState, RuleName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanism, NoNoise
-from ..mechanisms.additive import checked_calibrated
 from ..privacy.composition import Losses, choice_range
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
@@ -244,7 +243,7 @@ class Central(BaseEstimator):
                 refuse(self, query, remedy)
             # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
             epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
-            calibrated = checked_calibrated(noise.calibrated(query, moved, n_items, epsilon, delta, whole), noise)
+            calibrated = noise.calibrated(query, moved, n_items, epsilon, delta, whole)
             if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
             each = epsilon / whole
@@ -322,7 +321,7 @@ class CuratorAnswers(Answers):
             if asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
                 sampler = mechanism.sampler(query, query.vector(profile, self._completion))
                 profile.kept_sampler = (query, mechanism), sampler
-        answer = query.read(sampler.draw(self._noise), self.n_items)
+        answer = query.read(sampler(self._noise), self.n_items)
         law, name = getattr(mechanism, "law", None), query.published_as
         if name is not None and law is not None and (query.published_always or len(self.prices) == 1):
             votes = np.array(answer) if self.grid == 1 else answer / self.grid

@@ -319,7 +319,6 @@ class _InteractiveAnswers(Answers):
         self._asked: Any = None  # voters who pay for the next answer
         self._following = load.start(n_voters, bits.assignment)
         self._inbox, self._n_asked = Inbox(), 0
-        self._shared = np.zeros((self.n_items,) * 2, dtype=np.int64)
 
     def charge(self, query):
         """Choose the voters whose share of the budget pays for the answer."""
@@ -341,14 +340,10 @@ class _InteractiveAnswers(Answers):
             first, second, answers = InteractiveRandomizer().draw(
                 self._protocol, self._ballots, self._bits, kind, pairs, asked
             )
-        if isinstance(query, PairMargin):
-            # All margins share a matrix: a new one for each of thousands of questions takes longer than the answers.
-            ((i, j),), yes = pairs, np.count_nonzero(answers)
-            wins = self._shared
-            wins[i, j], wins[j, i] = yes, np.size(answers) - yes
-        else:
-            wins = counted_wins(first, second, answers, self.n_items)
-        return query.counted((Tallies(self._protocol["flips"][kind] / FLIP_GRID, wins),))
+        if isinstance(query, PairMargin):  # a matrix takes longer than thousands of answers about one pair
+            return 2 * np.count_nonzero(answers) - np.size(answers)
+        wins = counted_wins(first, second, answers, self.n_items)
+        return query.derive_from(PairTallies(), (Tallies(self._protocol["flips"][kind] / FLIP_GRID, wins),))
 
     def _received(self, kind, pairs, asked):
         """Return (first, second, answers) of the valid reports, at most as many as voters were asked.

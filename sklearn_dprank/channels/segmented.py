@@ -563,7 +563,7 @@ class SegmentedAggregator(RankAggregator):
         classes = _labels(self.classes)
         numbers = self._segment_numbers(X, segments, classes)
         if classes is not None:
-            X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(classes))
+            X = SegmentedProfile(as_profile(X, least_voters=1), numbers, len(classes))
         return super().fit(X)
 
     def publish(self, consensus: Consensus, answers: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:

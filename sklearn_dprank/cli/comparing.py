@@ -14,7 +14,7 @@ from ..channels.local import LDPPairwise
 from ..channels.shuffle import ShufflePairwise
 from ..plotting import PrivacyUtilityDisplay
 from . import files
-from .files import Several, called, number
+from .files import Several, called
 from .printing import A_POINT, as_table, check_distinct, check_picture, own_words, save, simulated
 
 MECHANISMS = {  # by default, the first five that the ballots allow
@@ -40,7 +40,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add(
         "--epsilons",
         action=Several,
-        one=number,
+        one=float,
         metavar="EPSILON",
         default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
         help="privacy losses to try, with blanks or commas between; default: 0.01 0.03 0.1 0.3 1 3",
@@ -79,19 +79,19 @@ def run(options: argparse.Namespace) -> str:
         raise ValueError("--max-weight auto is for rank; give compare a number.")
     if options.file is None:
         files.check_no_layout(options)
-    ballots = files.read(options) if options.file else simulated(10, phi=0.75)
+    ballots = files.read(options)[0] if options.file else simulated(10, phi=0.75)
     if ballots.n_voters == 0:
         raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
-    wanted, one_report = set(options.estimators or _ESTIMATORS), " and ".join(_ONE_REPORT)
-    if ballots.bound is not None:
-        if options.estimators and not wanted.isdisjoint(_ONE_REPORT):
-            raise ValueError(f"{one_report} count one report per voter; leave them out, or --person and --weight.")
-        wanted.difference_update(_ONE_REPORT)
-    if ballots.n_items > _MOST_PRUDENT:
-        wanted.discard("DPPrudentOrder")
+    unfit = set() if ballots.bound is None else set(_ONE_REPORT)
+    unfit |= {"DPPrudentOrder"} if ballots.n_items > _MOST_PRUDENT else set()
+    left_out = f"{' and '.join(sorted(unfit))} cannot be compared on ballots like these"
+    if unfit.intersection(options.estimators or ()):
+        raise ValueError(
+            f"{left_out}: DPPrudentOrder takes up to {_MOST_PRUDENT} items here, and {' and '.join(_ONE_REPORT)} take "
+            "neither persons nor weights; leave them out."
+        )
+    wanted = options.estimators or set(_ESTIMATORS) - unfit
     tried = {name: each for name, each in MECHANISMS.items() if type(each).__name__ in wanted}
-    if not tried:
-        raise ValueError(f"DPPrudentOrder takes up to {_MOST_PRUDENT} items here, got {ballots.n_items}; add another.")
     tried = tried if options.estimators else dict(list(tried.items())[:_MOST_LINES])
     with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
         shown = PrivacyUtilityDisplay.from_estimators(
@@ -114,8 +114,7 @@ def run(options: argparse.Namespace) -> str:
     for name, errors in {**excess, "a random order": [blind] * len(options.epsilons)}.items():
         rows.append([name, *(f"{error:z.2f}" for error in errors)])
     about = [files.about_unranked(files.unranked(options))] if options.file else []
-    if ballots.bound is not None:
-        about.append(f"{one_report} are left out: they count one report per voter, and neither persons nor weights.")
+    about += [f"{left_out}."] if unfit else []
     source = "" if options.file else ", simulated: no file was given"
     title = f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits"
     about.append(

@@ -11,7 +11,6 @@ import json
 import re
 import shlex
 import sys
-import unicodedata
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -68,12 +67,9 @@ class Several(File):
         setattr(namespace, self.dest, found)
 
 
-def number(text: str) -> float:
-    """Return text as a float, with a message for users of the command."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"must be numbers, with blanks or commas between, got {text!r}") from None
+def number_or_auto(text: str) -> float | str:
+    """Return the value of ``--max-weight``."""
+    return text if text == "auto" else float(text)
 
 
 _LEFT_OUT = {
@@ -84,13 +80,6 @@ _LEFT_OUT = {
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for the file and its layout."""
-
-    def max_weight(text: str) -> float | str:
-        try:
-            return text if text == "auto" else float(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"must be a number or auto, got {text!r}") from None
-
     add, layout = added.add_argument, added.add_mutually_exclusive_group()
     add(
         "file",
@@ -118,7 +107,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--weight", type=plain, help="a column with the weight of each row; needs --max-weight")
     add(
         "--max-weight",
-        type=max_weight,
+        type=number_or_auto,
         help="public bound on the weight of a person, for --person and --weight; noise is proportional to it. Default: "
         '1. With "auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
     )
@@ -185,21 +174,23 @@ def _joined(names):
     return ", ".join(out.getvalue().split("\n")[:-1])
 
 
-def _listed_items(items):
-    """Return the names in ``--items``; raise ValueError if one is empty, or two are equal."""
-    names = listed(items, "--items")
-    if "" in names:
-        raise ValueError("--items has an empty name; leave it out.")
-    return checked_names(names, "--items")
+def listed_names(names: str, option: str) -> list[Any]:
+    """Return the names of items or segments in an option; raise ValueError if one is empty, or two are equal."""
+    found = listed(names, option)
+    if "" in found:
+        raise ValueError(f"{option} has an empty name; leave it out.")
+    return checked_names(found, option)
 
 
-def _place_of(option, name, names):
-    """Return the index of the column that an option names."""
-    if (count := names.count(name)) == 1:
-        return names.index(name)
-    if count:
-        raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
-    these = f"; these are {_joined(names)[:200]}."
+def _place_of(option, name, places, names):
+    """Return the index of the column that an option names; `places` has the indices of the columns of each name."""
+    found = places.get(name, [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        twice = _joined(names[place] for place in found)
+        raise ValueError(f"{option} {name!r} names {len(found)} columns: {twice}. List or rename one of these columns.")
+    these = f"; these are {_joined(places)[:200]}."
     if any(map(_is_no_name, names)):  # cells that look like those of a ballot must not be quoted
         these = ". Correct the spelling. If other rows stand above the names, delete them."
     raise ValueError(f"{option} {name!r} is none of the columns{these}")
@@ -237,77 +228,67 @@ _ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a
 class Header:
     """Names of the columns of a table, and the question and the item of each; one item has an empty question."""
 
-    file: str
     names: list[str]
     parts: dict[str, tuple[str, str]]
     no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
     n_lines: int = 1
 
-    def items(self, others: Collection[str | None], wanted: str | None) -> tuple[list[Any], list[str]]:
-        """Return the names of the items and of their columns, without the columns that other options name.
+    def places(self, others: Collection[str | None] = ()) -> dict[str, list[int]]:
+        """Return the indices of the columns of each item and name, without `others`; names count before items."""
+        by_item, by_name = defaultdict(list), defaultdict(list)
+        for place, name in enumerate(self.names):
+            if name not in others:
+                by_name[name].append(place)
+                if name not in self.no_items:
+                    by_item[self.parts[name][1]].append(place)
+        return {**by_item, **by_name}
+
+    def items(self, others: Collection[str | None], wanted: str | None) -> tuple[list[Any], list[int]]:
+        """Return the names of the items and the indices of their columns, without the columns of other options.
 
         They are those in ``--items``, or those of all columns if none looks like something else. If one question asks
         about all of them, the items have the short names.
         """
-        if wanted is None:
-            given = columns = [name for name in self.names if name not in self.no_items and name not in others]
-            self._check_items(set(columns))
+        given = None if wanted is None else listed_names(wanted, "--items")
+        if given is None:
+            skipped = self.no_items.union(others)
+            columns = [place for place, name in enumerate(self.names) if name not in skipped]
+            self._check_items(columns)
         else:
-            given, columns = _listed_items(wanted), []
-            by_name, by_item = defaultdict(list), defaultdict(list)
-            for name in self.names:
-                if name not in others:
-                    by_name[name].append(name)
-                    by_item[self.parts[name][1]].append(name)
-            for item in given:
-                found = by_name.get(item) or by_item.get(item) or []
-                if len(found) > 1:
-                    raise ValueError(
-                        f"--items {item!r} names {len(found)} columns: {_joined(found)}. List one of these names, or "
-                        "rename one of the columns."
-                    )
-                if not found:
-                    shown = [item for item, names in by_item.items() if not self.no_items.issuperset(names)]
-                    _place_of("--items", item, shown)
-                columns += found
+            places = self.places(others)
+            columns = [_place_of("--items", item, places, self.names) for item in given]
             if len(set(columns)) < len(columns):
                 raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
-        items = [self.parts[name][1] for name in columns]
-        is_one_question = len({self.parts[name][0] for name in columns}) == 1 and all(items)
-        if given != columns or not is_one_question or len(set(items)) < len(items):
-            items = given
-        return checked_names(items, "--items" if wanted else f"the first row of {self.file}"), columns
+        names = [self.names[place] for place in columns]
+        items = [self.parts[name][1] for name in names]
+        is_one_question = len({self.parts[name][0] for name in names}) == 1 and all(items)
+        if given not in (None, names) or not is_one_question or len(set(items)) < len(items):
+            items = given or names
+        return checked_names(items, "--items" if wanted else "the first row"), columns
 
-    def _check_items(self, names):
+    def _check_items(self, columns):
         """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
-        places: dict[str, int] = {}
-        questions: dict[str, list[str]] = defaultdict(list)
-        for place, name in enumerate(self.names, start=1):
-            if name not in names:
-                continue
+        questions, places = defaultdict(list), self.places()
+        for place in columns:
+            name = self.names[place]
             if not name or _ROW_NUMBERS.fullmatch(name):
                 raise ValueError(
-                    f"column {place} has no name. If it holds row numbers, which pandas writes without index=False, "
-                    "delete it, or list the items with --items. If a title stands above the names, delete its row."
+                    f"column {place + 1} has no name. If it holds row numbers, which pandas writes, delete it, or "
+                    "list the items with --items. If a title stands above the names, delete its row."
                 )
-            if name in places:
-                raise ValueError(
-                    f"columns {places[name]} and {place} have the same name; rename one of them, or list the items "
-                    "with --items."
-                )
+            if len(same := places[name]) > 1:
+                two = f"{same[0] + 1} and {same[1] + 1}"
+                raise ValueError(f"columns {two} have the same name; rename one of them, or list the items in --items.")
             if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
                 raise ValueError(
                     f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
                     "--person, and if it holds weights, with --weight. Otherwise list the items with --items."
                 )
-            places[name] = place
             questions[self.parts[name][0]].append(name)
-        columns = max((questions[asked] for asked in questions if asked), key=len, default=[])
-        if len(questions) > 1 < len(columns):
-            raise ValueError(
-                f"{self.file} has columns of several questions. List the items of one question, such as --items "
-                f"{shlex.quote(_joined(columns))}."
-            )
+        longest = max((questions[asked] for asked in questions if asked), key=len, default=[])
+        if len(questions) > 1 < len(longest):
+            these = shlex.quote(_joined(longest))
+            raise ValueError(f"the columns are of several questions. List the items of one, such as --items {these}.")
 
 
 def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: str = ",") -> Header:
@@ -320,7 +301,7 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
     if len(set(own_names)) < 2 or not lines:
         grids = {name: _GRID.fullmatch(name) for name in names}
         parts |= {name: (grid[1].strip(), grid[2].strip()) for name, grid in grids.items() if grid}
-        return Header(file, names, parts, frozenset(names[:1]) & _TIMESTAMPS)
+        return Header(names, parts, frozenset(names[:1]) & _TIMESTAMPS)
     # Qualtrics exports three rows: names, texts of questions, and ImportIds.
     reader = csv.reader((line.decode("utf-8") + "\n" for line in lines), delimiter=delimiter, strict=True)
     try:
@@ -342,7 +323,7 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
         same = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
         parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in columns.items()}
     no_items = frozenset(name for name, own in zip(names, ids, strict=True) if "QID" not in own)
-    return Header(file, names, parts, no_items, reader.line_num)
+    return Header(names, parts, no_items, reader.line_num)
 
 
 # Rows and cells of CSV and Parquet files. Cells are text.
@@ -407,15 +388,11 @@ def _split(line, delimiter):
     """Return the cells of one line; raise ValueError with the problem if it is not CSV."""
     try:
         (cells,) = csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, csv.Error) as error:
+        why = error if isinstance(error, csv.Error) else "not UTF-8 text"
         raise ValueError(
-            "this line is not UTF-8 text, as CSV must be; unpack the file first, or save it again as UTF-8 (in a "
-            'spreadsheet "CSV UTF-8").'
-        ) from None
-    except csv.Error as error:
-        raise ValueError(
-            f"this is not CSV ({error}). Each ballot must be on one line, and a quote in a cell must be doubled. "
-            "Correct it, delete a column of free text, or export the file again without line breaks."
+            f"this is not CSV ({why}). Each ballot must be on one line, and a quote in a cell must be doubled. Correct "
+            'it, delete a column of free text, or unpack or export the file again, without line breaks, as "CSV UTF-8".'
         ) from None
     return cells
 
@@ -512,19 +489,12 @@ def _numbers(cells, scale=None, codes=()):
 # Layouts of files.
 
 
-def read(options: argparse.Namespace) -> Profile:
-    """Return the ballots in ``options.file`` as a profile, which is empty if the file contains no ballots.
-
-    Raises ValueError if the options do not state the layout, or the file does not match it. Messages quote no ballot.
-    """
-    return read_with_segments(options, None)[0]
-
-
-def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple[Profile, list[str]]:
-    """Return the ballots as `read`, and the cells of the column of ``--segments``, which is not an item.
+def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
+    """Return the ballots in ``options.file``, perhaps none, and the cells of the column of ``--segments``.
 
     Cells are text without blanks around it, empty where the file has none or the line cannot be read. The list is empty
-    if the column is None, or the layout has no columns.
+    without the option, or if the layout has no columns. Raises ValueError if the options do not state the layout, or
+    the file does not match it. Messages quote no ballot.
     """
     path: Path = options.file
     if path != STANDARD_INPUT and not path.exists():
@@ -555,8 +525,7 @@ def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple
     if options.layout == "orders":
         (values, items), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
     else:
-        is_parquet = suffix == ".parquet"
-        values, items, persons, weights, segments = _from_table(path, options, unreadable, column, is_parquet)
+        values, items, persons, weights, segments = _from_table(path, options, unreadable, suffix == ".parquet")
     unreadable.report(len(values))
     if len(items) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(items)}; name them with --items.")
@@ -583,7 +552,7 @@ def _codes(options, others, option):
     return codes
 
 
-def _from_table(path, options, unreadable, column, is_parquet):
+def _from_table(path, options, unreadable, is_parquet):
     """Return the ballots of a table with a header, the items, persons and weights or None, and the segments.
 
     A row without a person or a weight does not count.
@@ -598,6 +567,7 @@ def _from_table(path, options, unreadable, column, is_parquet):
             raise ValueError(f"--scale lists {twice!r} twice, apart from case and blanks; leave one out.")
         scale = {text: float(place) for place, text in enumerate(answers)}
     codes = _codes(options, scale or {}, "--scale")
+    column = getattr(options, "segments", None)
     others = (column, options.person, options.weight)
     if options.weight is not None and options.max_weight is None:
         raise ValueError(
@@ -622,11 +592,11 @@ def _from_table(path, options, unreadable, column, is_parquet):
                 f"the first row of {called(path)} must name the items, but it holds {looks[0]}. If it is a ballot, put "
                 f"a row of names before it. If these are names, {looks[1]}."
             )
-    segments, persons, weights = [], None, None
+    (segments, persons, weights), places = ([], None, None), head.places()
     if column is not None:
-        segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, head.names)]]
+        segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
-        weights = _numbers(cells[:, _place_of("--weight", options.weight, head.names)])
+        weights = _numbers(cells[:, _place_of("--weight", options.weight, places, head.names)])
         for row in np.flatnonzero(~((weights >= 0) & (weights < np.inf))).tolist():
             weights[row] = 0.0
             unreadable.add(
@@ -635,28 +605,19 @@ def _from_table(path, options, unreadable, column, is_parquet):
                 "need a point, not a comma.",
             )
     if options.person is not None:
+        persons = [cell.strip() for cell in cells[:, _place_of("--person", options.person, places, head.names)]]
         weights = np.ones(len(cells)) if weights is None else weights
-        numbers: dict[str | int, int] = {}
-        persons = []
-        for row, cell in enumerate(cells[:, _place_of("--person", options.person, head.names)]):
-            who = unicodedata.normalize("NFC", cell.strip())
-            if not who:
-                weights[row] = 0.0  # many such rows may be of one person
-                unreadable.add(
-                    row,
-                    f"column {options.person!r} has an empty cell, so it is not known whose row this is; fill it, or "
-                    "drop the row.",
-                )
-            persons.append(numbers.setdefault(who or row, len(numbers)))
+        for row in [row for row, person in enumerate(persons) if not person]:
+            persons[row], weights[row] = f"\0{row}", 0.0  # many such rows may be of one person
+            unreadable.add(row, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
     items, columns = head.items(others, options.items)
-    places = {name: place for place, name in reversed([*enumerate(head.names)])}
     values = np.empty((len(cells), len(columns)))
     must = f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in words,"
     must = "answers of --scale, or empty cells, which mean no opinion." if scale else f"{must} use --scale."
-    for item, name in enumerate(columns):
-        values[:, item] = _numbers(cells[:, places[name]], scale, codes)
+    for item, place in enumerate(columns):
+        values[:, item] = _numbers(cells[:, place], scale, codes)
         for row in np.flatnonzero(np.isinf(values[:, item])).tolist():
-            shown = places[name] + 1 if _is_no_name(name) else safe_repr(name)
+            shown = place + 1 if _is_no_name(head.names[place]) else safe_repr(head.names[place])
             unreadable.add(
                 row,
                 f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is '
@@ -673,7 +634,7 @@ def _from_orders(path, options, unreadable):
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    names = _listed_items(options.items)
+    names = listed_names(options.items, "--items")
     codes = _codes(options, names, "--items")
     index = {name: item for item, name in enumerate(names)}
     lines, unreadable.lines, delimiter = _lines(path, options.separator)

@@ -66,7 +66,7 @@ def own_words(*same: str, **renamed: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        pattern = rf"(?<![\w'\"-])({'|'.join(options)})\b(?!['\"])(=[\w.+'-]*)?"
+        pattern = rf"(?<!Gaussian )(?<![\w'\"-])({'|'.join(options)})\b(?!['\"])(=[\w.+'-]*)?"
         text = re.sub(pattern, lambda found: f"--{options[found[1]]}{found[2] or ''}".translate(values), str(error))
         raise ValueError(text.replace("None or ", "").replace(" None", " left out")) from None
 

@@ -14,7 +14,7 @@ from string import Template
 from typing import Any
 
 from .._utils.checks import check_number, safe_repr
-from ..ballots.reading import checked_name, seen
+from ..ballots.reading import checked_names, seen
 from ..channels.base import publishes_intervals
 from ..channels.central import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..channels.segmented import SegmentedAggregator
@@ -26,7 +26,6 @@ _TABLE = "the table of epsilon in the user guide (Epsilon and privacy guarantees
 _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 _BLANK = "\N{NO-BREAK SPACE}"
-_WHOLE = re.compile(r"([+-]?[0-9]+)\.0+")
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -91,7 +90,7 @@ def run(options: argparse.Namespace) -> str:
     if options.example:
         ballots = printing.simulated(5, phi=0.9)
     else:
-        ballots, cells = files.read_with_segments(options, options.segments)
+        ballots, cells = files.read(options)
         if options.segments is not None:
             given["segments"] = labels(cells, estimator.classes)
     budget = _opened_budget(options, estimator, ballots, given)
@@ -134,28 +133,16 @@ def _estimator(options):
     if options.segment_values is not None and options.segments is None:
         raise ValueError("--segment-values lists the names in a column: say which column with --segments.")
     if options.segments is not None:
-        names = _segment_names(options)
         delta = given.get("delta", 1e-6)
-        estimator: Any = SegmentedAggregator(names, delta=delta, pooling=delta != 0, **common)
-        is_gaussian = delta != 0
-    elif options.top is not None:
+        return SegmentedAggregator(_segment_names(options), delta=delta, pooling=delta != 0, **common)
+    if options.top is not None:
         if given or options.estimator != "DPBorda":
             raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.")
-        estimator, is_gaussian = DPTopK(options.top, **common), False
-    else:
-        estimator = _ESTIMATORS[options.estimator](**common)
-        for name in given.keys() - estimator.get_params().keys():
-            raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
-        if options.noise == "knorm" and options.estimator != "DPBorda":
-            raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {options.estimator}.")
-        estimator.set_params(**given)
-        is_gaussian = options.estimator == "DPSwissBorda" or (options.noise == "gaussian" and options.delta)
-    if options.max_weight == "auto" and not is_gaussian:
-        raise ValueError(
-            "--max-weight auto needs Gaussian noise: add --noise gaussian --delta 1e-6 for DPBorda or DPPairwise, use "
-            "--estimator DPSwissBorda, or leave out --delta 0 with --segments; else give --max-weight a number."
-        )
-    return estimator
+        return DPTopK(options.top, **common)
+    estimator: Any = _ESTIMATORS[options.estimator](**common)
+    for name in given.keys() - estimator.get_params().keys():
+        raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
+    return estimator.set_params(**given)
 
 
 def options_of(estimator: Any) -> list[str] | None:
@@ -201,27 +188,23 @@ def _check_outputs(options, estimator):
 
 def _opened_budget(options, estimator, ballots, given):
     """Return the budget to charge, None without one; create no budget that this release does not fit."""
-    terms, forecast = (options.budget_epsilon, options.budget_delta), None
+    terms = (options.budget_epsilon, options.budget_delta)
     if options.budget is None:
         if terms != (None, None):
             raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
-    if not options.budget.exists():
+    if is_new := not options.budget.exists():
         if terms[0] is None:
             raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
-        delta = getattr(estimator, "delta", 0)
-        if delta > (terms[1] or 0):
-            raise ValueError(
-                f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta."
-            )
+        if (delta := getattr(estimator, "delta", 0)) > (terms[1] or 0):
+            raise ValueError(f"this release has delta = {delta:g}: give the new budget that much with --budget-delta.")
         with _own_words():
             forecast = guarantee_before(estimator, ballots, **given)
     with printing.own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
-        if forecast is None:
-            return PrivacyBudget.open(options.budget, *terms)
-        trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=options.neighboring)
-        trial.charge(forecast, type(estimator).__name__)
-        return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring)
+        if is_new:
+            trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=options.neighboring)
+            trial.charge(forecast, type(estimator).__name__)
+        return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring if is_new else None)
 
 
 def _own_words():
@@ -245,26 +228,18 @@ def _segment_names(options):
         raise ValueError("--segments names a column; use it with --ratings or --positions, and a CSV or Parquet file.")
     if options.segments in (options.person, options.weight, *files.listed(options.items or "", "--items")):
         raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
-    names = files.listed(options.segment_values, "--segment-values")
-    names = [checked_name(name, "--segment-values") for name in names]
+    names = [_plain(name) for name in files.listed_names(options.segment_values, "--segment-values")]
     if not 2 <= len(names) <= 1000:
         raise ValueError(f"--segment-values must list 2 to 1000 names, with commas between, got {len(names)}.")
-    if "" in names:
-        raise ValueError("--segment-values has an empty name, but rows with an empty cell count nowhere; leave it out.")
-    shown = [seen(_plain(name)) for name in names]
-    if len(set(shown)) < len(shown):
-        twice = safe_repr(max(shown, key=shown.count))
-        raise ValueError(f"--segment-values lists {twice} twice (1.0 is the same as 1); leave one out.")
-    return names
+    return checked_names(names, "--segment-values")  # 1.0 is the same as 1
 
 
-def labels(cells: Sequence[str], names: list[str]) -> list[str | None]:
-    """Return the name of each row's segment, None for a cell that is none of the names."""
-    known = {_plain(name): name for name in names}
-    found = [known.get(_plain(cell)) for cell in cells]
-    near = {_loosely(cell) for cell, name in zip(cells, found, strict=True) if name is None}
+def labels(cells: Sequence[str], names: list[str]) -> list[str]:
+    """Return the segment of each row as names are compared, and tell the operator about names that almost match."""
+    found = list(map(_plain, cells))
+    near = {_loosely(cell) for cell in set(found).difference(names)}
     for name in names:
-        if name not in found and _loosely(name) in near:
+        if name not in set(found) and _loosely(name) in near:
             printing.tell(
                 f"dprank rank: no row has the segment {safe_repr(name)}, but some have a name that differs only in "
                 "case, blanks or invisible characters. This line depends on the ballots; do not publish it."
@@ -274,8 +249,7 @@ def labels(cells: Sequence[str], names: list[str]) -> list[str | None]:
 
 def _plain(text):
     """Return text for comparison: a whole number without its decimals, which pandas adds to columns with gaps."""
-    whole = _WHOLE.fullmatch(text)
-    return whole[1] if whole else text
+    return re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text)
 
 
 def _loosely(text):

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from ..model_selection import recommend
-from .files import Several, number
+from .files import Several
 from .printing import A_POINT, as_table, own_words
 from .ranking import options_of
 
@@ -16,7 +16,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add = added.add_argument
     add("--items", type=int, required=True, help="number of items")
     add("--voters", type=float, required=True, help="public estimate of the number of voters")
-    add("--epsilon", action=Several, one=number, required=True, help="privacy losses, with blanks or commas between")
+    add("--epsilon", action=Several, one=float, required=True, help="privacy losses, with blanks or commas between")
     add("--delta", type=float, default=0.0, help="needed for shuffle and secure_aggregation, such as 1e-6; default: 0")
     add(
         "--trust",
@@ -35,7 +35,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add(
         "--opinion-share",
         action=Several,
-        one=number,
+        one=float,
         default=[1.0],
         help="public estimate of the share of the ballots that prefer one item of a pair; two values are the smallest "
         "and the largest share of a pair. default: 1",

@@ -8,38 +8,31 @@ from typing import TYPE_CHECKING
 from .._utils.lazy import lazily
 
 if TYPE_CHECKING:
-    from .allowance import Allowance
-    from .base import Randomizer, ReportRandomizer, net_wins, opinions
-    from .device import Device
-    from .hypercube import HypercubeSampling
-    from .pairs import RandomizedResponse
-    from .privunit import PrivUnitG
-    from .protocol import FLIP_GRID, RefusedProtocol, flip_within, flips_cost, refuse_unless
-    from .reports import RefusedReport, ReportCounts
-    from .servers import AggregationServer, ServerFileError, Shuffler, agreed
-
-__all__ = [
-    "FLIP_GRID",
-    "AggregationServer",
-    "Allowance",
-    "Device",
-    "HypercubeSampling",
-    "PrivUnitG",
-    "RandomizedResponse",
-    "Randomizer",
-    "RefusedProtocol",
-    "RefusedReport",
-    "ReportCounts",
-    "ReportRandomizer",
-    "ServerFileError",
-    "Shuffler",
-    "agreed",
-    "flip_within",
-    "flips_cost",
-    "net_wins",
-    "opinions",
-    "refuse_unless",
-]
+    from .allowance import Allowance as Allowance
+    from .base import (
+        Randomizer as Randomizer,
+        ReportRandomizer as ReportRandomizer,
+        net_wins as net_wins,
+        opinions as opinions,
+    )
+    from .device import Device as Device
+    from .hypercube import HypercubeSampling as HypercubeSampling
+    from .pairs import RandomizedResponse as RandomizedResponse
+    from .privunit import PrivUnitG as PrivUnitG
+    from .protocol import (
+        FLIP_GRID as FLIP_GRID,
+        RefusedProtocol as RefusedProtocol,
+        flip_within as flip_within,
+        flips_cost as flips_cost,
+        refuse_unless as refuse_unless,
+    )
+    from .reports import RefusedReport as RefusedReport, ReportCounts as ReportCounts
+    from .servers import (
+        AggregationServer as AggregationServer,
+        ServerFileError as ServerFileError,
+        Shuffler as Shuffler,
+        agreed as agreed,
+    )
 
 # Loaded on first use, because a device needs few of the modules.
 if not TYPE_CHECKING:
@@ -54,6 +47,4 @@ if not TYPE_CHECKING:
         "reports": "RefusedReport ReportCounts",
         "servers": "AggregationServer ServerFileError Shuffler agreed",
     }
-    _MODULES = (*_HOMES, "randomizers", "shares")
-    _names = {name: module for module, names in _HOMES.items() for name in names.split()}
-    __getattr__, __dir__ = lazily(__name__, _names, _MODULES)
+    __getattr__, __dir__, __all__ = lazily(__name__, _HOMES, (*_HOMES, "randomizers", "shares"))

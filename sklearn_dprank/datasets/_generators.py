@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import expm1, log
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import factorial
@@ -89,23 +87,12 @@ def make_mallows(
 
     # One row per place of the centre and one column per voter, so that every step is a few passes over rows.
     positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
+    cumulative = np.cumsum(float(phi) ** np.arange(n_items))
     for place in range(n_items):
-        earlier = positions[:place]
-        positions[place] = place - _overtaken(place, float(phi), n_voters, rng)
+        earlier, chances = positions[:place], cumulative[: place + 1] / cumulative[place]
+        positions[place] = place - np.searchsorted(chances, rng.random(n_voters), side="right")  # inversion
         earlier += earlier >= positions[place]
     return positions[places.astype(np.int64)].T.astype(np.int64, order="C")
-
-
-def _overtaken(n_earlier, phi, size, rng):
-    """Draw v in 0, ..., n_earlier with probability proportional to phi**v, by inversion."""
-    uniform = rng.random(size)
-    if phi == 0:
-        return np.zeros(size, dtype=np.int64)
-    if phi == 1:
-        return (uniform * (n_earlier + 1)).astype(np.int64)
-    # P(V < v) = (1 - phi^v) / (1 - phi^(n_earlier + 1)), solved for v; the minimum is for rounding errors.
-    v = np.log1p(uniform * expm1((n_earlier + 1) * log(phi))) / log(phi)
-    return np.minimum(v.astype(np.int64), n_earlier)
 
 
 def make_plackett_luce(
@@ -162,12 +149,8 @@ def make_plackett_luce(
     if values.shape != (n_items,) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"weights must be {n_items} positive finite numbers, one an item, got {weights!r}.")
 
-    keys = rng.gumbel(size=(n_voters, n_items))
-    keys += np.log(values)
-    orders = np.argsort(np.negative(keys, out=keys), axis=1)
-    positions = np.empty_like(orders)
-    np.put_along_axis(positions, orders, np.arange(n_items)[np.newaxis], axis=1)
-    return positions
+    keys = rng.gumbel(size=(n_voters, n_items)) + np.log(values)
+    return np.argsort(np.argsort(-keys, axis=1), axis=1)
 
 
 def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomState = None) -> NDArray[np.int64]:

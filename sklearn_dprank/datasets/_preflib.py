@@ -12,40 +12,24 @@ import time
 import warnings
 import zlib
 from array import array
-from contextlib import closing
 from http.client import HTTPException
 from importlib.resources import as_file, files
 from io import TextIOWrapper
-from itertools import chain, count
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
-from urllib.error import HTTPError, URLError
+from typing import Literal
+from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.utils import Bunch
 
 from .._utils.checks import check_choice, check_flag, check_number, check_whole, safe_repr
-from .._utils.estimators import MYPY
 from .._utils.progress import progress_bar
 from ..ballots.profile import Profile
-from ..ballots.reading import MAX_ITEMS, checked_name
-
-if MYPY:
-
-    class Bunch(dict[str, Any]):
-        """scikit-learn's Bunch, with types for its entries."""
-
-        data: NDArray[Any]
-        item_names: list[str]
-        counts: NDArray[np.int64]
-        unranked: str
-        profile: Profile
-
-else:
-    from sklearn.utils import Bunch
+from ..ballots.reading import MAX_ITEMS, checked_names
 
 #: Valid values of `unranked`.
 UNRANKED: tuple[str, ...] = ("no_opinion", "last")
@@ -116,23 +100,26 @@ def read_preflib(
     """
     check_choice(unranked, "unranked", UNRANKED)
     path = os.fsdecode(path)
-    with closing(numbered_lines(path)) as lines:
-        header, ballots, form = opened(path, lines)
-        n_items = number_of_items(path, header)
-        distinct, counts = _read_ballots(path, ballots, form, n_items, kind_of_orders(path, header))
-    n_voters = check_totals(path, header, counts)
-    names = item_names(path, header, n_items)
+    try:
+        with open(path, "rb") as file:
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            text = TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding="utf-8-sig")
+            header, distinct, counts = _read(path, text)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text, as PrefLib files are; convert it first.") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise ValueError(f"{path} is gzipped, and cut or damaged; get it again.") from None
+    n_voters, n_items = sum(counts.tolist()), distinct.shape[1]
+    _check_totals(path, header, n_voters, counts)
+    names = _item_names(path, header, n_items)
+    if n_voters * n_items > _cells_in_memory():
+        raise ValueError(f"{path} holds the ballots of {n_voters} voters, more than fit into memory.")
     missing = distinct < 0
     if missing[counts > 0].any():  # positions of complete ballots stay integers
         last = np.count_nonzero(~missing, axis=1, keepdims=True)
         distinct = np.where(missing, last if unranked == "last" else np.nan, distinct)
-    try:
-        if n_voters * n_items > _cells_in_memory():
-            raise MemoryError
-        data = np.repeat(distinct, counts, axis=0)
-        profile = Profile.from_rankings(data, items=names)
-    except MemoryError:
-        raise ValueError(f"{path} holds the ballots of {n_voters} voters, more than fit into memory.") from None
+    data = np.repeat(distinct, counts, axis=0)
+    profile = Profile.from_rankings(data, items=names)
     return Bunch(data=data, item_names=names, counts=counts, unranked=unranked, profile=profile)
 
 
@@ -144,33 +131,45 @@ def _cells_in_memory():
         return np.iinfo(np.intp).max // 8
 
 
-def _read_ballots(path, ballots, form, n_items, kind):
-    """Return positions of shape (n_distinct, n_items) and the counts of distinct ballots.
+def _read(path, file):
+    """Return the header, the positions of shape (n_distinct, n_items) and the counts of distinct ballots.
 
-    Position 0 is best, tied items share the best of their positions, and -1 is not listed.
+    The header is {key: (line number, value)}. Position 0 is best, tied items share the best of their positions, and -1
+    is not listed.
     """
+    header: dict[str, tuple[int, str]] = {}
     table, counts = array("q"), array("q")
     most = _cells_in_memory() // 4  # the table is copied, completed and repeated
-    for number, text in ballots:
-        if len(table) + n_items > most:
-            raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
-        try:
-            count, row = _read_ballot(text, form, n_items, kind)
-        except ValueError as flaw:
-            raise ValueError(f"{path}, line {number}: {flaw}") from None
-        table.extend(row)
-        counts.append(count)
-    distinct = np.array(table, dtype=np.int64).reshape(-1, n_items)
-    return distinct, np.array(counts, dtype=np.int64)
+    for number, key, text in _entries(path, file):
+        if key is None:
+            if not counts:
+                n_items, kind = _number_of_items(path, header), _kind_of_orders(path, header)
+            if len(table) + n_items > most:
+                raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
+            try:
+                count, row = _read_ballot(text, n_items, kind)
+            except ValueError as flaw:
+                raise ValueError(f"{path}, line {number}: {flaw}") from None
+            table.extend(row)
+            counts.append(count)
+        elif key.startswith(_USED):
+            if key in header:
+                raise ValueError(f"{path}, line {number}: {key[:_QUOTED]} was given before, in line {header[key][0]}.")
+            if len(header) > MAX_ITEMS + 10:
+                raise ValueError(f"{path}, line {number}: more names than the {MAX_ITEMS} items that are supported.")
+            header[key] = number, text
+    distinct = np.array(table, dtype=np.int64).reshape(-1, _number_of_items(path, header))
+    return header, distinct, np.array(counts, dtype=np.int64)
 
 
-def _read_ballot(text, form, n_items, kind):
+def _read_ballot(text, n_items, kind):
     """Return the count and the positions of one ballot line."""
-    ballot = form.fullmatch(text)
+    ballot = _BALLOT.fullmatch(text)
     if ballot is None:
-        like = "'COUNT: ' and item numbers, best first, ties in braces, like '12: 3,{1,4},2'."
-        old = "a count and item numbers, best first, ties in braces, like '12,3,{1,4},2'."
-        raise ValueError(f"expected {like if form is BALLOT else old}")
+        raise ValueError(
+            "expected a count and item numbers, best first, ties in braces, like '12: 3,{1,4},2', or before 2022 "
+            "'12,3,{1,4},2'."
+        )
     count, order = ballot.groups()
     groups = [tied or single for tied, single in _GROUP.findall(order)] if "{" in order else order.split(",")
     row, n_listed = [-1] * n_items, 0
@@ -227,93 +226,58 @@ _RELATIONS = ("tog", "mjg", "wmg", "pwg")  # relations of pairs, in the old layo
 _NUMBER = r"\d{1,18}"  # more digits do not fit into 64 bits
 _TIED = rf"\{{\s*{_NUMBER}(?:\s*,\s*{_NUMBER})*\s*\}}"
 _ORDER = rf"((?:{_NUMBER}|{_TIED})(?:\s*,\s*(?:{_NUMBER}|{_TIED}))*)"
-BALLOT = re.compile(rf"({_NUMBER})\s*:\s*{_ORDER}", re.ASCII)
-OLD_BALLOT = re.compile(rf"({_NUMBER})\s*,\s*{_ORDER}", re.ASCII)
-_OLD_TOTALS = re.compile(rf"{_NUMBER}\s*,\s*({_NUMBER})\s*,\s*({_NUMBER})", re.ASCII)
+_BALLOT = re.compile(rf"({_NUMBER})\s*:\s*{_ORDER}", re.ASCII)
 _USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # header keys that are read; each may appear once only
 _LONGEST = 1 << 22  # characters of a line; a ballot of all items is much shorter
 _QUOTED = 40  # characters of a header that a message quotes
 
 
-def numbered_lines(path):
-    """Yield the number and the text of every line that is not blank; gzipped files are decompressed."""
-    try:
-        with open(path, "rb") as file:
-            packed = file.peek(2)[:2] == b"\x1f\x8b"
-            with TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding="utf-8-sig") as lines:
-                for number in count(1):
-                    line = lines.readline(_LONGEST + 1)  # limits how much of a long line is decompressed
-                    if len(line) > _LONGEST:
-                        raise ValueError(f"{path}, line {number}: more than {_LONGEST:,} characters; no PrefLib file.")
-                    if not line:
-                        return
-                    if text := line.strip():
-                        yield number, text
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text, as PrefLib files are; convert it first.") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise ValueError(f"{path} is gzipped, and cut or damaged; get it again.") from None
-
-
-def opened(path, lines):
-    """Return the header as {key: (line number, value)}, an iterator of the ballot lines, and their pattern."""
-    header: dict = {}
-    first = next(lines, (1, ""))
-    if first[1].isascii() and first[1].isdigit():
-        # Read the header of the layout from before 2022 into `header`, under the current keys.
-        _put(path, header, "NUMBER ALTERNATIVES", *first)
-        number = first[0]
-        for _ in range(number_of_items(path, header)):
-            number, text = next(lines, (number + 1, ""))
-            item, comma, name = text.partition(",")
-            if not comma:
-                raise ValueError(f"{path}, line {number}: expected the number and the name of an item, like '3,NAME'.")
-            _put(path, header, f"ALTERNATIVE NAME {item.strip()}", number, name.strip())
-        number, text = next(lines, (number + 1, ""))
-        totals = _OLD_TOTALS.fullmatch(text)
-        if totals is None:
-            raise ValueError(
-                f"{path}, line {number}: expected the numbers of voters, of votes and of distinct ballots."
-            )
-        _put(path, header, "NUMBER VOTERS", number, totals[1])
-        _put(path, header, "NUMBER UNIQUE ORDERS", number, totals[2])
-        return header, lines, OLD_BALLOT
-    ballots = _without_header(path, chain([first], lines), header)
-    ballot = next(ballots, None)  # this reads the header lines before the first ballot
-    return header, ballots if ballot is None else chain([ballot], ballots), BALLOT
-
-
-def _without_header(path, lines, header):
-    """Yield the lines that are not header lines, and put header lines into `header`."""
-    for number, text in lines:
-        if text.startswith("#"):
-            key, _, value = text[1:].partition(":")
-            _put(path, header, key.strip().upper(), number, value.strip())
-        elif text:
+def _lines(path, file):
+    """Yield the number and the text of every line that is not blank."""
+    # The limit is on the call, so that no more of a long line is decompressed.
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST + 1), ""), start=1):
+        if len(line) > _LONGEST:
+            raise ValueError(f"{path}, line {number}: more than {_LONGEST:,} characters; no PrefLib file.")
+        if text := line.strip():
             yield number, text
 
 
-def _put(path, header, key, number, value):
-    if not key.startswith(_USED):
-        return
-    if key in header:
-        raise ValueError(f"{path}, line {number}: {key[:_QUOTED]} was given before, in line {header[key][0]}.")
-    if len(header) > MAX_ITEMS + 10:
-        raise ValueError(f"{path}, line {number}: more names than the {MAX_ITEMS} items that are supported.")
-    header[key] = number, value
+def _entries(path, file):
+    """Yield the line number, the key and the value of header lines; for a ballot, the key is None.
+
+    The layout from before 2022 has the same entries, and ballots with a comma after the count.
+    """
+    lines = _lines(path, file)
+    number, first = next(lines, (1, "#"))
+    is_old = first.isascii() and first.isdigit()
+    if is_old:
+        yield number, "NUMBER ALTERNATIVES", first
+        for number, text in islice(lines, int(first[:6])):
+            item, _, name = text.partition(",")
+            yield number, f"ALTERNATIVE NAME {item.strip()}", name.strip()
+        number, text = next(lines, (number + 1, ""))
+        _, total, distinct = ["", "", *text.split(",")][-3:]
+        yield number, "NUMBER VOTERS", total.strip()
+        yield number, "NUMBER UNIQUE ORDERS", distinct.strip()
+    else:
+        lines = chain([(number, first)], lines)
+    for number, text in lines:
+        if text.startswith("#") and not is_old:
+            key, _, value = text[1:].partition(":")
+            yield number, key.strip().upper(), value.strip()
+        else:
+            yield number, None, ":".join(text.partition(",")[::2]) if is_old else text
 
 
-def number_of_items(path, header):
+def _number_of_items(path, header):
     n_items = _announced(path, header, "NUMBER ALTERNATIVES", least=1)
     if n_items is None:
         raise ValueError(
             f"{path} has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and does not begin with the number "
             "of items, as files from before 2022 do; it is cut or not a PrefLib file."
         )
-    if n_items == 1:
-        raise ValueError(f"{path} has one item (NUMBER ALTERNATIVES: 1); a ranking needs at least two.")
-    if n_items > MAX_ITEMS:
-        raise ValueError(f"{path} has {n_items} items; at most {MAX_ITEMS} are supported.")
+    if not 2 <= n_items <= MAX_ITEMS:
+        raise ValueError(f"{path} must have 2 to {MAX_ITEMS} items, got NUMBER ALTERNATIVES: {n_items}.")
     return n_items
 
 
@@ -329,22 +293,18 @@ def _announced(path, header, key, least=0):
     return int(value)
 
 
-def kind_of_orders(path, header):
+def _kind_of_orders(path, header):
     """Return the kind of orders from the header, else from the name of the file, else the most general kind."""
-    if "DATA TYPE" in header:
-        number, kind = header["DATA TYPE"]
-        if kind.lower() not in _KINDS:
-            raise ValueError(
-                f"{path}, line {number}: DATA TYPE must be one of {', '.join(_KINDS)}, got {kind[:_QUOTED]!r}."
-            )
-        return kind.lower()
     ending = path.lower().removesuffix(".gz")[-3:]
-    if ending in _RELATIONS:
-        raise ValueError(f"{path} holds relations of pairs ({ending}), not orders; read one of {', '.join(_KINDS)}.")
-    return ending if ending in _KINDS else "toi"
+    kind = header["DATA TYPE"][1].lower() if "DATA TYPE" in header else ending
+    if kind in _KINDS:
+        return kind
+    if "DATA TYPE" in header or kind in _RELATIONS:
+        raise ValueError(f"{path} has the type {kind[:_QUOTED]!r}, not orders; read one of {', '.join(_KINDS)}.")
+    return "toi"
 
 
-def item_names(path, header, n_items):
+def _item_names(path, header, n_items):
     names = [str(item) for item in range(1, n_items + 1)]
     for key, (number, value) in header.items():
         if not key.startswith("ALTERNATIVE NAME"):
@@ -354,38 +314,25 @@ def item_names(path, header, n_items):
             raise ValueError(
                 f"{path}, line {number}: a name for item {item[:_QUOTED]!r}, which is not one of 1..{n_items}."
             )
-        names[int(item) - 1] = checked_name(value or item, f"{path}, line {number}: a name")
-    first: dict[str, int] = {}
-    for item, name in enumerate(names, start=1):
-        if name in first:
+        names[int(item) - 1] = value or item
+    return checked_names(names, f"{path}: the names of items")
+
+
+def _check_totals(path, header, n_voters, counts):
+    """Raise ValueError if the header states other totals. Ballots with count 0 may be left out of them."""
+    orders = range(np.count_nonzero(counts), len(counts) + 1)
+    for key, totals in {"NUMBER VOTERS": [n_voters], "NUMBER UNIQUE ORDERS": orders}.items():
+        announced = _announced(path, header, key)
+        if announced is not None and announced not in totals:
             raise ValueError(
-                f"{path} gives the name {name[:_QUOTED]!r} to items {first[name]} and {item}; rename one of them "
-                "in the file."
+                f"{path} announces {key}: {announced}, but its ballots make {totals[-1]}; the file is cut or damaged, "
+                "get it again."
             )
-        first[name] = item
-    return names
-
-
-def check_totals(path, header, counts):
-    """Return the number of voters; raise ValueError if the header states other totals (count 0 is optional there)."""
-    n_voters, n_orders = sum(counts.tolist()), len(counts)
-    voters, orders = _announced(path, header, "NUMBER VOTERS"), _announced(path, header, "NUMBER UNIQUE ORDERS")
-    if voters is not None and voters != n_voters:
-        raise ValueError(
-            f"{path} holds the ballots of {n_voters} voters where its header announces NUMBER VOTERS: {voters}; "
-            "the file is cut or damaged, get it again."
-        )
-    if orders is not None and not np.count_nonzero(counts) <= orders <= n_orders:
-        raise ValueError(
-            f"{path} holds {n_orders} distinct ballots where its header announces NUMBER UNIQUE ORDERS: {orders}; "
-            "the file is cut or damaged, get it again."
-        )
-    if n_voters == 0 and voters is None:
+    if n_voters == 0 and "NUMBER VOTERS" not in header:
         raise ValueError(
             f"{path} holds no ballots; the file is cut, or every count is 0. If there were no voters, write the line "
             "'# NUMBER VOTERS: 0' into its header."
         )
-    return n_voters
 
 
 # Download of PrefLib files, with checks and a cache.
@@ -554,10 +501,6 @@ def _sha256(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_CHUNK = 2**16  # bytes read at a time
-_PASSING = (408, 425, 429)  # the status codes 4xx for which a retry may help
-
-
 class Refused(OSError):
     """Error that a retry would not change."""
 
@@ -583,12 +526,10 @@ def download(url, path, checksum, n_retries, delay, timeout, max_bytes, progress
             try:
                 _receive(url, part, timeout, max_bytes, progress)
                 break
-            except Refused:
-                raise
             except (OSError, HTTPException) as failure:
                 # Some exceptions of the standard library have an empty message.
-                reason = str(failure.reason if isinstance(failure, URLError) else failure) or type(failure).__name__
-                if left == 0:
+                reason = str(failure) or type(failure).__name__
+                if left == 0 or isinstance(failure, Refused):
                     raise OSError(reason) from failure
                 warnings.warn(f"{url}: {reason}; trying again, {left} times at most.", stacklevel=3)
             time.sleep(delay)
@@ -610,21 +551,16 @@ def _receive(url, part, timeout, max_bytes, progress):
         answer = build_opener(_Redirects).open(url, timeout=timeout)
     except HTTPError as error:
         with error:
-            final = 400 <= error.code < 500 and error.code not in _PASSING
-            raise (Refused if final else OSError)(f"the server answers {error.code} {error.reason}") from None
+            is_final = 400 <= error.code < 500 and error.code not in (408, 425, 429)  # a retry may help after these
+            raise (Refused if is_final else OSError)(f"the server answers {error.code} {error.reason}") from None
     with answer, open(part, "wb") as file:
         announced, received = answer.length, 0
-        _check_size(announced or 0, max_bytes)
         with progress_bar(announced, progress, unit="B", unit_scale=True, unit_divisor=1024) as advance:
-            while chunk := answer.read(_CHUNK):
+            while chunk := answer.read(2**16):
                 received += len(chunk)
-                _check_size(received, max_bytes)
+                if received > max_bytes:
+                    raise Refused(f"it is larger than max_bytes = {max_bytes}")
                 file.write(chunk)
                 advance(len(chunk))
     if announced is not None and received != announced:
         raise OSError(f"the connection ended after {received} of {announced} bytes")
-
-
-def _check_size(size, most):
-    if size > most:
-        raise Refused(f"it is larger than max_bytes = {most}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import safe_repr
 from .._utils.estimators import BaseEstimator
 from ..orders.samplers import knorm_noise
 from ..privacy.composition import Losses, gaussian_sigma
@@ -26,11 +26,9 @@ from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 Times: TypeAlias = int | Fraction
 
 
-class Sampler(Protocol):
-    """Sampler of private answers about one set of ballots; each call draws one answer."""
-
-    def draw(self, bits: BitSource) -> NDArray[Any]:
-        """Return one answer: an integer vector of the same length for "vector" mechanisms, or an order."""
+#: Sampler of private answers about one set of ballots. Each call draws one answer: an integer vector of the same length
+#: for "vector" mechanisms, or an order.
+Sampler: TypeAlias = Callable[[BitSource], NDArray[Any]]
 
 
 class Calibrated(Protocol):
@@ -66,16 +64,6 @@ class Calibrated(Protocol):
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
         """Return the privacy losses of `times` answers of this sensitivity; None if only the budget is known."""
-
-
-def checked_calibrated(calibrated: Any, mechanism: Mechanism) -> Calibrated:
-    """Return `calibrated`; raise ValueError unless it can draw and has the fields of a guarantee."""
-    if missing := [name for name in ("how", "arithmetic", "losses", "sampler") if not hasattr(calibrated, name)]:
-        raise ValueError(
-            f"{type(mechanism).__name__}.calibrated(...) must return a calibrated mechanism, with how, arithmetic, "
-            f"losses and sampler; got {safe_repr(calibrated)}, which lacks {', '.join(missing)}."
-        )
-    return calibrated
 
 
 class OfBudget:
@@ -158,18 +146,6 @@ _sigma = lru_cache(maxsize=256)(gaussian_sigma)  # cached: bisection is slow, an
 _BLOCK = 1 << 17  # entries per block of noise; a histogram can have millions
 
 
-@dataclass(slots=True)
-class _Noisy:
-    """Sampler that adds noise to one exact vector."""
-
-    noise: Any
-    vector: Any
-
-    def draw(self, bits: BitSource) -> NDArray[Any]:
-        """Return the vector with fresh noise."""
-        return self.noise.added(self.vector, bits)
-
-
 class _Noise(OfBudget):
     """Base class for calibrated noise."""
 
@@ -182,7 +158,11 @@ class _Noise(OfBudget):
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of noisy vectors."""
-        return _Noisy(self, vector)
+        return partial(self.added, vector)
+
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
+        """Return the integer vector with fresh noise."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -215,9 +195,7 @@ class LaplaceNoise(_Noise):
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, in blocks if it is long."""
-        if len(vector) <= _BLOCK:
-            return vector + discrete_laplace(self.rate, len(vector), bits)
-        draw = discrete_laplace if self.rate < LEAST_RATE else many_laplace
+        draw = many_laplace if len(vector) > _BLOCK and self.rate >= LEAST_RATE else discrete_laplace
         out = np.array(vector)
         for start in range(0, len(out), _BLOCK):
             block = out[start : start + _BLOCK]

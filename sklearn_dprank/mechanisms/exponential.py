@@ -35,7 +35,7 @@ class ExponentialNoise(OfBudget):
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. A table, if the sampler uses one, is computed here once."""
-        return query.sampler(vector.reshape(math.isqrt(len(vector)), -1), self.rate)
+        return query.sampler(vector.reshape(math.isqrt(len(vector)), -1), self.rate).draw
 
 
 class Exponential(AnyQuery):
@@ -94,22 +94,14 @@ class Exponential(AnyQuery):
 
 
 @dataclass(frozen=True)
-class PermuteAndFlipNoise(OfBudget):
-    """Random order that maximises -rate cost + Exp(1).
+class PermuteAndFlipNoise(ExponentialNoise):
+    """Random order that maximises -rate cost + Exp(1)."""
 
-    Parameters
-    ----------
-    rate : float
-        Rate, already reduced to cover rounding.
-    """
-
-    rate: float
     how = "permute-and-flip, exact sampler,"
-    arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. Tables that all draws share are computed here once."""
-        return query.flips(vector.reshape(math.isqrt(len(vector)), -1), self.rate)
+        return query.flips(vector.reshape(math.isqrt(len(vector)), -1), self.rate).draw
 
 
 class PermuteAndFlip(AnyQuery):

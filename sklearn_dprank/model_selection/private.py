@@ -187,7 +187,7 @@ class PrivateKendallTau(BaseEstimator):
         profile = fitted.read_ballots(X)
         agreement, bound = NetAgreement(tuple(fitted.ranks_.tolist())), public_bound(profile)
         noise = score_noise(self.epsilon, self.neighboring, profile.n_items, bound)
-        drawn = noise.sampler(agreement, agreement.vector(profile, bits.coins)).draw(bits.noise)
+        drawn = noise.sampler(agreement, agreement.vector(profile, bits.coins))(bits.noise)
         score = agreement.read(drawn, profile.n_items)
         return score if bound is None else score / WEIGHT_GRID
 

@@ -54,6 +54,12 @@ class Query:
         does not publish it.
     published_always : bool
         Whether it is published if the rule asks other queries too.
+    kind_by : tuple of str or None
+        Parameters that all queries of one `kind` share. None is every parameter.
+    derivable_from : tuple of Query
+        Queries from which this query follows directly.
+    device_statistic : str or None
+        Name of the statistic that devices compute for it, if its name is all that a protocol needs; see `summed_as`.
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
@@ -64,18 +70,16 @@ class Query:
     takes_weights: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
     published_always: ClassVar[bool] = False
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        """Queries from which this query follows directly."""
-        return ()
+    kind_by: ClassVar[tuple[str, ...] | None] = None
+    derivable_from: ClassVar[tuple[Query, ...]] = ()
+    device_statistic: ClassVar[str | None] = None
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
-        """Return a few queries of this class with different sensitivities.
+        """Return a few queries of this class with different sensitivities: by default, one without parameters.
 
-        Every query that states a sensitivity needs examples. Tests prove the sensitivity of each example by brute
-        force, over all weak and partial ballots of three and four items.
+        Tests prove the sensitivity of each example by brute force, over all weak and partial ballots of three and four
+        items.
 
         Parameters
         ----------
@@ -86,7 +90,7 @@ class Query:
         -------
         list of Query
         """
-        raise NotImplementedError(f"{cls.__name__} needs examples for the proof of its sensitivity.")
+        return [cls()]
 
     def check(self, n_items: int) -> None:
         """Refuse a query that cannot be computed, based on public parameters only.
@@ -122,12 +126,14 @@ class Query:
 
     @property
     def kind(self) -> Any:
-        """Kind of query that a rule declares, hashable: by default the query itself.
+        """Kind of query that a rule declares, hashable: the query itself, or its type and the parameters `kind_by`.
 
-        If a rule cannot know in advance which query it will ask, the queries share a kind, such as their type. Each is
-        answered at the price of the declared query, if its sensitivity is not larger.
+        If a rule cannot know in advance which query it will ask, the queries share a kind. Each is answered at the
+        price of the declared query, if its sensitivity is not larger.
         """
-        return self
+        if self.kind_by is None:
+            return self
+        return (type(self), *(getattr(self, name) for name in self.kind_by)) if self.kind_by else type(self)
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         """Convert a vector, with or without noise, into the answer for rules."""
@@ -147,13 +153,9 @@ class Query:
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]] | None:
         """Return the pairs (i, j) that clients are asked about; None if clients cannot answer this query.
 
-        Each client is asked about one pair. `counted` computes the query's answer from their answers.
+        Each client is asked about one pair. The answer is derived from the `PairTallies` of their answers.
         """
         return None
-
-    def counted(self, tallies: Any) -> Any:
-        """Return the answer from a tuple of `Tallies` of clients who were asked about the pairs of `asked_pairs`."""
-        raise NotImplementedError
 
     def summed_as(self, n_items: int) -> str | dict[str, Any] | None:
         """Return the statistic that devices compute for this query in secure aggregation.
@@ -169,7 +171,7 @@ class Query:
             A name from `sklearn_dprank.queries.statistics`, or an object with "name" and public numbers. None
             if devices do not compute the statistic.
         """
-        return None
+        return self.device_statistic
 
     def summed_about(self, n_items: int) -> Any:
         """Return the subject of a question to such devices, as JSON-serialisable data; None if there is none.

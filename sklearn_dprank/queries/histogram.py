@@ -56,7 +56,7 @@ class Histogram(Query):
         return "histogram_unseen_last" if self.unseen_last else "histogram"
 
     @property
-    def derivable_from(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:  # type: ignore[override]
         return (Histogram(),) if self.unseen_last else ()
 
     def derive_from(self, source: Query, answer: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations, product
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,12 +17,6 @@ from .._utils.types import Neighboring
 from ..uncertainty import AnswersLaw
 from .base import Query, Sensitivity, n_pairs
 from .histogram import Histogram, halves
-
-
-@lru_cache(maxsize=16)
-def _upper(n_items):
-    """Return the row and column indices of the pairs i < j; cached, so do not modify them."""
-    return np.triu_indices(n_items, 1)
 
 
 def every_pair(n_items: int) -> tuple[tuple[int, int], ...]:
@@ -71,6 +65,8 @@ class PairTallies(Query):
 
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
+    kind_by = ()
+    device_statistic = "pair_counts"
 
     def __post_init__(self):
         if self.pairs is not None and not are_pairs(self.pairs):  # the sensitivity is that of len(pairs) pairs
@@ -86,21 +82,11 @@ class PairTallies(Query):
         return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
     @property
-    def kind(self) -> Any:
-        return PairTallies
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:  # type: ignore[override]
         return () if self == PairTallies() else (PairTallies(),)
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items) if self.pairs is None else self.pairs
-
-    def counted(self, tallies: Any) -> Any:
-        return tallies
-
-    def summed_as(self, n_items: int) -> str:
-        return "pair_counts"
 
     def summed_about(self, n_items: int) -> list[list[int]]:
         return [list(pair) for pair in sorted({(int(min(pair)), int(max(pair))) for pair in self.asked_pairs(n_items)})]
@@ -133,30 +119,18 @@ class AllMargins(Query):
     """All pairwise margins: an antisymmetric matrix, positive where the row's item beats the column's."""
 
     published_as = "margins"
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
-    def summed_as(self, n_items: int) -> str:
-        return "margins"
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        return PairTallies(), Histogram()
+    derivable_from = PairTallies(), Histogram()
+    device_statistic = "margins"
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items)
 
-    def counted(self, tallies: Any) -> Any:
-        return estimated_margins(tallies)
-
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
-        return profile.margins[_upper(profile.n_items)]
+        return profile.margins[np.triu_indices(profile.n_items, 1)]
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         out = np.zeros((n_items, n_items), dtype=vector.dtype)
-        out[_upper(n_items)] = vector
+        out[np.triu_indices(n_items, 1)] = vector
         return out - out.T
 
     def derive_from(self, source: Query, answer: Any) -> Any:
@@ -172,7 +146,7 @@ class AllMargins(Query):
         for i, r in product(range(first), range(other)):
             behind = seen.places[i] < seen.free[r]
             wins[i, first:] += [places[r][behind].sum() for places in seen.filled]
-        return self.read(2 * wins[_upper(len(wins))] - answer.sum(), len(wins))
+        return self.read(2 * wins[np.triu_indices(len(wins), 1)] - answer.sum(), len(wins))
 
 
 @dataclass(frozen=True)
@@ -181,6 +155,9 @@ class PairMargin(Query):
 
     i: int = 0
     j: int = 1
+    kind_by = ()
+    derivable_from = (AllMargins(),)
+    device_statistic = "pair_margin"
 
     def __post_init__(self):
         check_whole(self.i, "i", 0)
@@ -194,25 +171,11 @@ class PairMargin(Query):
     def examples(cls, n_items: int) -> list[Self]:
         return [cls(i, j) for i, j in combinations(range(n_items), 2)]
 
-    @property
-    def kind(self) -> Any:
-        return PairMargin
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        return (AllMargins(),)
-
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return ((self.i, self.j),)
 
-    def summed_as(self, n_items: int) -> str:
-        return "pair_margin"
-
     def summed_about(self, n_items: int) -> list[int]:
         return [int(self.i), int(self.j)]
-
-    def counted(self, tallies: Any) -> Any:
-        return sum(int(tally.wins[self.i, self.j] - tally.wins[self.j, self.i]) for tally in tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[self.i, self.j : self.j + 1]
@@ -225,16 +188,13 @@ class PairMargin(Query):
 
 
 def are_pairs(pairs):
-    """Return whether `pairs` contains pairs of different non-negative integers."""
-    try:
-        hash(pairs)  # parts of a query must be hashable
-        table = np.array(pairs)
-    except (OverflowError, TypeError, ValueError):  # rows of unequal lengths
-        return False
-    if not table.size:
-        return len(table.shape) == 1
-    whole = table.ndim == 2 and table.shape[1] == 2 and table.dtype.kind in "iu"
-    return bool(whole and table.min() >= 0 and (table[:, 0] != table[:, 1]).all())
+    """Return whether `pairs` is a tuple of pairs of different non-negative integers."""
+    return isinstance(pairs, tuple) and all(
+        isinstance(pair, tuple)
+        and all(isinstance(item, Integral) and int(item) >= 0 for item in pair)
+        and len(set(pair)) == len(pair) == 2
+        for pair in pairs
+    )
 
 
 def estimated_margins(tallies: Iterable[Tallies]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Queries for one score per item, with weights of persons and of voters: net wins and positional scores."""
+"""Queries for scores of items, for numbers of voters and persons, and for scaled margins of pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._utils.types import Neighboring
 from .base import Query, Sensitivity
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins, are_pairs, every_pair
-from .statistics import ScaledBallotMargins, shared_scores
+from .statistics import MOST_PAIRS, ScaledBallotMargins, shared_scores
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
@@ -33,24 +33,11 @@ class NetWins(Query):
     """
 
     published_as = "scores"
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
-    def summed_as(self, n_items: int) -> str:
-        return "net_wins"
-
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        return (AllMargins(),)
+    derivable_from = (AllMargins(),)
+    device_statistic = "net_wins"
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.net_wins
-
-    def scores_by_place(self, n_items: int) -> NDArray[Any]:
-        """Return the integer score of each position, best first."""
-        return np.arange(n_items - 1, -n_items, -2)
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         return answer.sum(axis=1)
@@ -78,6 +65,7 @@ class PositionalScores(Query):
     scores: tuple[float, ...] = field(default=())
     needs = "placements"
     unseen_last = True
+    derivable_from = (Histogram(unseen_last=True),)
 
     def __post_init__(self):
         if not isinstance(self.scores, tuple):
@@ -99,10 +87,6 @@ class PositionalScores(Query):
         rising, constant = [-float(s) for s in borda], [5.0] * n_items
         return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
 
-    @property
-    def derivable_from(self) -> tuple[Query, ...]:
-        return (Histogram(unseen_last=True),)
-
     def summed_as(self, n_items: int) -> dict[str, Any]:
         return {"name": "positional_scores", "scores": self._grid[0].tolist()}
 
@@ -111,9 +95,9 @@ class PositionalScores(Query):
         """Return the scores on the public grid, int64, and the size of a grid step."""
         scores = np.asarray(self.scores, dtype=float)
         top = np.abs(scores).max() or 1.0
-        unit = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
-        grid = np.rint(scores / unit).astype(np.int64)
-        return grid - int(np.sort(grid)[len(grid) // 2]), unit
+        step = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
+        grid = np.rint(scores / step).astype(np.int64)
+        return grid - int(np.sort(grid)[len(grid) // 2]), step
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         grid, _ = self._grid
@@ -128,19 +112,14 @@ class PositionalScores(Query):
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return np.asarray(vector, dtype=float) * self._grid[1]
 
-    def scores_by_place(self, n_items: int) -> NDArray[Any]:
-        """Return the integer score of each position on the grid, best first."""
-        return self._grid[0]
-
     def derive_from(self, source: Query, answer: Any) -> Any:
-        scores, unit = self._grid
+        scores, step = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # the totals may exceed 64-bit integers
-        seen = halves(answer)
+        seen = halves(answer)  # places of the first items; counts of the other items at each place that remains
         first = [scores[places] @ seen.counts for places in seen.places]
-        free = scores[seen.free]
-        other = [sum(s @ count for s, count in zip(free, counts, strict=True)) for counts in seen.filled]
-        return np.array([*first, *other], dtype=answer.dtype) * unit
+        other = [(scores[seen.free] * counts).sum() for counts in seen.filled]
+        return np.array([*first, *other], dtype=answer.dtype) * step
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"
@@ -148,12 +127,12 @@ class PositionalScores(Query):
 
 @dataclass(frozen=True)
 class ScoresByHistogram(Query):
-    """Item scores with the noise that Gaussian noise on every cell of the histogram would cause.
+    """Scores of items whose noise has the law that Gaussian noise on every cell of the histogram would cause.
 
-    Suppose that each cell has noise of variance v, and let s be the scores of the positions. Sorting the item scores
-    then gives the same law as independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on each score. So the m!
-    cells are not needed. The stated sensitivity includes this factor. Tied and partial ballots are completed by coins,
-    as for the histogram.
+    Let s be the scores of the positions. Noise of variance v on each of the m! cells gives the same random order of the
+    items as independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on the score of each item. So the cells
+    are not listed. The stated sensitivity includes the factor of v. Tied and partial ballots are completed by coins, as
+    for the histogram.
 
     Parameters
     ----------
@@ -204,7 +183,7 @@ class ScoresByHistogram(Query):
 
     def _whole(self, n_items):
         """Return the scores of the positions as integers without a common factor, and the factor."""
-        scores = self.scores.scores_by_place(n_items)
+        scores = np.arange(n_items - 1, -n_items, -2) if isinstance(self.scores, NetWins) else self.scores._grid[0]
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings have no ties, so they need no finer grid
         return scores // factor, factor
 
@@ -254,6 +233,7 @@ class GroupNetWins(Query):
     groups: tuple[tuple[int, ...], ...] | None = None
     round: int = 0
     needs_noise_scale = True
+    kind_by = ("round",)
 
     def __post_init__(self):
         check_whole(self.round, "round", 0)
@@ -271,10 +251,6 @@ class GroupNetWins(Query):
     def examples(cls, n_items: int) -> list[Self]:
         last = n_items - 1
         return [cls(), cls(((0, last), tuple(range(1, last)))), cls(((last, 0),), 2), cls((tuple(range(1, n_items)),))]
-
-    @property
-    def kind(self) -> Any:
-        return GroupNetWins, self.round
 
     def check(self, n_items: int) -> None:
         if self.groups is not None and max((max(group, default=0) for group in self.groups), default=0) >= n_items:
@@ -314,10 +290,6 @@ class NumberOfVoters(Query):
     (1, 0)
     """
 
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return np.array([profile.total_weight], dtype=np.int64)
 
@@ -352,10 +324,6 @@ class PersonsByWeight(Query):
 
     needs = "positions"
     takes_weights = True
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.persons_by_weight
@@ -407,7 +375,7 @@ class ScaledMargins(Query):
     Parameters
     ----------
     pairs : tuple of (int, int) or None, default=None
-        Pairs (i, j) to ask about, at most 16384. The answer has the margin of i over j for each.
+        Pairs (i, j) to ask about, at most 16384, none of them twice. The answer has the margin of i over j for each.
     groups : tuple of tuple of int, or None, default=None
         Without pairs: items of each group, no item twice. None is one group of all items. The answer has the net wins
         of each item within its group, 0 for an item without a group.
@@ -415,8 +383,8 @@ class ScaledMargins(Query):
     Raises
     ------
     ValueError
-        If `pairs` are not pairs of different items, no pair is given, an item is in two groups, or both parameters are
-        given.
+        If `pairs` are not pairs of different items, none or too many are given, one is given twice, an item is in two
+        groups, or both parameters are given.
 
     Examples
     --------
@@ -431,14 +399,20 @@ class ScaledMargins(Query):
     pairs: tuple[tuple[int, int], ...] | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
     needs_noise_scale = True
+    kind_by = ()
+    device_statistic = "scaled_margins"
 
     def __post_init__(self):
         self._within  # noqa: B018 checks the groups
-        if self.pairs is not None and (self.groups is not None or not are_pairs(self.pairs) or not self.pairs):
+        if self.pairs is None:
+            return
+        if self.groups is not None or not are_pairs(self.pairs) or not 1 <= len(self.pairs) <= MOST_PAIRS:
             raise ValueError(
-                "pairs must be None or one or more pairs of different items, 0 and up, without groups; got "
+                f"pairs must be None or 1 to {MOST_PAIRS} pairs of different items, 0 and up, without groups; got "
                 f"{safe_repr(self.pairs)} and groups={safe_repr(self.groups)}."
             )
+        if len(set(map(frozenset, self.pairs))) < len(self.pairs):  # the sensitivity is that of at most C(m, 2) pairs
+            raise ValueError(f"pairs must hold no pair twice, got {safe_repr(self.pairs)}.")
 
     @cached_property
     def _within(self):
@@ -450,24 +424,14 @@ class ScaledMargins(Query):
         some, every = ((2, 0), (1, 2)), every_pair(n_items)
         return [cls(), cls(groups=groups), cls(groups=((2, 0),)), cls(every), cls(some), cls(((1, 0),))]
 
-    @property
-    def kind(self) -> Any:
-        return ScaledMargins
-
     def check(self, n_items: int) -> None:
         self._within.check(n_items)
         if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
             raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
-        most = ScaledBallotMargins(n_items).numbers
-        if self.pairs is not None and len(self.pairs) > most:
-            raise ValueError(f"pairs must hold at most {most} pairs, got {len(self.pairs)}.")
 
     def scale(self, n_items: int) -> int:
         """Return the public integer by which the margins or net wins are multiplied."""
         return ScaledBallotMargins(n_items).scale(self.summed_about(n_items))
-
-    def summed_as(self, n_items: int) -> str:
-        return "scaled_margins"
 
     def summed_about(self, n_items: int) -> dict[str, list[list[int]]]:
         if self.pairs is None:
@@ -486,13 +450,3 @@ class ScaledMargins(Query):
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector[: n_items if self.pairs is None else len(self.pairs)]  # devices append zeros
-
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        stated = super().sensitivity(n_items, neighboring)
-        numbers = len(self.pairs or ())
-        if numbers <= ScaledBallotMargins(n_items).numbers:
-            return stated
-        # More pairs than were priced; they may be repeated.
-        change = changed_ballots(neighboring)
-        squared = max(int(stated.l2_squared), (change * self.scale(n_items)) ** 2 * numbers)
-        return Sensitivity(isqrt(squared * numbers), Fraction(squared))

@@ -98,10 +98,14 @@ class Statistic:
     ----------
     n_items : int
         Number of items.
-    numbers : int or None, default=None
-        Length of the vector. None is `n_items`.
-    largest : int, default=1
+    numbers : int
+        Length of the vector.
+    largest : int
         Bound on the absolute values in the vector.
+    added : Sensitivity
+        Largest change of the sum by a ballot that is added or removed, over all subjects that `accepts` accepts.
+    replaced : Sensitivity or None, default=None
+        The same by a replaced ballot. None is that of a ballot and its reverse, whose vectors are opposite.
 
     Attributes
     ----------
@@ -115,8 +119,13 @@ class Statistic:
     states: tuple[str, ...] = ()
     asked_about: str | None = None
 
-    def __init__(self, n_items: int, numbers: int | None = None, largest: int = 1) -> None:
-        self.n_items, self.numbers, self.largest = n_items, n_items if numbers is None else numbers, largest
+    def __init__(
+        self, n_items: int, numbers: int, largest: int, added: Sensitivity, replaced: Sensitivity | None = None
+    ) -> None:
+        self.n_items, self.numbers, self.largest = n_items, numbers, largest
+        l1, l2_squared, gauge = added
+        opposite = Sensitivity(2 * l1, 4 * l2_squared, None if gauge is None else 2 * gauge)
+        self._added, self._replaced = added, replaced or opposite
 
     def accepts(self, about: Any) -> bool:
         """Return whether a question may have this subject; the curator is not trusted."""
@@ -128,7 +137,7 @@ class Statistic:
 
     def sensitivity(self, neighboring: Neighboring) -> Sensitivity:
         """Return the largest change of the sum between neighbours, over all subjects that `accepts` accepts."""
-        raise NotImplementedError
+        return self._added if changed_ballots(neighboring) == 1 else self._replaced
 
 
 class _GroupNetWins(Statistic):
@@ -141,7 +150,8 @@ class _GroupNetWins(Statistic):
         form = type(sizes) is list and all(is_whole(size, 1, n_items) for size in sizes)
         if not form or sum(sizes) != n_items:
             raise ValueError("sizes must be those of groups that hold each item once")
-        super().__init__(n_items, largest=max(sizes) - 1)
+        added = Sensitivity(sum(k * k // 2 for k in sizes), Fraction(sum(k * (k * k - 1) for k in sizes), 3))
+        super().__init__(n_items, n_items, max(sizes) - 1, added)
         self.sizes = sizes
 
     def accepts(self, about):
@@ -150,49 +160,36 @@ class _GroupNetWins(Statistic):
     def of(self, ballots, about, coins):
         return _group_net_wins(ballots, about)
 
-    def sensitivity(self, neighboring):
-        change, l2_squared = changed_ballots(neighboring), Fraction(sum(k * (k * k - 1) for k in self.sizes), 3)
-        return Sensitivity(change * sum(k * k // 2 for k in self.sizes), change**2 * l2_squared)
 
-
-class _NetWins(_GroupNetWins):
-    """Net wins of all items: one group. One ballot changes them by 1 in the gauge of the permutohedron."""
-
-    states = ()
-    asked_about = None
-    accepts = Statistic.accepts
+class _NetWins(Statistic):
+    """Net wins of all items. One ballot changes them by 1 in the gauge of the permutohedron."""
 
     def __init__(self, n_items: int) -> None:
-        super().__init__(n_items, [n_items])
+        added = Sensitivity(n_items**2 // 2, Fraction(n_items * (n_items**2 - 1), 3), 1)
+        super().__init__(n_items, n_items, n_items - 1, added)
 
     def of(self, ballots, about, coins):
         return net_wins(ballots.table, ballots.sentinel)
-
-    def sensitivity(self, neighboring):
-        return super().sensitivity(neighboring)._replace(gauge=changed_ballots(neighboring))
 
 
 class _Margins(Statistic):
     """Margins of all pairs, in row-major order."""
 
     def __init__(self, n_items: int) -> None:
-        super().__init__(n_items, math.comb(n_items, 2))
+        n_pairs = math.comb(n_items, 2)
+        super().__init__(n_items, n_pairs, 1, Sensitivity(n_pairs, Fraction(n_pairs)))
 
     def of(self, ballots, about, coins):
         return margins(ballots.table, ballots.sentinel, *np.triu_indices(self.n_items, 1)).T.astype(np.int64)
 
-    def sensitivity(self, neighboring):
-        change = changed_ballots(neighboring)
-        return Sensitivity(change * self.numbers, Fraction(change**2 * self.numbers))
 
-
-class _PairMargin(_Margins):
+class _PairMargin(Statistic):
     """Margin of one item over another; each question names the two items, in either order."""
 
     asked_about = "pair"
 
     def __init__(self, n_items: int) -> None:
-        Statistic.__init__(self, n_items, 1)
+        super().__init__(n_items, 1, 1, Sensitivity(1, Fraction(1)))
 
     def accepts(self, about):
         return _is_either_way(about, self.n_items)
@@ -207,7 +204,9 @@ class _PairCounts(Statistic):
     asked_about = "pairs"
 
     def __init__(self, n_items: int) -> None:
-        super().__init__(n_items, n_items**2)
+        n_pairs = math.comb(n_items, 2)  # a replaced ballot can move every pair from one count to the other
+        added, replaced = Sensitivity(n_pairs, Fraction(n_pairs)), Sensitivity(2 * n_pairs, Fraction(2 * n_pairs))
+        super().__init__(n_items, n_items**2, 1, added, replaced)
 
     def accepts(self, about):
         form = type(about) is list and len(about) <= math.comb(self.n_items, 2)
@@ -220,10 +219,6 @@ class _PairCounts(Statistic):
         counts = np.zeros((len(each), m, m), dtype=np.int64)
         counts[:, first, second], counts[:, second, first] = each > 0, each < 0
         return counts.reshape(len(each), -1)
-
-    def sensitivity(self, neighboring):
-        moved = changed_ballots(neighboring) * math.comb(self.n_items, 2)
-        return Sensitivity(moved, Fraction(moved))
 
 
 class ScaledBallotMargins(Statistic):
@@ -238,7 +233,10 @@ class ScaledBallotMargins(Statistic):
     def __init__(self, n_items: int) -> None:
         #: Squared L2 sensitivity of adding a ballot.
         self.squared = _RESOLUTION**2 * (n_items * (n_items**2 - 1) // 3)
-        super().__init__(n_items, max(n_items, min(math.comb(n_items, 2), MOST_PAIRS)), math.isqrt(self.squared))
+        numbers = max(n_items, min(math.comb(n_items, 2), MOST_PAIRS))
+        # By Cauchy and Schwarz, `numbers` bounds the squared ratio of L1 to L2.
+        added = Sensitivity(math.isqrt(self.squared * numbers), Fraction(self.squared))
+        super().__init__(n_items, numbers, math.isqrt(self.squared), added)
 
     def accepts(self, about):
         if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
@@ -263,10 +261,6 @@ class ScaledBallotMargins(Statistic):
             values = margins(ballots.table, ballots.sentinel, first, second).T.astype(np.int64)
         return np.pad(self.scale(about) * values, ((0, 0), (0, self.numbers - values.shape[1])))
 
-    def sensitivity(self, neighboring):
-        change = changed_ballots(neighboring)  # by Cauchy and Schwarz, `numbers` bounds the ratio of L1 to L2
-        return Sensitivity(change * math.isqrt(self.squared * self.numbers), Fraction(change**2 * self.squared))
-
 
 class _PositionalScores(Statistic):
     """Scores of the items' places; tied items share their mean score, and items without a position are tied last."""
@@ -278,22 +272,21 @@ class _PositionalScores(Statistic):
         form = form and all(is_whole(score, 1 - 2**53) for score in scores)
         if not form or sum(map(abs, scores)) >= _LARGEST_SCORES:
             raise ValueError("scores must be an integer for each place")
-        super().__init__(n_items, largest=max(map(abs, scores)))
-        self.scores = scores
+        self.scores, best_first = scores, sorted(scores, reverse=True)
+        replaced = [high - low for high, low in zip(best_first, reversed(best_first), strict=True)]
+        super().__init__(n_items, n_items, max(map(abs, scores)), self._moved(scores), self._moved(replaced))
 
     def of(self, ballots, about, coins):
         order, first, last, _ = places(ballots.table)
         return placed(shared_scores(np.cumsum([0, *self.scores]), first, last), order)
 
-    def sensitivity(self, neighboring):
-        change = sorted(self.scores)
-        if changed_ballots(neighboring) == 2:  # replaced: the best order against the worst
-            change = [high - low for high, low in zip(reversed(change), change, strict=True)]
+    @staticmethod
+    def _moved(change):
+        """Return the sensitivity, if `change` is the largest change between strict ballots."""
         # Tied ballots are averages of strict ones (convexity), then rounded: at most 1 per item in total, so m in L1
         # and sqrt(m) in L2.
-        squares = sum(each * each for each in change)
-        l2_squared = squares + 2 * (math.isqrt(squares * self.n_items) + 1) + self.n_items
-        return Sensitivity(sum(map(abs, change)) + self.n_items, Fraction(l2_squared))
+        m, squares = len(change), sum(each * each for each in change)
+        return Sensitivity(sum(map(abs, change)) + m, Fraction(squares + 2 * (math.isqrt(squares * m) + 1) + m))
 
 
 class _Histogram(Statistic):
@@ -302,17 +295,14 @@ class _Histogram(Statistic):
     unseen_last = False
 
     def __init__(self, n_items: int) -> None:
-        super().__init__(n_items, math.factorial(n_items))
+        cells = math.factorial(n_items)  # a replaced ballot leaves one and enters another
+        super().__init__(n_items, cells, 1, Sensitivity(1, Fraction(1)), Sensitivity(2, Fraction(2)))
 
     def of(self, ballots, about, coins):
         complete = completed(ballots.table, ballots.sentinel, coins, unseen_last=self.unseen_last)
         cells = np.zeros((complete.shape[1], self.numbers), dtype=np.int64)
         cells[np.arange(len(cells)), permutation_index(complete)] = 1
         return cells
-
-    def sensitivity(self, neighboring):
-        moved = changed_ballots(neighboring)
-        return Sensitivity(moved, Fraction(moved))
 
 
 class _HistogramUnseenLast(_Histogram):

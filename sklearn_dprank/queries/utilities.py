@@ -6,10 +6,8 @@ import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-from math import inf
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,34 +47,16 @@ class OrderUtility(Query):
 
     `Sensitivity.l1` is the privacy loss per unit of rate, also for permute-and-flip. With a delta, it must also be at
     least the range: the largest change of the cost of any order, minus the smallest.
+
+    Attributes
+    ----------
+    counted_by_cost : bool
+        Whether the number of orders of each cost is known, as permute-and-flip requires.
     """
 
     answered_with = "order"
     decides = True
-
-    @property
-    def counted_by_cost(self) -> bool:
-        """Whether the number of orders of each cost is known, as permute-and-flip requires."""
-        return False
-
-    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
-        """Return the cost of one order by its definition, up to a constant shared by all orders.
-
-        Tests compare samplers with it. Samplers do not use it, because they do not list all orders.
-
-        Parameters
-        ----------
-        margins : ndarray of int, shape (n_items, n_items)
-            Margins of the ballots, positive where the row's item beats the column's.
-        order : sequence of int
-            Items, best first.
-
-        Returns
-        -------
-        int or float
-            Cost; `inf` for an order that is never drawn.
-        """
-        raise NotImplementedError
+    counted_by_cost: ClassVar[bool] = False
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins.ravel()
@@ -109,13 +89,6 @@ class KemenyUtility(OrderUtility):
     Adding a ballot increases the cost of every order by 0 to C(m, 2), so the loss per unit of rate is C(m, 2).
     Replacing a ballot can change the cost difference of two orders by twice that.
     """
-
-    @classmethod
-    def examples(cls, n_items: int) -> list[Self]:
-        return [cls()]
-
-    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
-        return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         return PartitionTable(np.maximum(margins.T, 0), rate)
@@ -150,24 +123,12 @@ class MaxViolatedMargin(OrderUtility):
 
     anchor: tuple[int, ...] | None = None
     window: int | None = None
+    kind_by = ()
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         other = (1, 0, *range(2, n_items))[::-1]
         return [cls(), cls(tuple(range(n_items)), 2), cls(other, 2), cls(other, 3)]
-
-    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
-        if self.window is None:
-            return max(margins[i, j] for j, i in combinations(order, 2))
-        place = {item: k for k, item in enumerate(self.anchor or ())}
-        overruled = [(i, j) for j, i in combinations(order, 2)]
-        if any(place[j] - place[i] >= self.window for i, j in overruled):
-            return inf
-        return max(margins[i, j] for i, j in overruled if abs(place[i] - place[j]) < self.window)
-
-    @property
-    def kind(self) -> Any:
-        return MaxViolatedMargin
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.window is None:
@@ -175,7 +136,7 @@ class MaxViolatedMargin(OrderUtility):
         return WindowedSampler(margins, np.array(self.anchor), rate, self.window)
 
     @property
-    def counted_by_cost(self) -> bool:
+    def counted_by_cost(self) -> bool:  # type: ignore[override]
         # Near an anchor, orders also have individual weights, which permute-and-flip does not support.
         return self.window is None
 
@@ -235,33 +196,17 @@ class MaxViolatedPrefixMargin(OrderUtility):
 
     k: int = 1
     placed: tuple[int, ...] | None = None
+    kind_by = ("k",)
+    counted_by_cost = True
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls(), cls(2), cls(n_items - 2, (1,))]
 
-    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
-        before, top = set(self.placed or ()), list(order)[: self.k]
-        if before & set(top):
-            return inf
-        overruled = []
-        for item in top:
-            before.add(item)
-            overruled += [margins[other, item] for other in range(len(margins)) if other not in before]
-        return max(overruled)
-
-    @property
-    def kind(self) -> Any:
-        return MaxViolatedPrefixMargin, self.k
-
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.k == 1:
             return NextSampler(margins, rate, self.placed or ())
         return TopSampler(margins, self.k, rate, self.placed or ())
-
-    @property
-    def counted_by_cost(self) -> bool:
-        return True
 
     def flips(self, margins: NDArray[Any], rate: float) -> Any:
         return TopFlips(margins, self.k, rate, self.placed or ())
@@ -272,15 +217,10 @@ class MaxViolatedPrefixMargin(OrderUtility):
         if not are_items(placed, n_items):
             raise ValueError(f"placed must hold different items, from 0 to {n_items - 1}.")
         left = n_items - len(placed)
-        if self.k > left:
+        if self.k >= left:
             raise ValueError(
-                f"k={safe_repr(self.k)} is more than the {left} items there are to choose from; take k "
-                f"up to {left - 1}."
-            )
-        if self.k == left:
-            raise ValueError(
-                f"k={safe_repr(self.k)} of {left} items is all of them, in order; take DPPrudentOrder, or k up to "
-                f"{left - 1}."
+                f"k={safe_repr(self.k)} must be below {left}, the number of items to choose from; take k up to "
+                f"{left - 1}, or DPPrudentOrder for an order of all items."
             )
         if self.k > largest_batch(left):
             raise ValueError(

@@ -19,4 +19,4 @@ __all__ = ["alabi", "cheu", "hay", "peeling", "shang", "song", "yan"]
 
 # Loaded on first use: one paper does not need the others.
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(__name__, {}, __all__)
+    __getattr__, __dir__, _ = lazily(__name__, {}, __all__)

@@ -18,8 +18,7 @@ from oracles import distinct_ballots, naive_counts, rankings
 from scipy import stats
 
 import sklearn_dprank
-from sklearn_dprank import DPBorda, channels, mechanisms
-from sklearn_dprank import collection as randomizers
+from sklearn_dprank import DPBorda, channels, collection as randomizers, mechanisms
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.collection import Device
 from sklearn_dprank.privacy.shuffle import shuffle_amplification

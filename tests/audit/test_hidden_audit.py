@@ -16,8 +16,7 @@ from scipy.stats import chi2_contingency
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local, Shuffle, shuffle
-from sklearn_dprank.collection import Device, RandomizedResponse
-from sklearn_dprank.collection import pairs as hidden
+from sklearn_dprank.collection import Device, RandomizedResponse, pairs as hidden
 from sklearn_dprank.collection.pairs import PairsRandomizer, counted_wins, hidden_wins
 from sklearn_dprank.collection.protocol import FLIP_GRID
 from sklearn_dprank.queries import Ask, PairTallies

@@ -13,8 +13,7 @@ from itertools import combinations, combinations_with_replacement, permutations,
 import numpy as np
 import pytest
 from audit_tools import law, neighbours, noise_pmf, profile_of, worst_loss
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import distinct_ballots
 from scipy import stats
 from sklearn.base import clone
@@ -23,8 +22,7 @@ from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPKwikSort, DPPruden
 from sklearn_dprank._utils.checks import changed_ballots
 from sklearn_dprank.ballots import Profile, weights
 from sklearn_dprank.mechanisms import LaplaceNoise
-from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
-from sklearn_dprank.model_selection import private as private_selection
+from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection, private as private_selection
 from sklearn_dprank.model_selection.private import NetAgreement, candidates_of, eta_of, gamma_of
 from sklearn_dprank.orders.permutations import order_to_positions
 

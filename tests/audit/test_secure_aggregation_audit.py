@@ -17,8 +17,7 @@ from scipy import stats
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection import Device, shares
-from sklearn_dprank.collection import shares as rounds
+from sklearn_dprank.collection import Device, shares, shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.shares import RoundsRandomizer, SharesRandomizer
 from sklearn_dprank.privacy.errors import BudgetExhausted

@@ -4,8 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import BALLOT, N_CLASSES, PERSON, WEIGHT_GRID, Weights, reduced

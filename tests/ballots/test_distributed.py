@@ -14,8 +14,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import assert_same_profile, profiles
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline

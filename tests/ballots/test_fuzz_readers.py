@@ -15,8 +15,7 @@ from fuzzing import VALUES, as_text, changed, heard, mangled
 
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.cli import files, parser
-from sklearn_dprank.cli import ranking as segments
+from sklearn_dprank.cli import files, parser, ranking as segments
 from sklearn_dprank.collection import AggregationServer, Device, HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.collection.pairs import AssignedPairs
 from sklearn_dprank.collection.protocol import digest
@@ -77,10 +76,10 @@ class Table:
         path.write_bytes(content)
         optional = rng.choice([[], ["--unranked", "last"], ["--unranked", "no_opinion"], ["--no-answer", "2,agree"]])
         optional += ["--person", self.person] if self.person else []
+        optional += ["--segments", self.segment] if self.segment else []
         try:
-            profile, cells = files.read_with_segments(
-                options(path, f"--{self.layout}", *optional, "--unreadable", rng.choice(["error", "error", "empty"])),
-                self.segment,
+            profile, cells = files.read(
+                options(path, f"--{self.layout}", *optional, "--unreadable", rng.choice(["error", "error", "empty"]))
             )
         except ValueError as error:
             first, _, ballots = content.partition(b"\n")
@@ -89,7 +88,7 @@ class Table:
         valid(profile)
         names = ["region0", "region1"]
         assert len(cells) == (profile.n_voters if self.segment else 0)
-        assert set(segments.labels(cells, names)) <= {*names, None}
+        assert len(segments.labels(cells, names)) == len(cells)
         return True
 
 
@@ -103,7 +102,7 @@ class Orders:
         path = folder / "orders.csv"
         path.write_bytes(content)
         try:
-            profile = files.read(options(path, "--orders", "--items", ",".join(ITEMS)))
+            profile = files.read(options(path, "--orders", "--items", ",".join(ITEMS)))[0]
         except ValueError as error:
             heard(error, content, path)
             return False

@@ -6,8 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import assert_same_profile, profiles
 
 from sklearn_dprank.ballots.profile import Profile, is_lazy

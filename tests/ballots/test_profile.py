@@ -6,8 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import all_ballots, assert_same_profile, naive_counts, naive_placements, odd_profiles, profiles
 from process_tools import forking, in_child
 
@@ -175,7 +174,7 @@ def test_whole_numbers_are_names():
 
 BAD_NAMES = [
     ("ab", "items must list one name an item, got 'ab'; pass a list of names."),
-    ({"ab"}, "items must be in the order of the columns, and a set has no order; pass a list of names."),
+    ({"ab"}, "items must list one name an item, got a set; pass a list of names."),
     (5, "items must list one name an item, got 5; pass a list of names."),
     ([("a", 1), ("b", 1)], "items must be all strings or all whole numbers, got tuple; rename the items."),
     (["a", None], "items must be all strings or all whole numbers, got NoneType and str; rename the items."),

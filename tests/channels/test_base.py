@@ -390,7 +390,7 @@ def test_methods_that_do_not_apply_are_hidden():
         ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
         ("tea", "items must list one name an item, got 'tea'; pass a list of names."),
         (2.0, "items must list one name an item, got 2.0; pass a list of names."),
-        ({"tea", "milk"}, "items must be in the order of the columns, and a set has no order; pass a list of names."),
+        ({"tea", "milk"}, "items must list one name an item, got a set; pass a list of names."),
         ([("tea", 1), ("tea", 2)], "items must be all strings or all whole numbers, got tuple; rename the items."),
         (["tea", 2], "items must be all strings or all whole numbers, got int and str; rename the items."),
         ([1.0, 2.0], "items must be all strings or all whole numbers, got float; rename the items."),

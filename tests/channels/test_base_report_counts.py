@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from extensions.one_item import OneItem, OneItemClient
 from fuzzing import as_text, changed, heard, mangled
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from local_tools import apart
 from sklearn.base import clone
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from accuracy_tools import design_weights, mallows_people, mean_excess, people_of
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.base import clone
 
 from sklearn_dprank import (

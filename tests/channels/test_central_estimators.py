@@ -282,7 +282,7 @@ def test_a_search_that_noise_makes_hard_ends():
 def test_rates_of_orders(neighboring, moves):
     """Utilities move by C(m, 2) or 2 times the ballots that change. A window takes half of epsilon for its anchor."""
     sampler = noises(DPKemenySampler(epsilon=1.0, neighboring=neighboring), 10)["KemenyUtility"]
-    assert isinstance(sampler, ExponentialNoise)
+    assert type(sampler) is ExponentialNoise
     assert sampler.rate == pytest.approx(1 / (45 * moves), rel=1e-4)
     prudent = noises(DPPrudentOrder(epsilon=1.0, neighboring=neighboring), 10)
     assert prudent["MaxViolatedMargin"].rate == pytest.approx(1 / (2 * moves), rel=1e-4)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from oracles import naive_counts, naive_disagreements, naive_kemeny, naive_scores, profiles
 from scipy.stats import chisquare
 

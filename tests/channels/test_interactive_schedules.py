@@ -7,8 +7,7 @@ from itertools import combinations, takewhile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import flip_probability, seeded
 from scipy.stats import chisquare
 

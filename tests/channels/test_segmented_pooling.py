@@ -4,14 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.linalg import null_space
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
-from sklearn_dprank.channels import Answers
-from sklearn_dprank.channels import segmented as pooling
+from sklearn_dprank.channels import Answers, segmented as pooling
 from sklearn_dprank.channels.segmented import SegmentNetWins, SegmentRule, SegmentSizes, pooled
 from sklearn_dprank.sampling.bit_source import SeededBits
 

@@ -10,8 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from local_tools import apart, same_law
 from oracles import flip_epsilon, flip_probability
 from scipy.stats import chisquare

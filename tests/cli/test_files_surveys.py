@@ -103,7 +103,7 @@ def read(tmp_path):
     def call(content, *options, name="votes.csv"):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8-sig"))
-        return files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))
+        return files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))[0]
 
     return call
 
@@ -287,17 +287,15 @@ def test_persons_and_weights_of_qualtrics(read):
 def test_a_survey_with_several_questions_needs_items(read, refused):
     """The message depends on the header only, and its option works."""
     message = refused(qualtrics([["secret"] * 4], others=["Q4"]), *LIKERT)
-    assert message.startswith("votes.csv has columns of several questions.") and "secret" not in message
+    assert message.startswith("the columns are of several questions.") and "secret" not in message
     option = shlex.split(re.search(r"(--items .*)\.$", message)[1])
     assert list(read(qualtrics(words(answers()), others=["Q4"]), *LIKERT, *option).item_names) == ITEMS
     message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT)  # tea is in both
     assert message.endswith("such as --items 'Q3_1, Q3_2, Q3_3, Q3_4'.")
     message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT, "--items", "tea,Q3_2")
-    assert (
-        message == "--items 'tea' names 2 columns: Q3_1, Q5_1. List one of these names, or rename one of the columns."
-    )
+    assert message == "--items 'tea' names 2 columns: Q3_1, Q5_1. List or rename one of these columns."
     message = refused(qualtrics(words(answers()), others=["Q4"]), *LIKERT, "--items", "tee,Q3_2")
-    assert message.endswith('these are tea, "coffee, black", juice - fresh, water [still], Q4.')
+    assert 'these are tea, "coffee, black", juice - fresh, water [still], Q4, StartDate' in message
 
 
 def test_single_questions_of_qualtrics_are_items(read):
@@ -426,7 +424,7 @@ def test_short_names_are_those_of_one_question(names, items, read):
         ),
         ("tea,milk\n1,do not know\n", "v.csv", 'List answers such as "do not know" in --no-answer.'),
         ("PK\x03\x04", "v.xlsx", 'v.xlsx is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".'),
-        ('tea,milk,why\n1,2,"good\nday"\n', "v.csv", "export the file again without line breaks"),
+        ('tea,milk,why\n1,2,"good\nday"\n', "v.csv", "export the file again, without line breaks"),
     ],
 )
 def test_messages_name_the_remedy(content, name, message, refused):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sklearn_dprank.cli import files, main, parser
 
@@ -21,7 +20,7 @@ NOT_PUBLIC = "depends on the ballots; do not publish it."
 def read(path, content, *options):
     """Return the profile of a file with this content."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))
+    return files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))[0]
 
 
 def ballots(profile):
@@ -274,7 +273,7 @@ def test_a_row_without_a_person_merges_no_other_persons(tmp_path):
     table = arrow.table({"who": persons, "tea": [1, 9, 5, 5], "milk": [9, 1, 6, 5]})
     parquet.write_table(table, tmp_path / "v.parquet")
     options = ["--ratings", "--person", "who", "--unreadable", "empty", "--epsilon", "1"]
-    profile = files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options]))
+    profile = files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options]))[0]
     assert profile.weights.persons.tolist() == [0, 1, 2, 3]
     assert (profile.pairwise_counts / 720720).tolist() == [[0, 1], [2, 0]]
     table = table.set_column(0, "who", arrow.array([2.0**53, 2.0**53 + 2, 3.0, None]))

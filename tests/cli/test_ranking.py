@@ -12,9 +12,7 @@ import pytest
 from process_tools import python
 
 from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from sklearn_dprank.cli import files, main, parser, ranking
-from sklearn_dprank.cli import printing as pictures
-from sklearn_dprank.cli import ranking as report
+from sklearn_dprank.cli import files, main, parser, printing as pictures, ranking, ranking as report
 from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -266,7 +264,7 @@ def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, mo
     [
         ("--epsilon 3", "DPBorda asks for epsilon = 3 (central, add_remove), which does not fit"),
         ("--epsilon 0", "--epsilon must be a positive, finite number (in nats), got 0.0."),
-        ("--epsilon 1 --top 9", "--top 9 is more than the 3 items there are to choose from"),
+        ("--epsilon 1 --top 9", "--top 9 must be below 3, the number of items to choose from"),
         ("--epsilon 1 --noise gaussian", "--noise gaussian needs --delta > 0"),
     ],
 )
@@ -501,7 +499,7 @@ def test_output_holds_no_ballots_when_stderr_is_closed(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("error", [MemoryError("a ballot"), KeyError("a ballot"), RecursionError("a ballot")])
-@pytest.mark.parametrize("where", ["cli.files.read_with_segments", "rules.SortByScore.aggregate"])
+@pytest.mark.parametrize("where", ["cli.files.read", "rules.SortByScore.aggregate"])
 def test_no_traceback_and_no_ballot_reaches_a_user(error, where, monkeypatch, run, capsys):
     def fail(*args, **kwargs):
         raise error
@@ -647,7 +645,7 @@ def test_persons_are_compared_exactly(run):
     rows = ["Ann,1,2", "ann,2,1", "Se\u0300te,1,2", "S\u00e8te,1,2", "S\u00e8te ,1,2"]
     Path("p.csv").write_text("who,tea,milk\n" + "\n".join(rows), encoding="utf-8")
     options = parser().parse_args(["rank", "p.csv", "--positions", "--epsilon", "1", "--person", "who"])
-    assert files.read(options).weights.persons.tolist() == [0, 1, 2, 2, 2]
+    assert files.read(options)[0].weights.persons.tolist() == [0, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("cell", ["x", "", "-1", "1_0", "\u0661", "1,5", "inf", "nan"])
@@ -656,7 +654,7 @@ def test_unreadable_weight_counts_as_zero(cell, run):
     file = ["w.csv", "--positions", "--epsilon", "1", "--weight", "w", "--max-weight", "1"]
     assert "line 3" in run(*file)
     options = parser().parse_args(["rank", *file, "--unreadable", "empty"])
-    assert files.read(options).weights.each.tolist() == [720720, 0]
+    assert files.read(options)[0].weights.each.tolist() == [720720, 0]
 
 
 # --- what a command loads

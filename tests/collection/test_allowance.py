@@ -17,14 +17,12 @@ from fractions import Fraction
 
 import pytest
 from device_tools import refused
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from process_tools import ROOT, forking, in_child
 from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
-from sklearn_dprank.collection import Allowance, Device, RefusedProtocol
-from sklearn_dprank.collection import allowance as allowance_module
+from sklearn_dprank.collection import Allowance, Device, RefusedProtocol, allowance as allowance_module
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 

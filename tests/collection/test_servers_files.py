@@ -20,10 +20,14 @@ from share_tools import message_to
 from state_tools import at_once
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
-from sklearn_dprank.collection import AggregationServer, Device, ServerFileError
-from sklearn_dprank.collection import reports as lines_module
-from sklearn_dprank.collection import servers as aggregation
-from sklearn_dprank.collection import servers as messages
+from sklearn_dprank.collection import (
+    AggregationServer,
+    Device,
+    ServerFileError,
+    reports as lines_module,
+    servers as aggregation,
+    servers as messages,
+)
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.servers import CheckedFile
 from sklearn_dprank.privacy.errors import BudgetExhausted

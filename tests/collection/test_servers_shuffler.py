@@ -16,8 +16,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 from fuzzing import changed
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from local_tools import apart
 from process_tools import python
 from scipy.stats import chisquare

@@ -15,8 +15,7 @@ from state_tools import Crash, dying, walk, watched_connections
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels.secure_aggregation import combined
-from sklearn_dprank.collection import AggregationServer, ServerFileError, agreed
-from sklearn_dprank.collection import shares as rounds
+from sklearn_dprank.collection import AggregationServer, ServerFileError, agreed, shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.reports import Inbox
 from sklearn_dprank.collection.shares import summed

@@ -11,8 +11,7 @@ import pytest
 from sklearn_dprank import SecAggSwissBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection import Device, RefusedProtocol
-from sklearn_dprank.collection import shares as rounds
+from sklearn_dprank.collection import Device, RefusedProtocol, shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon

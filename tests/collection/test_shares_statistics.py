@@ -20,7 +20,7 @@ from sklearn_dprank.sampling.bit_source import Bits
 
 EVERY = [getattr(queries, name) for name in queries.__all__]
 EVERY = [kind for kind in EVERY if isinstance(kind, type) and issubclass(kind, Query)]
-SENT = [kind for kind in EVERY if kind.summed_as is not Query.summed_as]
+SENT = [kind for kind in EVERY if kind.device_statistic or kind.summed_as is not Query.summed_as]
 CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(kind.examples(m)))]
 
 

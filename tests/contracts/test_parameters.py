@@ -10,8 +10,7 @@ import pytest
 from every_estimator import CLASSES, every_class, parameters, refusal
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_dprank import Aggregator, Borda, DPBorda, LDPPairwise, channels, rules
-from sklearn_dprank import collection as curator
+from sklearn_dprank import Aggregator, Borda, DPBorda, LDPPairwise, channels, collection as curator, rules
 from sklearn_dprank._utils.checks import check_whole
 from sklearn_dprank.channels import Central
 

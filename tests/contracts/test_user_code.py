@@ -15,8 +15,7 @@ import sklearn.base
 import user_code
 
 import sklearn_dprank
-from sklearn_dprank._utils import estimators as _scikit_learn
-from sklearn_dprank._utils import types as _types
+from sklearn_dprank._utils import estimators as _scikit_learn, types as _types
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.mechanisms import MECHANISMS
 from sklearn_dprank.rules import Rule, SortByScore, resolve_rule

@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 from every_estimator import CLASSES, every_class, parameters, refusal
 
-from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, ShufflePairwise, channels, privacy, queries, rules
-from sklearn_dprank import collection as client
-from sklearn_dprank import collection as randomizers
-from sklearn_dprank import collection as server
+from sklearn_dprank import (
+    Aggregator,
+    LDPPairwise,
+    SecAggBorda,
+    ShufflePairwise,
+    channels,
+    collection as client,
+    collection as randomizers,
+    collection as server,
+    privacy,
+    queries,
+    rules,
+)
 from sklearn_dprank._utils.checks import safe_repr
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import AggregationServer, Allowance, Device, RefusedProtocol, ServerFileError, Shuffler

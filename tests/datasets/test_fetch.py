@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank._utils import progress as bars
-from sklearn_dprank.datasets import _preflib as _download
-from sklearn_dprank.datasets import _preflib as _fetch
-from sklearn_dprank.datasets import fetch_preflib, read_preflib
+from sklearn_dprank.datasets import _preflib as _download, _preflib as _fetch, fetch_preflib, read_preflib
 
 NAME = "00024-00000001.soc"
 GOOD = b"# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: 5\n# ALTERNATIVE NAME 2: pear\n3: 2,1,3\n2: 1,3,2\n"
@@ -232,19 +230,18 @@ def test_a_silent_server(fetch, server, tmp_path):
     assert kept(tmp_path) == []
 
 
-@pytest.mark.parametrize("place", ["_check_size", "read_preflib"], ids=["on the way", "before it is moved"])
-def test_interrupted(fetch, server, tmp_path, monkeypatch, place):
+@pytest.mark.parametrize("place", ["progress_bar", "read_preflib"], ids=["while receiving", "while checking"])
+def test_interrupted_download_leaves_no_file(fetch, tmp_path, monkeypatch, place):
     seen = []
 
-    def stop(*arguments):
+    def stop(*arguments, **options):
         seen.append(kept(tmp_path))
-        if seen[-1]:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(_download if place == "_check_size" else _fetch, place, stop)
+    monkeypatch.setattr(_fetch, place, stop)
     with pytest.raises(KeyboardInterrupt):
         fetch()
-    assert len(seen[-1]) == 1 and seen[-1] != [NAME]  # it was under way, under another name
+    assert len(seen[-1]) == 1 and seen[-1] != [NAME]
     assert kept(tmp_path) == []
 
 

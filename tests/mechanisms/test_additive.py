@@ -10,9 +10,8 @@ from audit_tools import noise_pmf
 from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
-from sklearn_dprank import Aggregator, DPBorda
+from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, Laplace, LaplaceNoise, NoNoise
 from sklearn_dprank.mechanisms.additive import _BLOCK
 from sklearn_dprank.privacy.composition import Losses, gaussian_delta
@@ -203,13 +202,6 @@ class Own(Laplace):
 
     def calibrated(self, *asked):
         return self.made
-
-
-@pytest.mark.parametrize("made", [None, Fraction(1, 2), SimpleNamespace(sampler=1, losses=2)], ids=str)
-def test_calibrated_must_return_a_mechanism(made):
-    message = r"^Own.calibrated\(...\) must return a calibrated mechanism, .*, which lacks how, arithmetic"
-    with pytest.raises(ValueError, match=message):
-        Aggregator(Central(epsilon=1.0, noise=Own(made))).fit([[0, 1, 2]] * 9)
 
 
 @pytest.mark.parametrize(

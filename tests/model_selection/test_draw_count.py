@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from sklearn_dprank.model_selection.private import draw_count, eta_of, gamma_of, happens, mean_draws_of

@@ -36,8 +36,7 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.model_selection import PrivateSelection
-from sklearn_dprank.model_selection import private as private_selection
+from sklearn_dprank.model_selection import PrivateSelection, private as private_selection
 from sklearn_dprank.model_selection.private import NetAgreement, candidates_of, eta_of, gamma_of
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.theory import hay

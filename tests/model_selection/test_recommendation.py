@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -26,8 +25,7 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import advice as rules
-from sklearn_dprank.model_selection import cross_validate, recommend
+from sklearn_dprank.model_selection import advice as rules, cross_validate, recommend
 from sklearn_dprank.model_selection.advice import (
     LEAST_GUESS,
     RESOLUTION,

@@ -42,10 +42,10 @@ from sklearn_dprank.model_selection import (
     PrivateKendallTau,
     PrivateSelection,
     cross_validate,
+    search as candidates_on_splits,
     smallest_within,
     with_seed,
 )
-from sklearn_dprank.model_selection import search as candidates_on_splits
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.composition import Losses

@@ -5,8 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sklearn_dprank.orders.subset_dp import FEW, _walk, best_of_few
 

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_dprank.orders import kemeny
-from sklearn_dprank.orders import kemeny as linear_ordering
-from sklearn_dprank.orders import kemeny as work_module
+from sklearn_dprank.orders import kemeny, kemeny as linear_ordering, kemeny as work_module
 from sklearn_dprank.orders.kemeny import (
     COLD,
     WARM,
@@ -24,6 +21,7 @@ from sklearn_dprank.orders.kemeny import (
     Work,
     _Cutting,
     _orders_within,
+    _transitive_closure as _closure,
     dual_bound,
     first_by_programs,
     insertion_search,
@@ -33,7 +31,6 @@ from sklearn_dprank.orders.kemeny import (
     total_cost,
     warn_of_gap,
 )
-from sklearn_dprank.orders.kemeny import _transitive_closure as _closure
 from sklearn_dprank.orders.subset_dp import best_order
 
 

@@ -7,8 +7,7 @@ from math import factorial
 import numpy as np
 import pytest
 from audit_tools import ScriptedCoins, outcomes
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import seeded
 from scipy import stats
 

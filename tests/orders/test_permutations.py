@@ -5,8 +5,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sklearn_dprank.orders.permutations import indexed_permutations, permutation_index
 

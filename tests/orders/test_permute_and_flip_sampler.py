@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 from audit_tools import log_flipped_law
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from sklearn_dprank.orders.samplers import Flips, largest_exponentials, log_flip_error

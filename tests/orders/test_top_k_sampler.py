@@ -7,8 +7,7 @@ from math import inf, perm
 import numpy as np
 import pytest
 from audit_tools import ScriptedCoins, log_flipped_law, outcomes
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from sklearn_dprank.orders import samplers as top

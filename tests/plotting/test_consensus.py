@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer

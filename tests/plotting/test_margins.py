@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
@@ -15,8 +14,7 @@ from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kemeny_positions, pairwise_error_rate
-from sklearn_dprank.plotting import PairwiseMarginDisplay
-from sklearn_dprank.plotting import _errors as _optimum
+from sklearn_dprank.plotting import PairwiseMarginDisplay, _errors as _optimum
 
 NAMES = ["tea", "coffee", "water", "juice", "milk"]
 X = make_mallows(40, 5, 0.8, random_state=1)

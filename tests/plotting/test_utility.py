@@ -16,8 +16,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.model_selection.parameters import child_seeds
-from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors
-from sklearn_dprank.plotting import _errors as _optimum
+from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors, _errors as _optimum
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 EPSILONS = [0.01, 0.1, 1.0]

@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 from audited import AUDITED
 from budget_tools import charged, pure
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn import config_context, model_selection
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer

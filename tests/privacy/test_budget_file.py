@@ -13,12 +13,10 @@ from functools import partial
 
 import pytest
 from budget_tools import pure
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sklearn_dprank import DPBorda, LDPPairwise
-from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-from sklearn_dprank.privacy import budget as budget_file
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, budget as budget_file
 from sklearn_dprank.privacy.budget import Account, Release, Terms, guarantee_as_text, guarantee_from_text
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import TRUST

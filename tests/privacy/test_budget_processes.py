@@ -18,8 +18,7 @@ from budget_tools import pure
 from process_tools import ROOT
 
 from sklearn_dprank import DPBorda
-from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
-from sklearn_dprank.privacy import budget as budget_file
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, budget as budget_file
 from sklearn_dprank.privacy.budget import Release, Terms
 
 X = [[0, 1, 2]] * 100

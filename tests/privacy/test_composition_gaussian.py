@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, reject
-from hypothesis import strategies as st
+from hypothesis import given, reject, strategies as st
 from scipy.integrate import IntegrationWarning, quad
 
 from sklearn_dprank.privacy.composition import (

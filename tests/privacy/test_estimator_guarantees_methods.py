@@ -22,8 +22,7 @@ from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.model_selection import PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-from sklearn_dprank.privacy import budget as budget_file
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, budget as budget_file
 from sklearn_dprank.privacy.guarantee import TRUST
 from sklearn_dprank.rules import SortByScore
 

@@ -9,8 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses

@@ -5,8 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.ballots.weights import PERSON

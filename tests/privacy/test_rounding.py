@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from sklearn_dprank.privacy.rounding import root_up, round_down, rounded_down, rounded_up, smallest, sum_up
 

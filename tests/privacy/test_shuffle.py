@@ -6,8 +6,7 @@ from itertools import combinations, combinations_with_replacement, pairwise, per
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sklearn_dprank.privacy.composition import classical_gaussian_sigma, gaussian_delta
 from sklearn_dprank.privacy.shuffle import (

@@ -8,8 +8,7 @@ from math import factorial
 import numpy as np
 import pytest
 from audit_tools import ScriptedCoins, outcomes
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import all_ballots, derived, profiles, rankings, released, seeded
 from scipy import stats
 

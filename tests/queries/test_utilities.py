@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from oracles import distinct_ballots, naive_counts
+from oracles import cost_of, distinct_ballots, naive_counts
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
@@ -57,7 +57,7 @@ def test_costs_follow_their_definitions():
         counts = naive_counts(base)
         near = MaxViolatedMargin((3, 1, 0, 2), 2)
         costs = [
-            [query.cost(counts - counts.T, order) for order in orders_of(4)]
+            [cost_of(query, counts - counts.T, order) for order in orders_of(4)]
             for query in (KemenyUtility(), MaxViolatedMargin(), near)
         ]
         overruled = kemeny_costs(np.maximum(counts - counts.T, 0))
@@ -138,9 +138,9 @@ def test_one_ballot_moves_a_prefix_cost_by_at_most_one(k, placed):
     if k + len(placed or ()) > 3:
         return
     ways = [way for way in permutations(range(4), k) if not set(way) & set(placed or ())]
-    costs = np.array([query.cost(base, way) for way in ways])
+    costs = np.array([cost_of(query, base, way) for way in ways])
     moved = [
-        np.array([query.cost(base + margins_of_ballots([ballot]), way) for way in ways]) - costs
+        np.array([cost_of(query, base + margins_of_ballots([ballot]), way) for way in ways]) - costs
         for ballot in distinct_ballots(4)[::2]
     ]
     assert np.abs(moved).max() == 1
@@ -150,21 +150,21 @@ def test_one_ballot_moves_a_prefix_cost_by_at_most_one(k, placed):
 def test_prefix_of_all_items_but_one_has_the_cost_of_the_order():
     margins = margins_of_ballots([[0, 1, 2], [1, 0, 2], [0, 2, 1], [2, 1, 0]] * 2)
     for order in permutations(range(3)):
-        assert MaxViolatedPrefixMargin(2).cost(margins, order) == MaxViolatedMargin().cost(margins, order)
+        assert cost_of(MaxViolatedPrefixMargin(2), margins, order) == cost_of(MaxViolatedMargin(), margins, order)
 
 
 def test_placed_items_are_never_drawn():
     margins = margins_of_ballots(BALLOTS)
-    assert MaxViolatedPrefixMargin(2, (1,)).cost(margins, [0, 1]) == inf
-    assert MaxViolatedPrefixMargin(1, (0,)).cost(margins, [1]) == max(margins[2, 1], margins[3, 1])
+    assert cost_of(MaxViolatedPrefixMargin(2, (1,)), margins, [0, 1]) == inf
+    assert cost_of(MaxViolatedPrefixMargin(1, (0,)), margins, [1]) == max(margins[2, 1], margins[3, 1])
 
 
 @pytest.mark.parametrize(
     ("query", "n_items", "message"),
     [
-        (MaxViolatedPrefixMargin(5), 5, "k=5 of 5 items is all of them, in order; take DPPrudentOrder, or k up to 4"),
-        (MaxViolatedPrefixMargin(2, (0, 1)), 4, "k=2 of 2 items is all of them"),
-        (MaxViolatedPrefixMargin(6), 5, "k=6 is more than the 5 items there are to choose from; take k up to 4"),
+        (MaxViolatedPrefixMargin(5), 5, "k=5 must be below 5, the number of items to choose from; take k up to 4"),
+        (MaxViolatedPrefixMargin(2, (0, 1)), 4, "k=2 must be below 2, the number"),
+        (MaxViolatedPrefixMargin(6), 5, "k=6 must be below 5, the number of items to choose from; take k up to 4"),
         (MaxViolatedPrefixMargin(1, (0, 0)), 4, "placed must hold different items, from 0 to 3"),
         (MaxViolatedPrefixMargin(1, (4,)), 4, "placed must hold different items, from 0 to 3"),
         (

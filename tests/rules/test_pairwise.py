@@ -6,8 +6,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import ScriptedAnswers, margins_of_order, naive_kemeny, profiles, random_margins
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning

@@ -8,8 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from audit_tools import Dealt
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import seeded
 from scipy import stats
 

@@ -12,6 +12,7 @@ from itertools import combinations, permutations
 from types import SimpleNamespace
 
 import numpy as np
+from oracles import cost_of
 from scipy import stats
 from scipy.special import ndtr
 
@@ -199,7 +200,7 @@ def order_cells(mechanism, query, vector):
     m = math.isqrt(len(vector))
     margins = np.asarray(vector).reshape(m, m)
     orders = answers_of(query, m)
-    costs = np.array([query.cost(margins, order) for order in orders], dtype=float)
+    costs = np.array([cost_of(query, margins, order) for order in orders], dtype=float)
     base = np.array([base_measure(query, order) for order in orders])
     weights = base * np.exp(-mechanism.rate * (costs - costs.min()))
     return weights / weights.sum(), orders
@@ -209,8 +210,8 @@ def flipped_cells(mechanism, query, vector):
     """(probabilities, orders) of permute-and-flip, by the definition of the cost."""
     m = math.isqrt(len(vector))
     margins = np.asarray(vector).reshape(m, m)
-    orders = [order for order in answers_of(query, m) if query.cost(margins, order) < math.inf]
-    costs = np.array([query.cost(margins, order) for order in orders])
+    orders = [order for order in answers_of(query, m) if cost_of(query, margins, order) < math.inf]
+    costs = np.array([cost_of(query, margins, order) for order in orders])
     return np.exp(log_flipped_law(mechanism.rate * costs)), orders
 
 
@@ -353,7 +354,7 @@ def _shifted(step, size):
 
 def cells(mechanism, query, vector, depth=DEPTH):
     """(probabilities, answers) of one noisy answer."""
-    if isinstance(mechanism, ExponentialNoise):
+    if type(mechanism) is ExponentialNoise:
         return order_cells(mechanism, query, vector)
     if isinstance(mechanism, PermuteAndFlipNoise):
         return flipped_cells(mechanism, query, vector)

@@ -9,8 +9,7 @@ import numpy as np
 from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
-from sklearn_dprank.collection import Device, hypercube
-from sklearn_dprank.collection import hypercube as weighted
+from sklearn_dprank.collection import Device, hypercube, hypercube as weighted
 from sklearn_dprank.collection.base import joined, simulated
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.collection.randomizers import client_randomizer

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn_dprank.channels import Answers
 from sklearn_dprank.mechanisms import MECHANISMS
 from sklearn_dprank.privacy.errors import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
+from sklearn_dprank.queries import AllMargins, KemenyUtility, MaxViolatedPrefixMargin, NetWins, PairMargin
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 
@@ -196,6 +196,25 @@ def every_total(cost):
     return orders, [sum(cost[o[i], o[j]] for i in range(m) for j in range(i + 1, m)) for o in orders]
 
 
+def cost_of(query, margins, order):
+    """Return the cost of an order (items, best first) by the definition of the query; inf if it is never drawn."""
+    if isinstance(query, MaxViolatedPrefixMargin):
+        top, before = list(order)[: query.k], set(query.placed or ())
+        if before & set(top):
+            return math.inf
+        behind = [set(range(len(margins))) - before - set(top[: k + 1]) for k in range(len(top))]
+        return max(margins[other, item] for item, others in zip(top, behind, strict=True) for other in others)
+    overruled = [(i, j) for j, i in combinations(order, 2)]
+    if isinstance(query, KemenyUtility):
+        return sum(max(margins[pair], 0) for pair in overruled)
+    if query.window is not None:
+        place = {item: k for k, item in enumerate(query.anchor)}
+        if any(place[j] - place[i] >= query.window for i, j in overruled):
+            return math.inf
+        overruled = [(i, j) for i, j in overruled if abs(place[i] - place[j]) < query.window]
+    return max(margins[pair] for pair in overruled)
+
+
 def random_counts(rng, m, n, gaps=True):
     """Pairwise counts of n weak rankings, with ties and, if asked for, missing items."""
     ballots = rng.integers(0, m, (n, m)).astype(float)
@@ -211,7 +230,7 @@ def calibrated(name, sensitivity, epsilon, delta=0.0, times=1):
 
 def released(mechanism, query, vector, bits):
     """One private answer."""
-    return mechanism.sampler(query, vector).draw(bits)
+    return mechanism.sampler(query, vector)(bits)
 
 
 def derived(query, source, answer):

@@ -7,8 +7,7 @@ from sklearn_dprank.channels import Groups
 from sklearn_dprank.collection import RandomizedResponse
 from sklearn_dprank.orders.permutations import quicksort_query_bound
 from sklearn_dprank.queries import Ask, PairMargin
-from sklearn_dprank.theory import alabi, yan
-from sklearn_dprank.theory import hay as hay_sort
+from sklearn_dprank.theory import alabi, hay as hay_sort, yan
 
 
 @pytest.mark.parametrize("m", [2, 3, 7, 12, 30])

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from oracles import kendall
 
-from sklearn_dprank.theory import hay
-from sklearn_dprank.theory import hay as hay_sort
+from sklearn_dprank.theory import hay, hay as hay_sort
 
 
 def test_lower_bound_known_answers():
