@@ -1041,7 +1041,8 @@ def guarantee_from_text(text: str) -> PrivacyGuarantee:
             tuple((float.fromhex(epsilon), float.fromhex(delta)) for epsilon, delta in approximate),
         )
         numbers: dict[str, Any] = {name: float.fromhex(stored.pop(name)) for name in ("epsilon", "delta")}
-        return PrivacyGuarantee(**stored | {"caveats": tuple(stored["caveats"])}, **numbers, losses=losses)
+        texts = {"caveats": tuple(stored["caveats"]), "whom": tuple(map(tuple, stored["whom"]))}
+        return PrivacyGuarantee(**stored | texts, **numbers, losses=losses)
     except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"no guarantee: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Counting against the obvious, whatever the pieces in which it is done."""
+"""Counts of pairs, net wins and placements, against naive counts and in pieces of any size."""
 
 from itertools import product
 
@@ -32,8 +32,8 @@ def test_pairs_by_pieces(by_bytes, X, width, tests, n_strict):
 
 @pytest.mark.parametrize("kind", ["strict", "tied", "missing"])
 @pytest.mark.parametrize(("n_voters", "n_items"), [(255, 5), (256, 5), (300, 260)])
-def test_pairs_of_so_many(n_voters, n_items, kind):
-    """About where sums leave one byte, of voters and of items."""
+def test_pairs_of_255_and_more_voters_and_items(n_voters, n_items, kind):
+    """Numbers of voters and of items around the limit of one byte."""
     rng = np.random.default_rng(n_voters)
     X = rng.permuted(np.tile(np.arange(float(n_items)), (n_voters, 1)), axis=1)
     X[:, :2] = [-2, -1]  # all voters agree: counts of a pair are all of them and none
@@ -45,20 +45,10 @@ def test_pairs_of_so_many(n_voters, n_items, kind):
     np.testing.assert_array_equal(count_pairs(compact_positions(X)), expected)
 
 
-def test_large_pieces_are_cut_by_items_too(monkeypatch):
-    monkeypatch.setattr(counting, "_LARGEST", 60)
-    monkeypatch.setattr(counting, "_BYTE", 0)
-    widths, add = [], counting._add_pairs
-    monkeypatch.setattr(counting, "_add_pairs", lambda *args: (widths.append(args[1].shape[1]), add(*args)))
-    X = make_mallows(50, 6, 0.9, random_state=0)
-    np.testing.assert_array_equal(count_pairs(compact_positions(X)), naive_counts(X))
-    assert widths == [10] * 5
-
-
 @pytest.mark.parametrize("word", [64, 2])
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_strict_among_all_tables_of_positions(monkeypatch, m, word):
-    """Positions 0..m, so ties and gaps too: all of 0..m-1 are there, or the answer is no. One bad ballot suffices."""
+    """A table is strict if every ballot has all positions 0 to m - 1. Other ballots have ties or gaps."""
     monkeypatch.setattr(counting, "_WORD", word)
     good = np.arange(m)
     for ballot in product(range(m + 1), repeat=m):
@@ -93,7 +83,6 @@ def test_sums_of_positions_leave_32_bits(monkeypatch):
 @given(profiles())
 @settings(max_examples=60)
 def test_net_wins_are_the_same_before_and_after_pairs(X):
-    """Of strict ballots they need no pairs, and of others they come from them."""
     before, after = Profile.from_rankings(X), Profile.from_rankings(X)
     wins = naive_counts(X)
     after.pairwise_counts  # noqa: B018 counted now
@@ -101,7 +90,7 @@ def test_net_wins_are_the_same_before_and_after_pairs(X):
     np.testing.assert_array_equal(after.net_wins, before.net_wins)
     assert before.net_wins.dtype == after.net_wins.dtype == np.int64
     assert not (before.strict and "pairwise_counts" in vars(before))
-    np.testing.assert_array_equal(before.pairwise_counts, wins)  # told that they are strict, where they are
+    np.testing.assert_array_equal(before.pairwise_counts, wins)
     assert not before.net_wins.flags.writeable
 
 
@@ -110,7 +99,7 @@ def test_net_wins_are_the_same_before_and_after_pairs(X):
     "odd", [[0, 0, 1, 2, 3], [np.nan, 0, 1, 2, 3], [0, 2, 4, 6, 9], [np.nan] * 5, [1e6, 1e6, -1, 2, 0]]
 )
 def test_few_ballots_that_are_not_strict(monkeypatch, odd, by_bytes):
-    """Ballots in four pieces: in one of them is an odd one, two are in another."""
+    """Ballots in four pieces: one has one odd ballot, another has two."""
     monkeypatch.setattr(counting, "_BYTE", 255 if by_bytes else 0)
     monkeypatch.setattr(counting, "_PIECE", 16)
     monkeypatch.setattr(counting, "_PLACED", 16 * 5)

@@ -1,4 +1,4 @@
-"""Weighted ballots: nobody counts for more than the public bound, every count is exact, and no two persons merge."""
+"""Weighted ballots: persons stay within the public bound, counts are exact, and different ids are not merged."""
 
 import pickle
 from fractions import Fraction
@@ -48,14 +48,14 @@ def test_no_person_has_more_than_the_bound(rows, bound):
         assert exact * (1 - Fraction(1, 2**48)) - 1 < found <= exact * (1 + Fraction(1, 2**48))
 
 
-def test_rounding_of_doubles_adds_nothing_beyond_the_bound():
-    """Rounded by themselves, these two weights add up to one unit more than the bound."""
+def test_rounding_of_doubles_stays_within_the_bound():
+    """Rounded separately, these two weights add up to one grid step more than the bound."""
     most = weight_bound(None, [1.0], 1e10).most
     assert clipped(np.array([8.07e10, 5.7e9]), np.array([0, 0]), most).sum() == most
 
 
 @given(rows=rows, bound=st.sampled_from([0.7, 1, 2.5]))
-def test_the_weights_of_a_person_depend_on_no_other(rows, bound):
+def test_weights_depend_on_one_person(rows, bound):
     persons, weight = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     most = weight_bound(None, [1.0], bound).most
     each = clipped(weight, persons, most)
@@ -71,7 +71,7 @@ def test_a_person_counts_once_by_the_mean_of_up_to_sixteen_ballots(n_ballots):
     assert (each.sum() == WEIGHT_GRID) == (n_ballots <= 16)
 
 
-def test_a_bound_that_is_no_multiple_of_the_grid_is_rounded_down():
+def test_bound_is_rounded_down_to_the_grid():
     most = weight_bound(None, [1.0], 0.7).most
     assert most == int(Fraction(0.7) * WEIGHT_GRID) == 504503  # 0.7 is below 7/10
     assert clipped(np.array([0.7, 5.0]), np.array([0, 1]), most).tolist() == [most, most]
@@ -128,8 +128,8 @@ def test_a_person_is_clipped_over_all_chunks(keep, more):
         assert parts.weights.each.tolist() == whole.weights.each.tolist()
         assert (parts.weights.persons is None) == ("groups" not in more)
     same(whole, whole.counted())
-    same(whole, pickle.loads(pickle.dumps(whole)))
     loaded = pickle.loads(pickle.dumps(whole))
+    same(whole, loaded)
     assert not loaded.pairwise_counts.flags.writeable and not loaded.weights.each.flags.writeable
 
 
@@ -203,7 +203,7 @@ def test_some_of_the_ballots_keep_their_weights():
     ],
     ids=str,
 )
-def test_two_ids_are_one_person_only_if_they_are_equal(ids):
+def test_equal_ids_are_one_person(ids):
     assert person_numbers(ids, 4).tolist() == [0, 1, 2, 0]
 
 
@@ -235,20 +235,12 @@ def test_ids_that_may_merge_are_refused_and_not_quoted(ids):
     assert "secret" not in str(error.value)
 
 
-# What is refused
+# Refusals
 
 
 @pytest.mark.parametrize(
     "bad",
-    [
-        [1, 2],
-        np.ones((5, 1)),
-        [1, 2, 3, 4, -0.001],
-        [1, 2, 3, 4, np.nan],
-        [1, 2, 3, 4, np.inf],
-        ["x"] * 5,
-        [10**400] * 5,
-    ],
+    [[1, 2], np.ones((5, 1)), *([1, 2, 3, 4, last] for last in (-0.001, np.nan, np.inf)), ["x"] * 5, [10**400] * 5],
 )
 def test_weights_are_one_finite_number_at_least_zero_for_each_ballot(bad):
     with pytest.raises(ValueError, match=r"^sample_weight must") as error:
@@ -279,15 +271,12 @@ def test_units():
     assert Profile.from_rankings(X, groups=WHO, max_weight=3).bound == (PERSON, 3 * WEIGHT_GRID)
 
 
-def test_whether_anybody_took_part_decides_nothing():
+def test_empty_columns_keep_the_bound_and_the_guarantee():
     X = np.empty((0, 3))
     profile = Profile.from_rankings(X, groups=[], sample_weight=[])
     assert (profile.n_voters, profile.bound) == (0, Profile.from_rankings([[0, 1, 2]], groups=["a"]).bound)
     assert Profile.from_rankings(X, voter_epsilon=[]).n_voters == 0
     assert DPBorda().fit(profile).privacy_ == DPBorda().fit(Profile.from_rankings([[0, 1, 2]], groups=["a"])).privacy_
-
-
-# --- persons and weights of other rows
 
 
 TABLE = pd.DataFrame({"who": ["p", "q", "p", "q"], "w": [1.0, 0.5, 2.0, 1.0], "a": [1, 2, 1, 2], "b": [2, 1, 2, 1]})
@@ -309,9 +298,8 @@ def test_columns_of_other_rows_are_refused(name):
             assert profile.weights.each.tolist() == aligned.weights.each.tolist()
 
 
-@pytest.mark.parametrize("name", ["groups", "sample_weight"])
-def test_columns_of_other_rows_are_refused_in_chunks(name):
-    column = "who" if name == "groups" else "w"
+@pytest.mark.parametrize(("name", "column"), [("groups", "who"), ("sample_weight", "w")])
+def test_columns_of_other_rows_are_refused_in_chunks(name, column):
     chunks = [TURNED[["a", "b"]].iloc[:3], TURNED[["a", "b"]].iloc[3:]]
     with pytest.raises(ValueError, match="has another index than the ballots"):
         Profile.from_chunks(chunks, **{name: TABLE[column]})
@@ -332,7 +320,7 @@ def test_a_fit_refuses_columns_of_other_rows(in_pipeline):
 
 
 @pytest.mark.parametrize("name", ["groups", "sample_weight", "max_weight"])
-def test_a_fit_says_where_persons_and_weights_belong(name):
+def test_error_of_fit_names_the_place_of_persons_and_weights(name):
     budget = PrivacyBudget(1.0)
     searches = GridSearchCV(DPBorda(), {}), PrivateSelection(DPBorda(), {})
     fits = [estimator.fit for estimator in (DPBorda(), SegmentedAggregator(), *searches)]
@@ -347,7 +335,7 @@ def test_a_fit_says_where_persons_and_weights_belong(name):
 
 
 @pytest.mark.parametrize("name", ["groups", "sample_weight"])
-def test_scores_say_where_persons_and_weights_belong(name):
+def test_error_of_score_names_the_place_of_persons_and_weights(name):
     X = [[0, 1]] * 9
     search = GridSearchCV(DPBorda(), {}, n_trials=1, progress=False).fit(X)
     scores = DPBorda().fit(X).score, search.score, PrivateSelection(DPBorda(), {}).fit(X).score
@@ -359,7 +347,7 @@ def test_scores_say_where_persons_and_weights_belong(name):
         cross_validate(DPBorda(), X, **{name: [1] * 9})
 
 
-def test_ids_are_compared_in_composed_form_without_blanks_around_them_and_otherwise_exactly():
+def test_ids_are_compared_exactly_in_composed_form_without_outer_blanks():
     ids = ["S\u00e8te", "Se\u0300te", "s\u00e8te", "\u00a0S\u00e8te ", "Ann", "ann"]
     profile = Profile.from_rankings([[0, 1]] * 6, groups=ids)
     assert profile.weights.persons.tolist() == [0, 0, 1, 0, 2, 3]

@@ -1,4 +1,4 @@
-"""Ballots given in the place of something else: whatever is raised quotes none of them."""
+"""Ballots in place of another argument: error messages contain no ballot."""
 
 import numpy as np
 import pandas as pd
@@ -87,12 +87,12 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_no_message_quotes_a_ballot(call):
+def test_messages_contain_no_ballot(call):
     refused = 0
     for form, ballots in FORMS.items():
         try:
             CALLS[call](ballots)
-        except Exception as refusal:  # which one is told elsewhere
+        except Exception as refusal:  # other tests check its class
             refused += 1
             assert str(SECRET) not in str(refusal), form
     assert refused
