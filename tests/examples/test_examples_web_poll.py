@@ -633,6 +633,19 @@ def both(pages, lag, polls, epsilon):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 5, 50])
+def test_two_pages_of_a_browser_are_one_device(served, profile, lag):
+    """Two pages that answer one poll at once send the same report."""
+    pages = two_pages(profile, served[0])
+    different = 0
+    for number in range(100):
+        one, other = both(pages, lag, [number, number], "10000")
+        different += one != other
+        assert one.startswith("{")
+    assert different == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lag", [0, 5, 50])
 def test_two_pages_of_a_browser_spend_one_allowance(served, profile, lag):
     """Two different polls at once, each for epsilon 6: an allowance of 8 pays for one of them only."""
     pages = two_pages(profile, served[0])
@@ -648,7 +661,7 @@ def test_two_pages_of_a_browser_spend_one_allowance(served, profile, lag):
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
 @pytest.mark.parametrize("wait", [0, 50, 500, 2000, 5000])
 def test_a_browser_that_is_killed_keeps_the_report_that_it_sent(served, profile, wait):
-    """In 0.3.0, it forgot the last seconds: the voter sent a second, different report."""
+    """A browser that forgets its last seconds would send a second, different report."""
     address, path = served
     page = profile.browser.new_page()
     page.goto(address)
