@@ -17,7 +17,6 @@ from sklearn_dprank.queries import (
     GroupNetWins,
     Histogram,
     NetWins,
-    NumberOfVoters,
     PositionalScores,
     ScaledMargins,
     ScoresByHistogram,
@@ -49,15 +48,6 @@ def test_group_net_wins_equal_naive_counts(X, data):
     assert found.tolist() == naive_group_wins(X, groups)
 
 
-@pytest.mark.slow
-@given(profiles())
-def test_one_group_of_all_items_gives_net_wins(X):
-    profile = Profile.from_rankings(X)
-    everybody = (tuple(range(profile.n_items)),)
-    for query in (GroupNetWins(), GroupNetWins(everybody)):
-        np.testing.assert_array_equal(query.vector(profile, None), profile.net_wins)
-
-
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
 def test_sensitivity_of_groups_depends_on_their_sizes_only(neighboring):
     one, other = (GroupNetWins(groups).sensitivity(9, neighboring) for groups in GROUPS)
@@ -83,17 +73,6 @@ def test_groups_of_unknown_items_are_refused():
         GroupNetWins(groups).check(5)
     with pytest.raises(ValueError, match="some of the 5 items, 0 to 4"):
         GroupNetWins(((0, 1), (2, 5))).check(5)
-
-
-@pytest.mark.slow
-@given(profiles())
-def test_number_of_voters_is_exact_and_public_under_replace(X):
-    profile = Profile.from_rankings(X)
-    vector = NumberOfVoters().vector(profile, None)
-    assert vector.dtype == np.int64
-    assert NumberOfVoters().read(vector, profile.n_items) == len(X)
-    assert NumberOfVoters().sensitivity(profile.n_items, "add_remove") == (1, 1, None)
-    assert not any(NumberOfVoters().sensitivity(profile.n_items, "replace"))
 
 
 @pytest.mark.slow
