@@ -239,7 +239,7 @@ fault(
     "Laplace noise: only the first block of a long answer has noise",
     "mechanisms.additive.LaplaceNoise.added",
     calls(lambda true, self, v, bits: np.append(true(self, v[:4], bits), v[4:])),
-    "test_every_block_of_a_long_answer_gets_noise",
+    "test_answers_longer_than_a_block_have_the_stated_noise",
 )
 fault(
     "exponential mechanism: many orders at the price of one",

@@ -155,14 +155,6 @@ def test_noise_of_large_statistics_does_not_overflow():
         assert np.all(np.abs(out - vector) < 10**11)
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 5000)], ids=["by a table", "without"])
-def test_every_block_of_a_long_answer_gets_noise(monkeypatch, rate):
-    monkeypatch.setattr("sklearn_dprank.mechanisms.additive._BLOCK", 4)
-    drawn = np.array([released(LaplaceNoise(rate), None, np.zeros(11, int), seeded(k)) for k in range(40)])
-    assert (np.abs(drawn).max(axis=0) > 0).all()
-    assert len(np.unique(drawn, axis=1).T) == 11  # no two entries have the same noise
-
-
 @pytest.mark.parametrize("rate", [Fraction(2), Fraction(1, 3), Fraction(1, 1000), Fraction(1, 1001)], ids=str)
 def test_answers_longer_than_a_block_have_the_stated_noise(rate):
     """Noise beyond the first block is drawn by another path; counts are exact at any size."""

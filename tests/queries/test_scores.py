@@ -235,20 +235,6 @@ def test_shortcut_gives_the_answer_of_the_histogram(name):
     assert by_histogram.vector(profile, seeded(1)).dtype == np.int64
 
 
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [3, 4, 5, 6])
-@pytest.mark.parametrize("name", RULES)
-def test_stated_sensitivity_covers_the_scores_themselves(name, m, neighboring):
-    """The noisy scores are private, not only their order."""
-    by_histogram = ScoresByHistogram(RULES[name](m))
-    alone = np.array([by_histogram.vector(Profile.from_rankings([x]), seeded()) for x in rankings(m)])
-    moves = alone if neighboring == "add_remove" else alone - alone[0]
-    stated = by_histogram.sensitivity(m, neighboring)
-    assert isinstance(stated.l2_squared, Fraction)
-    assert (moves**2).sum(axis=1).max() <= stated.l2_squared
-    assert np.abs(moves).sum(axis=1).max() <= stated.l1
-
-
 def test_constant_scores_have_no_noise_and_random_order():
     query = ScoresByHistogram(PositionalScores((5.0, 5.0, 5.0)))
     assert not query.vector(Profile.from_rankings(all_ballots(3)), seeded()).any()
