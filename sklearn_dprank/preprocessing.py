@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, Self, overload
 
 import numpy as np
@@ -124,8 +125,7 @@ def _order_table(orders, named):
     if isinstance(orders, Iterable) and not hasattr(orders, "shape"):
         rows = [list(unmasked(row)) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
         if all(isinstance(row, list) for row in rows):
-            longest = max(map(len, rows), default=0)
-            orders = [row + [None] * (longest - len(row)) for row in rows]
+            orders = list(zip(*zip_longest(*rows), strict=True))
     table = np.asarray(orders, dtype=kind)
     if table.ndim != 2 or table.size == 0:
         raise ValueError("orders must be two-dimensional and not empty (one row a voter, best item first).")
@@ -135,7 +135,13 @@ def _order_table(orders, named):
 def _checked_indices(table, n_items):
     """Return item indices as int64, -1 where no item is listed."""
     if table.dtype.kind not in "iu":
-        table = _numbers(table)
+        try:
+            table = as_floats(table.astype(object))  # it accepts no text, even if it looks like a number
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
+                "for names, pass items=[...] with all items in the order of the columns."
+            ) from None
     listed = ~np.isnan(table)
     if not np.all((table >= 0) & (table < n_items) & (table == np.floor(table)) | ~listed):
         raise ValueError(
@@ -143,17 +149,6 @@ def _checked_indices(table, n_items):
             "subtract 1 if the items count from 1, pass n_items if no ballot lists every item, fill up with NaN."
         )
     return np.where(listed, table, np.int64(-1)).astype(np.int64)  # a plain -1 would have to fit uint8
-
-
-def _numbers(table):
-    """Return item indices and gaps as floats; raise ValueError for text, even if it looks like a number."""
-    if table.dtype.kind in "bfO" and not any(isinstance(cell, (str, bytes)) for cell in table.ravel().tolist()):
-        with suppress(TypeError, ValueError, OverflowError):
-            return as_floats(table)
-    raise ValueError(
-        "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
-        "for names, pass items=[...] with all items in the order of the columns."
-    )
 
 
 def _indices_of_names(table, items):
@@ -208,13 +203,11 @@ def _positions(values, dtype=np.int64, largest_first=False):
     out = np.empty(values.shape, dtype=dtype)
     step = max(1, _BLOCK // values.shape[1])
     for start in range(0, len(values), step):
-        block, part = values[start : start + step], out[start : start + step]
-        if block.dtype.kind == "f":  # gaps are last
-            part[:] = smaller_values(np.where(np.isnan(block), np.inf, -block if largest_first else block))
-        else:  # integers of 64 bits are compared as doubles, as in all tables
-            part[:] = smaller_values(block.astype(np.float64) if block.dtype.itemsize == 8 else block)
+        block, part = values[start : start + step].astype(np.float64), out[start : start + step]
+        gaps = np.isnan(block)
+        part[:] = smaller_values(np.where(gaps, np.inf, -block if largest_first else block))
         if part.dtype.kind == "f":
-            part[np.isnan(block)] = np.nan
+            part[gaps] = np.nan
     return out
 
 

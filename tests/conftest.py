@@ -83,7 +83,7 @@ def is_picture():
 
 @pytest.fixture
 def verdicts(example, monkeypatch, capsys):
-    """Return what runs an example as from a shell, and returns what it says became of its claims, {claim: words}."""
+    """Return a function that runs an example as from a shell, and returns its verdict on each claim, {claim: words}."""
 
     def run(name, *arguments):
         monkeypatch.setattr("sys.argv", [name, *arguments])
@@ -116,7 +116,7 @@ def without(monkeypatch):
 
 @pytest.fixture
 def searched():
-    """Return a maker of searches: what a fitted GridSearchCV has of which displays read, with given trials."""
+    """Return a maker of searches: the attributes of a fitted GridSearchCV that displays read, with given trials."""
 
     def make(params, estimator=None, scorers=None, **trials):
         trials = {name: [np.asarray(scores, dtype=float) for scores in each] for name, each in trials.items()}

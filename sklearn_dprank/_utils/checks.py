@@ -110,7 +110,7 @@ def check_number(
     """
     if optional and value is None:
         return
-    number = as_double(value)
+    number = value if type(value) is float else as_double(value)
     low = math.isnan(number) or value < least or value <= above
     if not low and (number < below if most is None else number <= most):
         return
@@ -190,8 +190,10 @@ def check_made(value: Any, name: str, what: str) -> None:
         raise ValueError(f"{name} must be a {what} object, got the class {value.__name__}; use {made}.")
 
 
-def check_epsilon(epsilon: Any, name: str = "epsilon") -> None:
-    """Raise ValueError unless `epsilon` is a finite number of at least `LEAST_EPSILON`."""
+def check_epsilon(epsilon: Any, name: str = "epsilon", *, optional: bool = False) -> None:
+    """Raise ValueError unless `epsilon` is a finite number of at least `LEAST_EPSILON`, or None if `optional`."""
+    if optional and epsilon is None:
+        return
     number = as_double(epsilon)
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be a positive, finite number (in nats), got {safe_repr(epsilon)}.")
@@ -212,11 +214,6 @@ def check_delta(delta: Any, name: str = "delta") -> None:
         )
 
 
-def check_neighboring(neighboring: Any, name: str = "neighboring") -> None:
-    """Raise ValueError unless `neighboring` is a known relation."""
-    check_choice(neighboring, name, CHANGED_BALLOTS)
-
-
 def check_jobs(n_jobs: Any, name: str = "n_jobs") -> None:
     """Raise ValueError unless `n_jobs` is None or a non-zero integer, as in joblib, of at most `_MOST_JOBS` in size."""
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
@@ -226,7 +223,8 @@ def check_jobs(n_jobs: Any, name: str = "n_jobs") -> None:
 
 def changed_ballots(neighboring: Any) -> int:
     """Return the number of ballots by which neighbours differ: 1 ("add_remove") or 2 ("replace": one out, one in)."""
-    check_choice(neighboring, "neighboring", CHANGED_BALLOTS)
+    if not isinstance(neighboring, str) or neighboring not in CHANGED_BALLOTS:
+        check_choice(neighboring, "neighboring", CHANGED_BALLOTS)
     return CHANGED_BALLOTS[neighboring]
 
 
@@ -261,8 +259,6 @@ def warn_of_many(n_items: int) -> None:
 
 def as_double(value: Any) -> float:
     """Return a real number as a double, infinite if it exceeds all doubles; NaN for bools and other objects."""
-    if type(value) is float:  # the usual case
-        return value
     number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     try:
         return float(number)
@@ -294,20 +290,10 @@ def one_of(*choices: Any) -> Check:
     return partial(check_choice, choices=choices)
 
 
-def or_none(check: Check) -> Check:
-    """Return a check that a parameter is None or passes `check`."""
-
-    def checked(value: Any, name: str) -> None:
-        if value is not None:
-            check(value, name)
-
-    return checked
-
-
 COUNT: Check = check_whole
 COUNT_OR_NONE: Check = partial(check_whole, optional=True)
 #: Number of voters, up to the largest number that a protocol can state.
 VOTERS_OR_NONE: Check = partial(check_whole, most=2**40, optional=True)
 EPSILON: dict[str, Check] = {"epsilon": check_epsilon}
 DELTA: dict[str, Check] = {"delta": check_delta}
-NEIGHBORING: dict[str, Check] = {"neighboring": check_neighboring}
+NEIGHBORING: dict[str, Check] = {"neighboring": one_of(*CHANGED_BALLOTS)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from inspect import signature
 from typing import Any, Literal, Self, TypeVar
 
@@ -139,12 +138,6 @@ def hand_over(own, estimator):
     swap_fitted(own, estimator)
 
 
-@lru_cache(maxsize=256)
-def _parameters_of(kind):
-    """Return the parameter names of an estimator class, cached because scikit-learn looks them up for each object."""
-    return frozenset(signature(kind).parameters)
-
-
 def swap_fitted(draft, estimator, **expected):
     """Replace the estimator's attributes by those of a draft, except for its parameters; return whether it was done.
 
@@ -163,7 +156,7 @@ def swap_fitted(draft, estimator, **expected):
     >>> swap_fitted(draft, estimator, ranks_=None), estimator.ranks_
     (True, [0, 1])
     """
-    parameters = _parameters_of(estimator.__class__)
+    parameters = signature(type(estimator)).parameters
     before = after = None
     try:
         with _replacing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 _DELAY = 2.0  # seconds before the bar appears
@@ -15,17 +16,10 @@ def progress_bar(total: int | None, shown: bool, **looks: Any) -> Iterator[Calla
 
     `looks` are options of tqdm, such as the name of a unit (``unit``, by default "fit").
     """
-    tqdm = _tqdm() if shown else None
-    if tqdm is None:
+    if not shown or find_spec("tqdm") is None:
         yield lambda count: None
         return
+    from tqdm.auto import tqdm
+
     with tqdm(total=total, delay=_DELAY, **{"unit": "fit", **looks}) as bar:
         yield bar.update
-
-
-def _tqdm():
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    return tqdm

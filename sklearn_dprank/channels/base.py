@@ -307,7 +307,6 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         if shape.n_items > MOST_MEASURED:
             warn_of_many(shape.n_items)
         channel, rule = self._compose()
-        rule = deepcopy(rule)  # what a user's rule keeps of the answers, ballots included, must not stay in a parameter
         agreed = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:
             if not getattr(channel, "personal_budgets", False):
@@ -325,7 +324,8 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
                 )
             agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:
-            return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
+            plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
+            return deepcopy(rule), plan  # a copy: what it keeps of the answers, ballots included, leaves with it
         except Unanswerable as refusal:
             fitting = []
             with warnings.catch_warnings():

@@ -96,9 +96,9 @@ def covering(channel, asks):
     return channel.release
 
 
-def rescale_shares(asks, sensitivity):
+def rescale_shares(asks, sensitivities):
     """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
-    moved = [ask for ask in asks if any(sensitivity(ask.query))]
+    moved = [ask for ask, sensitivity in zip(asks, sensitivities, strict=True) if any(sensitivity)]
     if 0 < len(moved) < len(asks):
         whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
         asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
@@ -224,8 +224,9 @@ class Central(BaseEstimator):
         most = None if bound is None else bound.most
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
         prices, delta = {}, float(self.delta)
-        for ask in asks if len(asks) == 1 else rescale_shares(asks, sensitivity):
-            query, moved, noise, own_share = ask.query, sensitivity(ask.query), mechanism, share * Fraction(ask.share)
+        sensitivities = [sensitivity(ask.query) for ask in asks]
+        for ask, moved in zip(rescale_shares(asks, sensitivities), sensitivities, strict=True):
+            query, noise, own_share = ask.query, mechanism, share * Fraction(ask.share)
             if not any(moved):
                 prices[query.kind] = Price(query, moved, NoNoise(), ask.times, Fraction(0))
                 continue

@@ -22,7 +22,7 @@ from ..ballots.profile import Profile
 from ..collection.base import MOST_ANSWERS, joined, make_protocol
 from ..collection.pairs import InteractiveRandomizer, PairFlips, counted_wins, flips_spent, group_load
 from ..collection.protocol import FLIP_GRID, as_text, both_ways, digest, stated_epsilon
-from ..collection.randomizers import CLIENT_RANDOMIZERS, check_randomizer, resolve_flips
+from ..collection.randomizers import check_randomizer, checked, resolve_flips
 from ..collection.reports import (
     FOLLOW,
     Inbox,
@@ -289,9 +289,8 @@ class Interactive(BaseEstimator):
         }
         stated = randomizer.stated(self.epsilon, flips_spent(flips, load.answers))
         fields = {"answers": int(load.answers), "flips": flips, "flip_grid": FLIP_GRID}
-        protocol = make_protocol(
-            "rr-interactive", n_items if items is None else items, stated, fields, CLIENT_RANDOMIZERS["rr-interactive"]
-        )
+        named = n_items if items is None else items
+        protocol = checked(make_protocol("rr-interactive", named, stated, fields))
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}

@@ -219,15 +219,15 @@ class Channel(Protocol):
 
 def check_asks(channel: Channel, asks: list[Ask]) -> None:
     """Raise ValueError unless counts are positive integers, positive shares sum to at most 1, and kinds differ."""
-    shares, kinds = Fraction(0), set()
+    kinds = set()
     for ask in asks:
-        about = str(ask.query)
+        about, kind = str(ask.query), ask.query.kind
         check_whole(ask.times, f"times of {about}")
         check_number(ask.share, f"share of {about}", above=0)
-        if ask.query.kind in kinds:
+        if kind in kinds:
             raise ValueError(f"the rule asks for {about} twice; declare it once, for both.")
-        kinds.add(ask.query.kind)
-        shares += Fraction(ask.share)
+        kinds.add(kind)
+    shares = sum(Fraction(ask.share) for ask in asks)
     if shares > 1:
         raise ValueError(
             f"{type(channel).__name__} has one budget, but the rule's asks claim {float(shares):g} of it; let shares "

@@ -19,7 +19,7 @@ from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import make_protocol
 from ..collection.protocol import RefusedProtocol, cost_as_text, digest
-from ..collection.randomizers import CLIENT_RANDOMIZERS
+from ..collection.randomizers import checked
 from ..collection.reports import (
     FOLLOW,
     Inbox,
@@ -350,18 +350,17 @@ class SecureAggregation(BaseEstimator):
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
-        sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring="replace")
-        asks = rescale_shares(asks, sensitivity)
+        sensitivities = [weighted_sensitivity(ask.query, n_items, "replace") for ask in asks]
+        asks = rescale_shares(asks, sensitivities)
         releases: dict[Any, SkellamRelease] = {}
         prices: dict[Any, Price] = {}
         noise: Any
-        for ask in asks:
-            moved = sensitivity(ask.query)
+        for ask, moved in zip(asks, sensitivities, strict=True):
             if any(moved):
                 variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
                 releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
         unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
-        for ask in asks:
+        for ask, moved in zip(asks, sensitivities, strict=True):
             kind = ask.query.kind
             noise, cost = NoNoise(), Fraction(0)
             if kind in releases:
@@ -371,7 +370,7 @@ class SecureAggregation(BaseEstimator):
                 if rate * least > LARGEST_RATE:
                     raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
                 noise, cost = SkellamNoise(rate), Fraction(ask.share) * exact(self.epsilon) / ask.times
-            prices[kind] = Price(ask.query, sensitivity(ask.query), noise, ask.times, cost)
+            prices[kind] = Price(ask.query, moved, noise, ask.times, cost)
         return prices
 
     def _protocol(self, prices, noisy, n_items, least, most, alone, items):
@@ -394,9 +393,7 @@ class SecureAggregation(BaseEstimator):
             fields = {**rounds[0], **common}
             name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
-            return make_protocol(
-                name, n_items if items is None else items, self.epsilon, fields, CLIENT_RANDOMIZERS[name]
-            )
+            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields))
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
             raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
 

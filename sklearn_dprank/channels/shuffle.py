@@ -20,7 +20,6 @@ from .._utils.checks import (
     check_parameters,
     check_whole,
     one_of,
-    or_none,
 )
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
@@ -28,7 +27,7 @@ from ..ballots.profile import Profile
 from ..collection.base import Randomizer, make_protocol
 from ..collection.pairs import PairFlips, ShuffledRandomizer, are_wins, counted_wins, hidden_wins, numbered_wins
 from ..collection.protocol import FLIP_GRID, as_text, both_ways, cost_as_text, flips_cost
-from ..collection.randomizers import CLIENT_RANDOMIZERS, check_flips, check_randomizer, flips_of, resolve_flips
+from ..collection.randomizers import check_flips, check_randomizer, checked, flips_of, resolve_flips
 from ..collection.reports import (
     FOLLOW,
     Inbox,
@@ -111,7 +110,7 @@ class Shuffle(BaseEstimator):
     parameter_checks: dict[str, Check] = {
         **EPSILON,
         **DELTA,
-        "local_epsilon": or_none(check_epsilon),
+        "local_epsilon": partial(check_epsilon, optional=True),
         "n_queries": COUNT,
         "pairs": one_of("hidden", "assigned"),
         "min_reports": VOTERS_OR_NONE,
@@ -180,7 +179,7 @@ class Shuffle(BaseEstimator):
             "central_delta": repr(delta),
         }
         named = n_items if items is None else items
-        protocol = make_protocol("rr-shuffled", named, cost_as_text(alone), fields, CLIENT_RANDOMIZERS["rr-shuffled"])
+        protocol = checked(make_protocol("rr-shuffled", named, cost_as_text(alone), fields))
         guarantee = PrivacyGuarantee(
             epsilon,
             delta if amplified else 0.0,

@@ -1,8 +1,10 @@
 """Streams: one consensus after each period, from running totals with correlated Gaussian noise.
 
-Totals are the matrix of prefix sums times the contributions of the periods. The square root of this matrix has the same
-shape. Its diagonals are c_0 = 1, c_k = c_{k-1} (2k - 1) / (2k). Each period draws one vector, a *mixture*: fresh noise
-plus the contributions of all periods so far, weighted by the square root. Totals are computed from the mixtures only.
+The totals of all periods are M x: x holds the contributions of the periods, and M has ones on and below the diagonal.
+Its square root R, with R R = M, is lower triangular too, and constant on each diagonal: R[t, s] = c_{t-s} with c_0 = 1
+and c_k = c_{k-1} (2k - 1) / (2k). Period t draws one vector, the *mixture*: row t of R x plus fresh noise z_t. The
+contributions y that are published solve R y = mixtures. Their totals are M y = M x + R z, whose noise is correlated
+over the periods.
 """
 
 from __future__ import annotations

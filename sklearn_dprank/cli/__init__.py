@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import __version__
 from ..privacy.errors import BudgetExhausted
-from .printing import message, printable, tell
+from .printing import printable, tell
 
 __all__ = ["main"]
 
@@ -67,14 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # of --help, --version or wrong options
         status = int(stop.code or 0)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
-        problem = printable(message(refusal))
+        problem = printable(str(refusal))
     except KeyboardInterrupt:
         problem, status = f"interrupted. {_STAYS}", 130
-    except MemoryError:
-        problem, status = f"out of memory. {_STAYS}", 1
     except Exception as error:  # its message and its traceback may quote ballots
-        fault = f"stopped by an unexpected {type(error).__name__}, which is a fault of this program"
-        problem, status = f"{fault}. {_STAYS}", 1
+        problem, status = f"stopped by an unexpected {type(error).__name__}. {_STAYS}", 1
     name, back = f"dprank {options.command or ''}".strip(), ""
     if options.is_kept:
         file = shlex.quote(printable(str(options.budget)))
@@ -88,20 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, KeyboardInterrupt) as error:  # a reader that is gone is an error only if a result was charged
         is_gone = isinstance(error, BrokenPipeError)
         if back or not is_gone:
-            tell(f"{name}: the output could not be written ({message(error) or 'interrupted'}). {_STAYS}{back}")
+            tell(f"{name}: the output could not be written ({str(error) or 'interrupted'}). {_STAYS}{back}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return 141 if is_gone else 1
     return status
 
 
-_DESCRIPTION = (
-    "Differentially private rank aggregation: one consensus of many rankings, and a guarantee for every voter."
-)
-
-
 def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser of all commands, or of the first one in `words`; ``options.run(options)`` runs it."""
-    made = argparse.ArgumentParser("dprank", description=_DESCRIPTION)
+    made = argparse.ArgumentParser("dprank", description="Aggregate rankings with differential privacy.")
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = list(COMMANDS) if words is None else [word for word in words if word in COMMANDS][:1]

@@ -20,12 +20,7 @@ from .printing import check_distinct, tell
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``budget``."""
     added.add_argument("file", type=Path, metavar="FILE", help="the file of the budget")
-    added.add_argument(
-        "--last",
-        action="store_true",
-        required=True,
-        help="print the result of the last charge, for example because its output was lost",
-    )
+    added.add_argument("--last", action="store_true", required=True, help="print the result of the last charge again")
 
 
 def run(options: argparse.Namespace) -> str:
@@ -41,10 +36,9 @@ def run(options: argparse.Namespace) -> str:
         raise ValueError(f"there is no result beside {options.file}. dprank rank keeps it in {path.name}.") from None
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ValueError(f"{path.name} is damaged, so the result is lost. Its charge stays.") from None
-    try:
+    is_last = False
+    with suppress(ValueError, OSError):
         is_last = state(PrivacyBudget.open(options.file)) == kept
-    except (ValueError, OSError):
-        is_last = False
     if not is_last:
         tell(f"dprank budget: this is not the result of the last charge to {options.file}, or that cannot be read.")
     return text
@@ -72,8 +66,7 @@ def until_kept() -> Iterator[None]:
     def wait(*_: Any) -> None:
         waiting.append(True)
         signal.signal(signal.SIGINT, before)
-        with suppress(RuntimeError):  # standard error is being written
-            tell("dprank rank: the result is kept first. Press Ctrl-C again to stop now, and lose what is charged.")
+        tell("dprank rank: the result is kept first. Press Ctrl-C again to stop now, and lose what is charged.")
 
     signal.signal(signal.SIGINT, wait)
     try:

@@ -26,9 +26,7 @@ MECHANISMS = {  # by default, the first five that the ballots allow
     "DPSwissBorda": DPSwissBorda(),
     "DPKwikSort": DPKwikSort(),
 }
-_MOST_LINES = 5
 _ESTIMATORS = sorted({type(each).__name__ for each in MECHANISMS.values()})
-_MOST_PRUDENT = 16  # items
 _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
 
 
@@ -50,8 +48,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         action=Several,
         one=_estimator,
         metavar="ESTIMATOR",
-        help=f"which to compare, with blanks or commas between, out of {', '.join(_ESTIMATORS)}; default: the "
-        f"first {_MOST_LINES} that the ballots allow, of {'; '.join(MECHANISMS)}",
+        help=f"out of {', '.join(_ESTIMATORS)}, with blanks or commas between; default: five that the ballots allow",
     )
     add("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     add("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
@@ -68,9 +65,8 @@ def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon, and write the picture."""
     if options.file is not None and not options.public:
         raise ValueError(
-            f"the output would reveal the ballots, because compare computes errors exactly. If {called(options.file)} "
-            "holds public votes, add --public. For secret votes, use dprank recommend --items .. --voters .. "
-            "--epsilon .., which needs public numbers only."
+            f"the output would reveal the ballots. If {called(options.file)} holds public votes, add --public. For "
+            "secret votes, use dprank recommend --items .. --voters .. --epsilon .., which needs public numbers only."
         )
     check_picture(options.picture, "--picture")
     check_distinct({"--picture": options.picture}, [options.file])
@@ -82,17 +78,17 @@ def run(options: argparse.Namespace) -> str:
     ballots = files.read(options)[0] if options.file else simulated(10, phi=0.75)
     if ballots.n_voters == 0:
         raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")
-    unfit = set() if ballots.bound is None else set(_ONE_REPORT)
-    unfit |= {"DPPrudentOrder"} if ballots.n_items > _MOST_PRUDENT else set()
+    unfit = {"DPPrudentOrder"} if ballots.n_items > 16 else set()
+    unfit |= set() if ballots.bound is None else set(_ONE_REPORT)
     left_out = f"{' and '.join(sorted(unfit))} cannot be compared on ballots like these"
     if unfit.intersection(options.estimators or ()):
         raise ValueError(
-            f"{left_out}: DPPrudentOrder takes up to {_MOST_PRUDENT} items here, and {' and '.join(_ONE_REPORT)} take "
+            f"{left_out}: DPPrudentOrder takes up to 16 items here, and {' and '.join(_ONE_REPORT)} take "
             "neither persons nor weights; leave them out."
         )
     wanted = options.estimators or set(_ESTIMATORS) - unfit
     tried = {name: each for name, each in MECHANISMS.items() if type(each).__name__ in wanted}
-    tried = tried if options.estimators else dict(list(tried.items())[:_MOST_LINES])
+    tried = tried if options.estimators else dict(list(tried.items())[:5])
     with own_words("epsilons", epsilon="epsilons", n_trials="trials"):
         shown = PrivacyUtilityDisplay.from_estimators(
             tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed

@@ -98,11 +98,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells of a CSV file; default: a comma")
-    add(
-        "--unranked",
-        choices=list(_LEFT_OUT),
-        help="meaning of items that a ballot leaves out; default: last with --orders and PrefLib, else no_opinion",
-    )
+    add("--unranked", choices=list(_LEFT_OUT), help="items left out; default: last for --orders and PrefLib")
     add("--person", type=plain, help="column of the person of each row; the guarantee then covers all rows of a person")
     add("--weight", type=plain, help="a column with the weight of each row; needs --max-weight")
     add(
@@ -111,29 +107,24 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         help="public bound on the weight of a person, for --person and --weight; noise is proportional to it. Default: "
         '1. With "auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
     )
-    add(
-        "--unreadable",
-        choices=["error", "empty"],
-        default="error",
-        help="a row that cannot be read is an error, or a ballot without opinions; default: %(default)s",
-    )
+    add("--unreadable", choices=["error", "empty"], default="error", help="rows that cannot be read: error or empty")
 
 
 def check_no_layout(options: argparse.Namespace) -> None:
     """Raise ValueError if options describe a file, and none is given."""
-    if given := _describing(options):
+    if names := given(options):
         raise ValueError(
-            f"no file is given, but {', '.join(given)} describe{'s' * (len(given) == 1)} one. Name the file, or "
+            f"no file is given, but {', '.join(names)} describe{'s' * (len(names) == 1)} one. Name the file, or "
             "leave out these options for simulated ballots."
         )
 
 
-def _describing(options):
-    """Return the given options that describe a file."""
-    names = ("items", "scale", "no_answer", "separator", "unranked", "person", "weight", "max_weight")
-    given = [options.layout, *(name for name in names if getattr(options, name) is not None)]
-    given += ["unreadable"] if options.unreadable != "error" else []
-    return [f"--{name.replace('_', '-')}" for name in given if name]
+def given(options: argparse.Namespace, *others: str) -> list[str]:
+    """Return the given options that describe a file, and those of the others that are given."""
+    names = ("items", "scale", "no_answer", "separator", "unranked", "person", "weight", "max_weight", *others)
+    found = [options.layout, *(name for name in names if getattr(options, name) is not None)]
+    found += ["unreadable"] if options.unreadable != "error" else []
+    return [f"--{name.replace('_', '-')}" for name in found if name]
 
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
@@ -249,21 +240,21 @@ class Header:
         They are those in ``--items``, or those of all columns if none looks like something else. If one question asks
         about all of them, the items have the short names.
         """
-        given = None if wanted is None else listed_names(wanted, "--items")
-        if given is None:
+        listed = None if wanted is None else listed_names(wanted, "--items")
+        if listed is None:
             skipped = self.no_items.union(others)
             columns = [place for place, name in enumerate(self.names) if name not in skipped]
             self._check_items(columns)
         else:
             places = self.places(others)
-            columns = [_place_of("--items", item, places, self.names) for item in given]
+            columns = [_place_of("--items", item, places, self.names) for item in listed]
             if len(set(columns)) < len(columns):
                 raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
         names = [self.names[place] for place in columns]
         items = [self.parts[name][1] for name in names]
         is_one_question = len({self.parts[name][0] for name in names}) == 1 and all(items)
-        if given not in (None, names) or not is_one_question or len(set(items)) < len(items):
-            items = given or names
+        if listed not in (None, names) or not is_one_question or len(set(items)) < len(items):
+            items = listed or names
         return checked_names(items, "--items" if wanted else "the first row"), columns
 
     def _check_items(self, columns):
@@ -306,23 +297,21 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
     reader = csv.reader((line.decode("utf-8") + "\n" for line in lines), delimiter=delimiter, strict=True)
     try:
         texts, cells = [next(reader) for _ in range(3)][1:]
-        ids = [json.loads(cell)["ImportId"] for cell in cells]
-        if not len(texts) == len(ids) == len(names) or not all(isinstance(each, str) for each in ids):
-            raise ValueError
+        columns = [*zip(names, texts, [str(json.loads(cell)["ImportId"]) for cell in cells], strict=True)]
     except (StopIteration, csv.Error, ValueError, LookupError, TypeError, RecursionError):
         raise ValueError(
             f"{file} has columns of Qualtrics ({', '.join(own_names)}), but its third row does not hold an ImportId "
             "for each column. Export it again as CSV, or delete these columns and all header rows but the first."
         ) from None
     questions: dict[str, dict[str, list[str]]] = defaultdict(dict)
-    for name, text, own in zip(names, texts, ids, strict=True):
+    for name, text, own in columns:
         if matched := _QUESTION.fullmatch(own):
             questions[matched[1]][name] = " ".join(normal(text).split()).split(" - ")
-    for question, columns in questions.items():  # texts are "question - item", and both may hold " - "
-        starts = zip(*(text[:-1] for text in columns.values()), strict=False)
+    for question, several in questions.items():  # texts are "question - item", and both may hold " - "
+        starts = zip(*(text[:-1] for text in several.values()), strict=False)
         same = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
-        parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in columns.items()}
-    no_items = frozenset(name for name, own in zip(names, ids, strict=True) if "QID" not in own)
+        parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in several.items()}
+    no_items = frozenset(name for name, _, own in columns if "QID" not in own)
     return Header(names, parts, no_items, reader.line_num)
 
 
@@ -384,15 +373,15 @@ def _lines(path, separator):
     return [line for line in lines if line], numbers, delimiter
 
 
-def _split(line, delimiter):
+def _split(line, delimiter, where=""):
     """Return the cells of one line; raise ValueError with the problem if it is not CSV."""
     try:
         (cells,) = csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True)
     except (UnicodeDecodeError, csv.Error) as error:
         why = error if isinstance(error, csv.Error) else "not UTF-8 text"
         raise ValueError(
-            f"this is not CSV ({why}). Each ballot must be on one line, and a quote in a cell must be doubled. Correct "
-            'it, delete a column of free text, or unpack or export the file again, without line breaks, as "CSV UTF-8".'
+            f"{where}this is not CSV ({why}). Each ballot must be on one line, and a quote in a cell must be doubled. "
+            'Delete a column of free text, or unpack or export the file again, without line breaks, as "CSV UTF-8".'
         ) from None
     return cells
 
@@ -413,10 +402,7 @@ def _rows(lines: list[bytes], delimiter: str, unreadable: Unreadable) -> Iterato
 def _from_csv(path, separator, unreadable):
     """Return the header and the cells of the lines after it; the cells of a row that cannot be read are empty."""
     file, (lines, numbers, delimiter) = called(path), _lines(path, separator)
-    try:
-        names = [plain(name) for name in _split(lines[0], delimiter)] if lines else []
-    except ValueError as problem:
-        raise ValueError(f"{file}, first line: {problem}") from None
+    names = [plain(name) for name in _split(lines[0], delimiter, f"{file}, first line: ")] if lines else []
     if len(names) < 2:
         raise ValueError(
             f"{file} must have a first row with the names of at least two items, and a row a voter; if cells "
@@ -437,13 +423,11 @@ def _from_parquet(path, person):
     """Return the header and the cells of a Parquet file; missing cells are empty."""
     try:
         import pandas as pd
-    except ImportError:
-        raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
-    try:
+
         # Columns of integers with nulls stay integers, because two large person numbers could be equal as doubles.
         frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
-    except (ImportError, PermissionError):
-        raise
+    except ImportError:
+        raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
     names, cells = [plain(str(name)) for name in frame.columns], frame.to_numpy(dtype=object)
@@ -501,11 +485,8 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         raise ValueError(f"there is no file {path}. Check its name, and the folder in which you run the command.")
     suffix = next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")
     if suffix in {".soc", ".soi", ".toc", ".toi"}:
-        if set(_describing(options)) - {"--unranked"}:
-            raise ValueError(
-                "--ratings, --positions, --orders, --items, --scale, --no-answer, --separator, --person, --weight, "
-                "--max-weight and --unreadable do not apply to PrefLib files. Leave them out."
-            )
+        if unused := ", ".join(name for name in given(options) if name != "--unranked"):
+            raise ValueError(f"PrefLib files do not take {unused}; leave that out.")
         from ..datasets import read_preflib
 
         try:
@@ -543,9 +524,7 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
 
 def _codes(options, others, option):
     """Return the `_code` of each cell in ``--no-answer``; raise ValueError if `option` lists one of them, too."""
-    codes = {_code(cell) for cell in listed(options.no_answer or "", "--no-answer")}
-    if options.no_answer is not None and ("" in codes or not codes):
-        raise ValueError("--no-answer has an empty answer, but empty cells always count as empty; leave it out.")
+    codes = {_code(cell) for cell in listed_names(options.no_answer or "", "--no-answer")}
     for other in others:
         if _code(other) in codes:
             raise ValueError(f"--no-answer lists {safe_repr(other)}, which is also in {option}; leave one out.")
@@ -559,38 +538,26 @@ def _from_table(path, options, unreadable, is_parquet):
     """
     scale = None
     if options.scale is not None:
-        answers = [_answer(text) for text in listed(options.scale, "--scale")]
-        if len(answers) < 2 or "" in answers:
-            raise ValueError("--scale must list at least two answers, the worst first, and no empty one.")
-        if len(set(answers)) < len(answers):
-            twice = max(answers, key=answers.count)
-            raise ValueError(f"--scale lists {twice!r} twice, apart from case and blanks; leave one out.")
+        answers = [_answer(text) for text in listed_names(options.scale, "--scale")]
+        if len(set(answers)) < max(len(answers), 2):
+            raise ValueError("--scale must list at least two answers, the worst first, that differ not only in case.")
         scale = {text: float(place) for place, text in enumerate(answers)}
     codes = _codes(options, scale or {}, "--scale")
     column = getattr(options, "segments", None)
     others = (column, options.person, options.weight)
     if options.weight is not None and options.max_weight is None:
-        raise ValueError(
-            "--weight needs --max-weight, a public bound on the weight of a person: about the 95th percentile of the "
-            "weights in the survey's design, not of this file."
-        )
+        raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
     if is_parquet:
-        if options.separator is not None:
-            raise ValueError("--separator is for CSV files; leave it out.")
         head, cells = _from_parquet(path, options.person)
     else:
         head, cells = _from_csv(path, options.separator, unreadable)
         # The first row may be a ballot, whose cells would be published as names and not counted.
         listed_answers = {*(scale or {}), *codes}
-        looks = None
-        if any(_answer(name) in listed_answers for name in head.names):
-            looks = "answers of --scale or --no-answer", "rename the columns"
-        elif all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
-            looks = "only numbers or gaps", "add a letter to one of them"
-        if looks:
+        is_ballot = any(_answer(name) in listed_answers for name in head.names)
+        if is_ballot or all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
             raise ValueError(
-                f"the first row of {called(path)} must name the items, but it holds {looks[0]}. If it is a ballot, put "
-                f"a row of names before it. If these are names, {looks[1]}."
+                f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer, "
+                "or only numbers or gaps. If it is a ballot, put a row of names before it; else rename the columns."
             )
     (segments, persons, weights), places = ([], None, None), head.places()
     if column is not None:

@@ -36,17 +36,10 @@ def simulated(n_items: int, phi: float) -> Profile:
 # Messages of the library in the words of the command.
 
 
-def message(error: BaseException) -> str:
-    """Return the message of an error, without the number that Python gives an error of the system."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
-    return str(error)
-
-
 def tell(text: str) -> None:
     """Print a line to standard error, if it is open: it may depend on ballots, so it goes nowhere else."""
     if sys.stderr is not None:
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):  # closed, or being written when Ctrl-C is pressed
             print(text, file=sys.stderr, flush=True)
 
 
@@ -84,25 +77,19 @@ def check_path(path: Path, option: str, endings: list[str]) -> None:
     if path.suffix.lstrip(".").lower() not in endings:
         raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {path.name!r}.")
     real = Path(os.path.realpath(path))
-    if real.is_symlink():
-        raise ValueError(f"{option}: {path} is a loop of links; name another file.")
     if not real.parent.is_dir():
         raise ValueError(f"{option}: the folder of {path} does not exist; make it first.")
-    if (real.exists() and not real.is_file()) or not os.access(real if real.exists() else real.parent, os.W_OK):
+    if (os.path.lexists(real) and not real.is_file()) or not os.access(real if real.exists() else real.parent, os.W_OK):
         raise ValueError(f"{option}: {path} cannot be written; name another file.")
 
 
 def check_distinct(outputs: Mapping[str, Path | None], kept: Sequence[Path | None]) -> None:
     """Raise ValueError if an output would change an input, an account or another output, by whichever name."""
-    inputs = (sys.stdin if path == STANDARD_INPUT else path for path in kept)
-    seen = [(file, "holds the ballots or the budget") for file in inputs if file is not None]
+    seen = [(sys.stdin if path == STANDARD_INPUT else path, "holds the ballots or the budget") for path in kept]
     for option, file in {"standard output": sys.stdout, **outputs}.items():
-        if file is None:
-            continue
         for other, why in seen:
             if _is_same(file, other):
-                name = f"{option}: {file}" if isinstance(file, Path) else f"the file of {option}"
-                raise ValueError(f"{name} {why}, and would be replaced; name another.")
+                raise ValueError(f"{option}: {getattr(file, 'name', file)} {why}, and would be replaced; name another.")
         seen.append((file, f"is the file of {option}"))
 
 
@@ -111,7 +98,7 @@ def _is_same(one, other):
     try:
         found = [os.stat(each if isinstance(each, Path) else each.fileno()) for each in (one, other)]
         return os.path.samestat(*found) and stat.S_ISREG(found[0].st_mode)  # input and output may be one terminal
-    except (OSError, ValueError, AttributeError):  # does not exist, is a loop of links, or has no file
+    except (OSError, ValueError, AttributeError):  # does not exist, is a loop of links, None, or has no file
         paths = isinstance(one, Path) and isinstance(other, Path)
         return paths and os.path.realpath(one) == os.path.realpath(other)
 
@@ -129,18 +116,13 @@ A_POINT = "A point is one pair of items in a hundred more than the best possible
 
 def as_table(rows: list[list[str]]) -> str:
     """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left."""
-    widths = [max(columns_of(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = [
-        all(row[column].removeprefix("-").replace(".", "", 1).replace(",", "").isdigit() for row in rows[1:])
-        for column in range(len(widths))
-    ]
-    return "\n".join(
-        "  ".join(
-            " " * (width - columns_of(cell)) + cell if side else cell + " " * (width - columns_of(cell))
-            for cell, width, side in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in rows
-    )
+    padded = []
+    for column in zip(*rows, strict=True):
+        width = max(map(columns_of, column))
+        is_right = all(re.fullmatch(r"-?[0-9,]*\.?[0-9]+", cell) for cell in column[1:])
+        gaps = [" " * (width - columns_of(cell)) for cell in column]
+        padded.append([gap + cell if is_right else cell + gap for gap, cell in zip(gaps, column, strict=True)])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
 def columns_of(text: str) -> int:

@@ -22,7 +22,6 @@ from ..privacy.budget import PrivacyBudget, guarantee_as_text, guarantee_from_te
 from ..privacy.estimator_guarantees import guarantee_before
 from . import accounts, files, printing
 
-_TABLE = "the table of epsilon in the user guide (Epsilon and privacy guarantees)"
 _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 _BLANK = "\N{NO-BREAK SPACE}"
@@ -33,17 +32,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     files.add_arguments(added)
     add = added.add_argument
     add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
-    add(
-        "--epsilon",
-        type=float,
-        help="privacy loss, needed with a file: a smaller value is more private and less accurate; 1 is a usual start",
-    )
+    add("--epsilon", type=float, help="privacy loss, needed with a file; smaller is more private; 1 is a usual start")
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder")
     add(
-        "--neighboring",
-        choices=["add_remove", "replace"],
-        default="add_remove",
-        help="what is hidden: whether somebody voted (%(default)s, the default), or only how",
+        "--neighboring", choices=["add_remove", "replace"], default="add_remove", help="hide whether, or how, one voted"
     )
     add("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
     add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
@@ -59,31 +51,23 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "--segments",
         type=files.plain,
         metavar="COLUMN",
-        help="a column with the segment of each row, such as its region; one consensus is published for each, all for "
-        "one epsilon. --delta is 1e-6 by default; with 0, segments do not learn from others and have no intervals",
+        help="column with the segment of each row, such as a region; one consensus is published for each, all for one "
+        "epsilon. --delta is 1e-6 by default; with 0, segments do not learn from others and have no intervals",
     )
-    add(
-        "--segment-values",
-        metavar="A,B,C",
-        help="public names of the segments: do not read them off the file. All are published, also those without rows. "
-        "Rows with an empty cell or another name count nowhere. Names are compared exactly, but 1.0 is the same as 1",
-    )
+    add("--segment-values", metavar="A,B,C", help="public names of all segments, which are not read off the file")
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the consensus of all or of each segment, its intervals if there are any, and the privacy guarantee."""
     if options.example:
-        if options.file is not None:
-            raise ValueError("--example ranks simulated votes: leave out the file, or leave out --example.")
-        files.check_no_layout(options)
         others = ("segments", "segment_values", "budget", "budget_epsilon", "budget_delta")
-        if unused := [f"--{name.replace('_', '-')}" for name in others if getattr(options, name) is not None]:
-            raise ValueError(f"--example has no voters to count or protect: leave out {', '.join(unused)}.")
+        if unused := ["the file"] * (options.file is not None) + files.given(options, *others):
+            raise ValueError(f"--example ranks simulated votes: leave out {', '.join(unused)}.")
         options.epsilon = 1.0 if options.epsilon is None else options.epsilon
     elif options.file is None:
         raise ValueError("no file is given: name the file of the ballots, or add --example for simulated votes.")
     elif options.epsilon is None:
-        raise ValueError(f"--epsilon is missing: state the privacy loss of the release. See {_TABLE}.")
+        raise ValueError("--epsilon is missing: state the privacy loss. See the table of epsilon in the user guide.")
     estimator = _estimator(options)
     _check_outputs(options, estimator)
     given: dict[str, Any] = {}
@@ -160,10 +144,8 @@ def options_of(estimator: Any) -> list[str] | None:
     params = estimator.get_params()
     found = ["--epsilon", str(params.pop("epsilon"))]
     found += ["--top", str(params.pop("k"))] if name == "DPTopK" else ["--estimator", name] * (name != "DPBorda")
-    changed = {option: value for option, value in params.items() if value != default[option]}
-    if not changed.keys() <= {"delta", "noise", "neighboring", "window"}:
-        return None
-    return found + [each for option, value in changed.items() for each in (f"--{option}", str(value))]
+    changed = [f"--{option} {value}" for option, value in params.items() if value != default[option]]
+    return [*found, *" ".join(changed).split()]
 
 
 def _check_outputs(options, estimator):
@@ -174,10 +156,7 @@ def _check_outputs(options, estimator):
         options.plot = Path("ranking.png")
     if options.plot is not None:
         if not intervals:
-            raise ValueError(
-                "--plot draws rank intervals, and this mechanism does not publish any. DPBorda and DPPairwise do, with "
-                "Laplace or Gaussian noise. Use one of these, or leave out --plot."
-            )
+            raise ValueError("--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or Gaussian noise.")
         printing.check_picture(options.plot, "--plot")
     if options.report is not None:
         printing.check_path(options.report, "--report", ["html", "htm"])
@@ -293,15 +272,9 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
             f"The intervals contain the ranks without noise, {'in all segments' if segments else 'all'} at once with "
             f"probability at least {made['level']:g}. They describe these voters only, and may be published."
         ]
-        if segments:
-            about[0] += (
-                " They come from the answers of the segment alone, so its ranking may be outside of them. Sizes are in "
-                "votes, with noise."
-            )
-    elif segments:
-        about = ["No intervals and no sizes: with --delta 0, only orders are published."]
+        about += ["They are from a segment's own answers, so its ranking may be outside."] if segments else []
     else:
-        about = ["No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."]
+        about = ["No intervals: only orders are published. DPBorda with Laplace or Gaussian noise publishes intervals."]
     if made["unranked"] is not None:
         about.append(files.about_unranked(made["unranked"]))
     if "max_weight" in made:
@@ -324,18 +297,10 @@ def table(made: dict[str, Any]) -> str:
 
 
 def title(made: dict[str, Any]) -> str:
-    """Return the title of a segment: its name and, if they are published, its size and whose answers it repeats."""
+    """Return the title of a segment: its name and, if they are published, its size and the share of its own answers."""
     if "size" not in made:
         return f"{made['segment']}:"
-    share, ends = made["own_weight"], made["intervals"].values()
-    whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers"
-    if share <= 1 / 3:
-        whose = "mostly the answers of all"
-    elif all(each == [1, len(ends)] for each in ends):  # own weights do not show that own answers are only noise
-        whose += ", which leave every rank open"
-    elif share < 2 / 3:
-        whose += ", half the answers of all"
-    return f"{made['segment']}: about {max(made['size'], 0):,} votes, {whose}"
+    return f"{made['segment']}: about {max(made['size'], 0):,} votes, {made['own_weight']:.0%} its own answers"
 
 
 def _attempt(options: argparse.Namespace, line: str, write: Callable[[], None]) -> list[str]:
@@ -343,7 +308,7 @@ def _attempt(options: argparse.Namespace, line: str, write: Callable[[], None]) 
     try:
         write()
     except (Exception, KeyboardInterrupt) as error:
-        why = printing.message(error) or "interrupted"
+        why = str(error) or "interrupted"
         printing.tell(f"dprank rank: {line} could not be written ({why}). The ranking is complete.")
         options.is_incomplete = True
         return []
@@ -362,11 +327,10 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     numbers += f", delta = {made['privacy']['delta']:g}" if made["privacy"]["delta"] else ""
     texts = ["Random noise was added to protect the voters. It may have changed the order."]
     if "level" in made:
-        percent = min(round(100 * made["level"], 4), 99.9999)  # a level below 1 never shows as 100
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "
-            f"probability that all bars are right is at least {percent:g} %. If the bars of two items overlap, the "
-            "noise may have decided their order."
+            f"probability that all bars are right is at least {100 * made['level']:.10g} %. If the bars of two items "
+            "overlap, the noise may have decided their order."
         )
         if several:
             texts.append(

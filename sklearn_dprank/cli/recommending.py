@@ -22,14 +22,9 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "--trust",
         choices=["central", "secure_aggregation", "shuffle", "local"],
         default="central",
-        help="trust model: a curator sees the ballots (central, the default), servers add up shares "
-        "(secure_aggregation), a shuffler mixes reports (shuffle), or only the voter's device is trusted (local)",
+        help="what is trusted: a curator (central, the default), servers, a shuffler, or only the voter's device",
     )
-    add(
-        "--neighboring",
-        choices=["add_remove", "replace"],
-        help="what is hidden: whether somebody voted (the default where a curator sees ballots), or only how",
-    )
+    add("--neighboring", choices=["add_remove", "replace"], help="hide whether somebody voted, or only how")
     add("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
     add("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
     add(
@@ -37,8 +32,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         action=Several,
         one=float,
         default=[1.0],
-        help="public estimate of the share of the ballots that prefer one item of a pair; two values are the smallest "
-        "and the largest share of a pair. default: 1",
+        help="public share of the ballots that prefer one item of a pair, or the least and largest share; default: 1",
     )
     add("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 

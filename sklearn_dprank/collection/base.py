@@ -579,7 +579,7 @@ class Randomizer:
         return float(self.protocol(epsilon, items)["epsilon"])
 
     def make_protocol(self, items: Items, epsilon: Amount | str, **fields: Any) -> dict[str, Any]:
-        """Return a protocol that `client` has validated.
+        """Return a protocol. Channels, devices and servers validate it by `client`.
 
         Parameters
         ----------
@@ -598,16 +598,15 @@ class Randomizer:
         Raises
         ------
         ValueError
-            If an item name cannot be written in the same way in every language, or `client` refuses the protocol.
+            If an item name cannot be written in the same way in every language.
         """
-        return make_protocol(self.name, items, epsilon, fields, self.client)
+        return make_protocol(self.name, items, epsilon, fields)
 
 
-def make_protocol(name, items, epsilon, fields, client):
-    """Return a protocol of the randomizer `name` that `client` has validated."""
+def make_protocol(name, items, epsilon, fields):
+    """Return a protocol of the randomizer `name`, not validated yet."""
     stated = epsilon if isinstance(epsilon, str) else as_text(epsilon)
-    common = {"version": VERSION, "randomizer": name, "items": listed(items), "epsilon": stated}
-    return validated({**common, **fields}, client)
+    return {"version": VERSION, "randomizer": name, "items": listed(items), "epsilon": stated, **fields}
 
 
 def validated(protocol, client):

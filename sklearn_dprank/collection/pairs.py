@@ -340,7 +340,7 @@ class ShuffledRandomizer(PairsRandomizer):
 
 # "rr-interactive": answers to the curator's questions, about one pair each.
 
-KINDS = ("each", "last")
+KINDS = ("each", "last")  # of flips: for the planned answers, and for a last resort beyond them
 
 
 class InteractiveRandomizer(QuestionRandomizer):

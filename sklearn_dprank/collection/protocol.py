@@ -97,7 +97,7 @@ def are_items(items):
         return False
     if any(len(text) > LARGEST_NAME or _SURROGATE.search(text) for text in texts):
         return False
-    return all(is_whole(abs(number), 0) for number in numbers)
+    return is_whole(max(map(abs, numbers), default=0), 0)
 
 
 def check_form(protocol, fields):

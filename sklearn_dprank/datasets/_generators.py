@@ -142,10 +142,7 @@ def make_plackett_luce(
     check_whole(n_voters, "n_voters")
     check_whole(n_items, "n_items")
     rng = as_generator(random_state)
-    try:
-        values = rng.standard_exponential(n_items) if weights is None else np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
+    values = rng.standard_exponential(n_items) if weights is None else np.asarray(weights, dtype=np.float64)
     if values.shape != (n_items,) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"weights must be {n_items} positive finite numbers, one an item, got {weights!r}.")
 

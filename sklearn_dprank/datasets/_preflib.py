@@ -13,7 +13,6 @@ import warnings
 import zlib
 from array import array
 from http.client import HTTPException
-from importlib.resources import as_file, files
 from io import TextIOWrapper
 from itertools import chain, islice
 from os import PathLike
@@ -217,8 +216,7 @@ def load_hay_figure1() -> Bunch:
     >>> ballots.data.sum(axis=0)  # the Borda scores of the paper's Example 1
     array([19, 19, 13, 18, 11])
     """
-    with as_file(files(__package__).joinpath("data", "hay2017_figure1.soc")) as path:
-        return read_preflib(path)
+    return read_preflib(Path(__file__).parent / "data" / "hay2017_figure1.soc")
 
 
 _KINDS = ("soc", "soi", "toc", "toi")  # strict or tied orders, complete or incomplete
@@ -237,7 +235,7 @@ def _lines(path, file):
     # The limit is on the call, so that no more of a long line is decompressed.
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST + 1), ""), start=1):
         if len(line) > _LONGEST:
-            raise ValueError(f"{path}, line {number}: more than {_LONGEST:,} characters; no PrefLib file.")
+            raise ValueError(f"{path}, line {number}: more than {_LONGEST:,} characters; not a PrefLib file.")
         if text := line.strip():
             yield number, text
 

@@ -208,6 +208,11 @@ class GaussianNoise(_Noise):
     how = "rounded Gaussian noise"
 
     @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on each number."""
+        return self.sigma
+
+    @property
     def law(self) -> NormalLaw:  # type: ignore[override]
         """Distribution of the noise on each number."""
         return NormalLaw(self.sigma, grid_of(self.sigma))

@@ -1,4 +1,26 @@
-"""Advice: error curves of mechanisms, and the estimator with the smallest expected error."""
+"""Advice: error curves of mechanisms, and the estimator with the smallest expected error.
+
+A **family** is a set of mechanisms with the same error curves. A curve gives the error for a **signal**: one number
+without unit that grows with the number of voters n and with epsilon, and stands for all public inputs but the number of
+items m.
+
+==========  ==========================================  =======================================================
+Family      Mechanism                                   Signal
+==========  ==========================================  =======================================================
+knorm       Borda, K-norm noise                         n epsilon / m
+gaussian    Borda, normal noise; about also Laplace     m / (standard deviation of the noise on a mean rank)
+            noise, noise of voters or of shares         = 2 n m / (standard deviation of the noise on net wins)
+swiss       Swiss rounds, Gaussian noise                that of Borda with the same budget
+pairs       one random pair a voter, Bradley-Terry      that of Borda from the same answers
+prudent     prudent order of 3 to 16 items              n epsilon / ln m!
+two_stage   prudent order in a window of 7              n epsilon / m^2
+peeled      prudent order, item by item                 n e / ln m, where each pick has the range e
+top         best k items                                n epsilon / ln(m! / (m - k)!)
+==========  ==========================================  =======================================================
+
+n epsilon is halved if neighbours replace a ballot. True margins are proportional to 1 - 2 disagreement, and so are
+signals: the curves are stored at signals times 1 - 2 disagreement, where those of all disagreements look alike.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import (
+    changed_ballots,
     check_choice,
     check_delta,
     check_epsilon,
     check_flag,
-    check_neighboring,
     check_number,
     check_whole,
     safe_repr,
@@ -52,7 +74,7 @@ class Errors(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Curves of a family of mechanisms.
+    """Curves of a family of mechanisms; the module lists the families and their signals.
 
     Attributes
     ----------
@@ -106,11 +128,11 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     Parameters
     ----------
     family : {"knorm", "gaussian", "pairs", "prudent", "two_stage", "peeled", "swiss", "top"}
-        As in ``simulate_recommendations.py`` of ``tests/benchmarks``.
+        A family of the module's table.
     n_items : int
         Number of items m.
     signal : float
-        Signal-to-noise ratio of the family, as the script defines it; at least 0.
+        Signal of the family, as in the module's table; at least 0.
     disagreement : float
         Share of the pairs on which voters contradict their centre.
     k : int or None, default=None
@@ -168,7 +190,7 @@ JUDGED = (0.2, 0.28, 0.35, 0.42)
 #: Limits of the user's estimate of the disagreement, and its assumed error.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
 #: A mechanism with one more disadvantage must have at most this share of the error. Disadvantages are a delta, rounds,
-#: and a signal at which the drawn order is nearly random.
+#: and a signal at which the drawn order is nearly random. They are counted as `costs`.
 WORTH_MORE = 0.95
 #: Mean errors within this factor are equal: the curves are not more precise.
 EQUAL = 1.01
@@ -441,8 +463,13 @@ def recommend(
 
     Notes
     -----
-    No ballot is read, so the advice costs no privacy. The candidates are the following. Under "replace", n epsilon is
-    halved in all limits below.
+    .. rubric:: Privacy
+
+    No ballot is read, so the advice costs no privacy.
+
+    .. rubric:: Candidates
+
+    Under "replace", n epsilon is halved in all limits below.
 
     * central: `DPBorda` with K-norm and with Laplace noise; `DPPrudentOrder` (3 to 16 items), or with ``window=7``
       (more). If `delta` is positive, also `DPPrudentOrder` that is peeled (3 to 1,000 items), `DPBorda` with Gaussian
@@ -452,12 +479,16 @@ def recommend(
       where the local epsilon is that of one message; and `LDPBorda`, which needs no shuffler.
     * secure aggregation: `SecAggBorda`, and `SecAggSwissBorda` (14 items or more).
 
-    Each candidate has error curves, as a function of the ratio of its noise to n. They were simulated on Mallows,
+    .. rubric:: Choice
+
+    Each candidate has error curves, as a function of the ratio of n to its noise. They were simulated on Mallows,
     Plackett-Luce and mixed votes, with twelve electorates for each of seven disagreements and up to ten numbers of
     items. `recommend` chooses the smallest mean error over the estimate, 0.05 less and 0.05 more. Without an estimate,
     it uses disagreements of 0.2, 0.28, 0.35 and 0.42. A mechanism that needs delta must have a 5 % smaller error, and
     one that needs rounds another 5 %. The same penalty applies to an order drawn at n epsilon below ln m!, and to
     `DPTopK` below ln(m! / (m - k)!). Of mechanisms within 1 %, the one with the smaller largest error is chosen.
+
+    .. rubric:: Few voters and unequal opinions
 
     The curves have 5,000 voters with an opinion on every pair. Two corrections were measured on other simulated votes.
     Few voters agree more with their own consensus than with the centre of all, by 2 / (pi n) in the square of 1 - 2
@@ -470,12 +501,16 @@ def recommend(
     ln(largest share / smallest share). For the best k, it is 12 %, and up to 50 %. `DPPrudentOrder` and `DPTopK` do not
     have this bias; with a window, `DPPrudentOrder` has a third of it, and `DPSwissBorda` has half.
 
+    .. rubric:: Limits between candidates
+
     Without an estimate, `DPPrudentOrder` is therefore chosen from n epsilon = about 6 ln m! on for 3 to 5 items, from 4
     to 5 ln m! for 7 to 16, and from about m^2 for more. The limit is a third to half of that if voters disagree on 15 %
     of the pairs, twice that at 40 %, and at least five times that at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3
     ln(m! / (m - k)!) on, where the factor grows with k / m (it is 6 for half of 10 items at 40 %). Below, the scores of
     all items have a smaller error, and the reason states it. `DPSwissBorda` has the smallest error for many items,
     especially if voters agree, until `DPPrudentOrder` is better.
+
+    .. rubric:: Validation
 
     The recommendations were validated on real votes that the curves were not made from, by ``judge_recommendations.py``
     of ``tests/benchmarks``. These are 19 data sets with 4 to 100 items (dots and puzzles by Mao et al., two elections,
@@ -492,6 +527,8 @@ def recommend(
     estimate, and 5 times with one (medians; more for few items and for `k`). With an estimate, the expected excess was
     0.79 to 1.43 times the measured one in 80 % of the cases above 0.0002. A range describes electorates like the
     simulated ones and is not a bound.
+
+    .. rubric:: Not considered, and intervals
 
     `LDPAdaptivePairs` is not considered, because it must query voters in rounds. It is better than `LDPPairwise` for
     few items or close agreement (two thirds of its error on Mao et al.'s 4 items at epsilon = 2), and worse on JESTER.
@@ -604,7 +641,7 @@ def _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreem
         raise ValueError(f"the first share of opinion_share must be at most the second, got {low:g} and {high:g}.")
     check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
     if neighboring is not None:
-        check_neighboring(neighboring)
+        changed_ballots(neighboring)
     if trust != "central" and neighboring not in (None, "replace"):
         raise ValueError(
             f"neighboring must be 'replace' or None for trust={trust!r}, where the number of voters is public, "

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import changed_ballots, check_epsilon, check_neighboring, check_number, refuse_unknown, safe_repr
+from .._utils.checks import changed_ballots, check_epsilon, check_number, refuse_unknown, safe_repr
 from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, clear_fitted
 from .._utils.types import Amount, Neighboring, RandomState
 from ..ballots.profile import Ballots, Profile, Shape
@@ -135,7 +135,7 @@ class PrivateKendallTau(BaseEstimator):
 
     def _guarantee(self, unit):
         check_epsilon(self.epsilon)
-        check_neighboring(self.neighboring)
+        changed_ballots(self.neighboring)
         how = "discrete Laplace noise on the net agreement"
         stated = PrivacyGuarantee(float(self.epsilon), 0.0, "central", self.neighboring, how, unit=unit)
         return stated.simulated(self.random_state is None)

@@ -7,6 +7,8 @@ histograms of rankings, which are indexed by the digits of the codes.
 `order_to_positions` inverts an order, and `as_positions` validates positions. `opposite_pairs` counts the pairs that
 two rankings order oppositely: directly for few items, by sorting for many. `disagreements` sums the pairwise
 preferences that a ranking contradicts.
+
+The last part has the number of comparisons of quicksort: its exact distribution and bounds.
 """
 
 import math
@@ -95,7 +97,7 @@ def first_places(histogram):
     >>> first_places(np.array([5, 0, 0, 0, 0, 2]).reshape(3, 2, 1))
     array([5, 0, 2])
     """
-    # Item i is first if it precedes all later items, and no earlier item precedes all items after it.
+    # Item i is first if its digit is 0 (it precedes all later items), and the digit of each earlier item is not 0.
     return np.array([histogram[(slice(1, None),) * i + (0,)].sum() for i in range(histogram.ndim)])
 
 
@@ -120,8 +122,9 @@ def without_item(histogram, item):
     """
     n_items = histogram.ndim
     for i in range(item - 1, -1, -1):
-        # Before: the place of `item` among the items i + 1, ..., and of item i among i, i + 1, ...
-        # After: the place of `item` among the items i, i + 1, ..., and of item i among these without `item`.
+        # Exchange neighbours, so that `item` comes one step earlier in the numbering. `pair` is indexed by the digits
+        # of both before: of item i among the items i, i + 1, ..., and of `item` among the items i + 1, ...
+        # Afterwards: of `item` among the items i, i + 1, ... (`place`), and of item i among these without `item`.
         other, place = np.indices((n_items - 1 - i, n_items - i))
         pair = np.moveaxis(histogram, (i, item), (0, 1))
         histogram = np.moveaxis(pair[other + (other >= place), place - (other < place)], (0, 1), (i, item))

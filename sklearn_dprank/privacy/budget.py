@@ -25,10 +25,10 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from .._utils.checks import (
+    changed_ballots,
     check_delta,
     check_epsilon,
     check_flag,
-    check_neighboring,
     check_number,
     refuse_unknown,
     safe_repr,
@@ -71,7 +71,7 @@ class Terms(NamedTuple):
         """Return the same terms, as doubles rounded down; raise ValueError if one is invalid."""
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-        check_neighboring(self.neighboring)
+        changed_ballots(self.neighboring)
         check_number(self.basic_delta, "basic_delta", least=0, most=self.delta, optional=True)
         check_flag(self.simulation, "simulation")
         basic_delta = None if self.basic_delta is None else rounded_down(self.basic_delta)
@@ -1041,7 +1041,8 @@ def guarantee_from_text(text: str) -> PrivacyGuarantee:
             tuple((float.fromhex(epsilon), float.fromhex(delta)) for epsilon, delta in approximate),
         )
         numbers: dict[str, Any] = {name: float.fromhex(stored.pop(name)) for name in ("epsilon", "delta")}
-        return PrivacyGuarantee(**stored | {"caveats": tuple(stored["caveats"])}, **numbers, losses=losses)
+        texts = {"caveats": tuple(stored["caveats"]), "whom": tuple(map(tuple, stored["whom"]))}
+        return PrivacyGuarantee(**stored | texts, **numbers, losses=losses)
     except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"no guarantee: {error}") from error
 

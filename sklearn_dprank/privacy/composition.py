@@ -87,8 +87,7 @@ def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.floa
     """
     epsilons = np.asarray(epsilons, dtype=float)
     deltas = _deltas(np.abs(epsilons), mu) if mu > 0 else np.zeros_like(epsilons)
-    below = np.minimum(epsilons, 0.0)
-    return np.where(epsilons < 0, np.exp(below) * deltas - np.expm1(below), deltas)  # by symmetry
+    return np.where(epsilons < 0, _mirrored(np.abs(epsilons), deltas), deltas)
 
 
 def _deltas(epsilon, r):
@@ -280,10 +279,14 @@ def range_deltas(width: float, n_choices: int) -> tuple[NDArray[np.float64], NDA
 
     Notes
     -----
-    Between two grid points, let t = jh + log(1 + (e^h - 1) x), with x from 0 to 1. The perspective of a convex function
-    is convex, so e^t V(epsilon - t) lies below its chord in x, and so does e^t V(epsilon - t + w). With these chords
-    and the linear q, the maximum over x is that of a quadratic polynomial over a linear one. As a rational Bezier
-    curve, it is at most the largest of its three control values: both ends, and `middle`.
+    Between the grid points jh and (j + 1) h, let t = jh + log(1 + (g - 1) x), with g = e^h and x from 0 to 1. The
+    perspective of a convex function is convex, so e^t V(epsilon - t) lies below its chord in x, and so does e^t
+    V(epsilon - t + w). Let A_j = V(epsilon - jh), B_j = V(epsilon - jh + w), and q_j = q at t = jh. These chords and
+    the linear q bound q A + (1 - q) B from above by a quadratic polynomial in x over 1 + (g - 1) x. As a rational
+    Bezier curve, it is at most the largest of its three control values:
+
+    - at x = 0, q_j A_j + (1 - q_j) B_j, and at x = 1 the same for j + 1;
+    - in the middle, (g (q_j A_j+1 + (1 - q_j) B_j+1) + q_j+1 A_j + (1 - q_j+1) B_j) / (1 + g).
     """
     steps = _STEPS if n_choices <= _MANY else _FEW_STEPS
     far = math.ceil(_FAR * math.sqrt(n_choices) / 2 + width * n_choices / 8)
@@ -393,9 +396,7 @@ def choice_range(epsilon: float, delta: float, n_choices: int) -> float:
 # L the sum of these losses, delta(epsilon) is the mean of the Gaussian's delta(epsilon - L).
 
 _VALUES = 1 << 14  # largest number of values of the coins' total loss; beyond it, an integral replaces their sum
-_SUM_SLACK = 1e-9  # relative; far above the rounding errors of the sums
 _SMOOTHED = 1e-4  # mu^2 of a Gaussian release that the integral adds, relative to the sum of the squared epsilons
-_ALIKE = 5e-3  # relative; epsilons of many releases are rounded up by at most this much
 
 
 class Losses(NamedTuple):
@@ -538,53 +539,40 @@ def coin_losses(groups: Mapping[float, int]) -> tuple[NDArray[np.float64], NDArr
 def _deltas_of_many(groups, mu_squared, delta):
     """Return an upper bound on delta as a function of epsilon, for `groups` of coins and a Gaussian number.
 
-    Let K(t) = log E[e^(t L)] for the total loss L. For any c > 0, delta(epsilon) is the integral over y of
-    e^(K(t) - t epsilon) / (2 pi t (t + 1)), t = c + iy. The trapezoidal rule with step 2 pi / T adds the values of
-    delta at epsilon + T k, times e^(c T k): it errs upwards, by a negligible amount if T is large. An additional small
-    Gaussian release makes the integrand vanish beyond 10 / mu. Gopi, Lee and Wutschitz (2021) and Zhu, Dong and Wang
-    (2022) describe this inversion.
+    Let K(t) = log E[e^(t L)] for the total loss L. A coin adds log(cosh(epsilon (t + 1/2)) / cosh(epsilon / 2)), and
+    the Gaussian number adds t (t + 1) mu^2 / 2. For any c > 0, delta(epsilon) is the integral over all real y of f(y) =
+    e^(K(t) - t epsilon) / (2 pi t (t + 1)), with t = c + iy. The trapezoidal rule with step s = 2 pi / T is s (f(0) + 2
+    Re f(s) + 2 Re f(2 s) + ...). It equals the sum of e^(c T k) delta(epsilon + T k) over all integers k. It therefore
+    errs upwards, by a negligible amount if T is large. An additional small Gaussian release makes the integrand vanish
+    beyond y = 10 / mu. Gopi, Lee and Wutschitz (2021) and Zhu, Dong and Wang (2022) describe this inversion.
     """
-    steps: Counter[float] = Counter()
-    for epsilon, count in groups.items():  # few different epsilons remain
-        steps[epsilon if len(groups) < 500 else epsilon_up(epsilon)] += count
-    total = sum(count * epsilon**2 for epsilon, count in steps.items())
-    mu_squared = max(mu_squared, 0.0) + _SMOOTHED * total
+    total = sum(count * epsilon**2 for epsilon, count in groups.items())
+    mu_squared += _SMOOTHED * total
 
     def log_moments(t):
-        return t * (t + 1) * mu_squared / 2 + sum(
-            count * (_log_cosh(epsilon * (t + 0.5)) - _log_cosh(np.array([epsilon / 2])))
-            for epsilon, count in steps.items()
+        coins = (
+            count * (_log_2_cosh(epsilon * (t + 0.5)) - _log_2_cosh(epsilon / 2)) for epsilon, count in groups.items()
         )
+        return t * (t + 1) * mu_squared / 2 + sum(coins)
 
     c = np.logspace(-1, 5, 300) / math.sqrt(total + mu_squared)  # a smaller one, for delta near 1, takes more nodes
     bounds = (log_moments(c) + c * np.log(c) - (c + 1) * np.log1p(c) - math.log(delta)) / c  # Chernoff's, of epsilon
-    best = np.argmin(bounds)
-    c, most = c[best], bounds[best]
-    width = (60 - math.log(delta)) / c + 2 * max(most, 0.0)
-    y = np.arange(0.0, 10 / math.sqrt(mu_squared), 2 * math.pi / width)
-    t, top = c + 1j * y, log_moments(c[None])[0]
-    values = np.exp(log_moments(t) - top) / (t * (t + 1)) * np.where(y > 0, 2, 1) / width
-
-    largest = sum(count * epsilon for epsilon, count in steps.items())
-    rounding = 1e-13 * (1 + largest) * np.abs(values).sum()  # decides if epsilon is far below `most`
+    c, most = c[bounds.argmin()], bounds.min()
+    period = (60 - math.log(delta)) / c + 2 * max(most, 0.0)
+    y = np.arange(0.0, 10 / math.sqrt(mu_squared), 2 * math.pi / period)
+    t, top = c + 1j * y, log_moments(c)  # e^top is taken out of the sum, which could overflow
+    values = np.exp(log_moments(t) - top) / (t * (t + 1)) * np.where(y > 0, 2, 1) / period
+    # Errors of the exponents decide if epsilon is far below `most`.
+    rounding = sum(count * (1e-13 * epsilon + 1e-15) for epsilon, count in groups.items()) + 1e-13
 
     def delta_at(epsilon):
+        found = max((values * np.exp(-1j * y * epsilon)).real.sum(), 0.0) + rounding * np.abs(values).sum()
         exponent = top - c * epsilon
-        found = max((values * np.exp(-1j * y * epsilon)).real.sum(), 0.0) + rounding
         return math.inf if exponent > 700 else math.exp(exponent) * found
 
     return delta_at
 
 
-def epsilon_up(epsilon: float) -> float:
-    """Return epsilon rounded up by at most half a percent, to one of few values."""
-    return math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE) * (1 + 1e-12)
-
-
-def _log_cosh(x):
-    """Return log cosh of numbers whose real part is at least 0, with a small relative error."""
-    far = x.real > 20
-    a, b = np.where(far, 0, x.real), x.imag  # log1p of a complex number has an absolute error
-    size = np.log1p(np.sinh(a) ** 2 - np.sin(b) ** 2) / 2
-    near = size if np.isrealobj(x) else size + 1j * np.arctan2(np.sinh(a) * np.sin(b), np.cosh(a) * np.cos(b))
-    return np.where(far, x - math.log(2) + np.log1p(np.exp(-2 * np.where(far, x, 0))), near)
+def _log_2_cosh(x):
+    """Return log(2 cosh(x)) for numbers whose real part is at least 0."""
+    return x + np.log1p(np.exp(-2 * x))

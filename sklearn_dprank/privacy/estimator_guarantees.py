@@ -218,13 +218,16 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
 
 def is_forecast_proved(estimator: Any) -> bool:
     """Return whether this package states the forecast of an estimator, and not a class that vouches for itself."""
-    # A class with one of these may be decorated, and then names a module of this package as its own.
-    stating = (base for base in type(last_step(estimator)).__mro__ if not _FORECAST.isdisjoint(vars(base)))
-    return all(
-        kind.__module__.startswith(f"{__package__.partition('.')[0]}.")
-        and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
-        for kind in stating
-    )
+    package = __package__.partition(".")[0]
+    for kind in type(last_step(estimator)).__mro__:
+        if _FORECAST.isdisjoint(vars(kind)):  # it states no guarantee
+            continue
+        # A foreign class can copy `__module__` from a class of this package, as decorators do. It is then not the class
+        # that the module holds under this name.
+        module = sys.modules.get(kind.__module__)
+        if kind.__module__.partition(".")[0] != package or getattr(module, kind.__name__, None) is not kind:
+            return False
+    return True
 
 
 def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
@@ -240,15 +243,20 @@ def _with(guarantee, caveat):
 
 
 def own_methods(estimator: Any) -> list[str]:
-    """Return the methods between ballots and release that the class or the object overrides; its forecast may fail."""
-    # The forecast knows its own class and the bases of that class. Their last definition of a method calls no other.
+    """Return the methods between ballots and release that the class or the object overrides; its forecast may fail.
+
+    The class that defines ``guarantee_before`` knows its own methods and those of its bases. A class before them in the
+    MRO overrides a method of theirs, or calls it by ``super()``. For ``class Mine(DPBorda)``, the MRO is Mine, DPBorda,
+    RankAggregator, ..., object, and RankAggregator defines ``guarantee_before``. A ``fit`` of Mine is an override. If
+    Mine defines ``guarantee_before`` itself, it knows its own ``fit``. A class after the last known definition of a
+    method does not count, because this definition does not call it.
+    """
     kinds = type(estimator).__mro__
     known = next(kind for kind in kinds if "guarantee_before" in vars(kind)).__mro__
     own = replaced_methods(estimator)
     for name in _CARRYING:
-        defining = [kind for kind in kinds if name in vars(kind)]
-        last = max((place for place, kind in enumerate(defining) if kind in known), default=0)
-        if any(kind not in known for kind in defining[:last]):
+        is_known = [kind in known for kind in kinds if name in vars(kind)]
+        if True in is_known and False in is_known[: len(is_known) - is_known[::-1].index(True)]:
             own.append(name)
     return own
 

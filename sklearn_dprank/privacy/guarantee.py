@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from textwrap import TextWrapper
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from .._utils.checks import check_flag, check_neighboring, check_number, check_whole, safe_repr
+from .._utils.checks import CHANGED_BALLOTS, check_choice, check_flag, check_number, check_whole, safe_repr
 from ..ballots.weights import PERSON
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
@@ -90,7 +90,7 @@ class PrivacyGuarantee:
             raise ValueError(
                 f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {safe_repr(self.trust)}."
             )
-        check_neighboring(self.neighboring)
+        check_choice(self.neighboring, "neighboring", CHANGED_BALLOTS)
         check_number(self.epsilon, "epsilon", least=0, most=math.inf)
         check_number(self.delta, "delta", least=0, most=1)
         check_flag(self.certified, "certified")
@@ -99,19 +99,16 @@ class PrivacyGuarantee:
                 raise ValueError(f"{name} must be a str, got {safe_repr(getattr(self, name))}.")
         if not isinstance(self.caveats, tuple) or not all(isinstance(caveat, str) for caveat in self.caveats):
             raise ValueError(f"caveats must be a tuple of str, got {safe_repr(self.caveats)}.")
+        if not isinstance(self.whom, tuple) or not all(
+            isinstance(pair, tuple) and list(map(type, pair)) == [str, str] for pair in self.whom
+        ):
+            raise ValueError(f"whom must be a tuple of pairs (trust model, party) of str, got {safe_repr(self.whom)}.")
         if not isinstance(self.losses, Losses | None):
             raise ValueError(f"losses must be None or Losses, got {safe_repr(self.losses)}.")
         if self.losses is not None:
             self.losses.check()
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
-        try:
-            whom: tuple[Any, ...] = tuple((model, party) for model, party in self.whom)  # JSON stores them as lists
-        except (TypeError, ValueError):
-            whom = ((None, None),)
-        if not all(isinstance(word, str) for pair in whom for word in pair):
-            raise ValueError(f"whom must be pairs (trust model, party) of str, got {safe_repr(self.whom)}.")
-        object.__setattr__(self, "whom", whom)
         # At epsilon 0, even losses of no release at all seem to agree with any delta.
         is_all_delta = self.epsilon == 0 < self.delta
         if self.losses is None or is_all_delta or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):

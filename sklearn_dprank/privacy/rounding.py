@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import TYPE_CHECKING
 
-from .._utils.checks import as_double, check_number
+from .._utils.checks import as_double
 
 if TYPE_CHECKING:
     from .._utils.types import Amount
@@ -34,8 +34,10 @@ def rounded_up(x):
     >>> rounded_up(Fraction(1, 3)) > Fraction(1, 3) > float(Fraction(1, 3))
     True
     """
+    if isinstance(x, float):
+        return float(x)
     near = as_double(x)
-    if isinstance(x, float) or math.isinf(near) or Fraction(near) >= exact(x):
+    if math.isinf(near) or Fraction(near) >= exact(x):
         return near
     return math.nextafter(near, math.inf)
 
@@ -100,7 +102,8 @@ def round_down(x: Amount, limit: int = 2**31) -> Fraction:
     >>> round_down(3.14159, limit=1000)
     Fraction(688, 219)
     """
-    check_number(x, "x", above=0)
+    if not 0 < x < math.inf:
+        raise ValueError(f"x must be a finite number above 0, got {x}.")
     x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
     if max(x.numerator, x.denominator) < limit:
         return x

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, or_none, safe_repr
+from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Scores
 from ..orders.permutations import check_order
@@ -123,7 +123,9 @@ _NAMED = ("borda", "plurality", "veto")
 
 
 def check_scores(scores, name):
-    """Raise ValueError unless `scores` is the name of a rule or may be a vector."""
+    """Raise ValueError unless `scores` is None, the name of a rule, or may be a vector."""
+    if scores is None:
+        return
     if scores not in _NAMED if isinstance(scores, str) else _as_vector(scores).ndim == 0:
         raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {safe_repr(scores)}.")
 
@@ -152,22 +154,19 @@ class SortByScore(Rule):
     (1.0, 0.0, 0.0)
     """
 
-    parameter_checks: dict[str, Check] = {"scores": or_none(check_scores)}
+    parameter_checks: dict[str, Check] = {"scores": check_scores}
 
     def __init__(self, scores: Scores | None = None) -> None:
         self.scores = scores
 
     def asks(self, n_items: int) -> list[Ask]:
-        check_parameters(self)
-        return [Ask(self._query(n_items))]
+        if self.scores is None:
+            return [Ask(NetWins())]
+        return [Ask(PositionalScores(tuple(score_vector(self.scores, n_items))))]
 
     def aggregate(self, answers: Any) -> Consensus:
-        return Consensus(descending(answers.answer(self._query(answers.n_items)), answers))
-
-    def _query(self, n_items):
-        if self.scores is None:
-            return NetWins()
-        return PositionalScores(tuple(score_vector(self.scores, n_items)))
+        (ask,) = self.asks(answers.n_items)
+        return Consensus(descending(answers.answer(ask.query), answers))
 
 
 def score_vector(scores, n_items):

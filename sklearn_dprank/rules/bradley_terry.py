@@ -75,14 +75,18 @@ def bradley_terry_strengths(tallies, ridge):
 
 
 def newton(loss, s):
-    """Return the centred strengths, shape (n_items,), of the minimum of the loss that Newton steps reach from `s`."""
+    """Return the centred strengths, shape (n_items,), of the minimum of the loss that Newton steps reach from `s`.
+
+    Levenberg damping: if the curvature is not positive definite, `lift` is added to its diagonal until it is.
+    """
     s = s - s.mean()
-    (value, derivatives), lift, before = loss(s), 0.0, np.inf
+    (value, slope, bend), lift, before = loss(s), 0.0, np.inf
     for _ in range(_STEPS):
-        slope, curvature = derivatives()
-        lift = lift / 4 if lift > 1e-3 * curvature.steepest else 0.0
-        while (step := curvature.solve(slope, lift)) is None:  # a lifted diagonal is positive definite
-            lift = max(4 * lift, 1e-2 * curvature.steepest)
+        diagonal = bend.sum(axis=1) + loss.ridge
+        steepest = np.abs(diagonal).max()
+        lift = lift / 4 if lift > 1e-3 * steepest else 0.0
+        while (step := _solution(bend, diagonal + lift, slope)) is None:
+            lift = max(4 * lift, 1e-2 * steepest)
         size, length, decrease = np.abs(step).max(), 1.0, slope @ step
         noise = _NOISE * (abs(value) + loss.n_answers)
         if size < _SETTLED:
@@ -90,31 +94,47 @@ def newton(loss, s):
             break
         while (then := loss(there := s - length * step))[0] > value - 1e-4 * length * decrease + noise:
             length /= 2
-        s, (value, derivatives) = there, then
+        s, (value, slope, bend) = there, then
         if before <= size < _ROUNDING:
             break
         before = size
     return s - s.mean()
 
 
+def _solution(bend, diagonal, right):
+    """Return the x of (diagonal matrix - bend) x = right, or None if that matrix is not positive definite."""
+    if len(right) < _MANY:
+        matrix = -bend
+        matrix.flat[:: len(right) + 1] = diagonal
+        _, x, failed = dposv(matrix, right)
+        return None if failed else x
+    if diagonal.min() <= 0:
+        return None
+
+    def product(x):  # without BLAS, whose threads wait for each other on busy cores
+        return diagonal * x - (np.einsum("ij,j->i", bend, x) if isinstance(bend, np.ndarray) else bend @ x)
+
+    return conjugate_gradients(product, diagonal, right, _SOLVED, _SOLVER_STEPS)
+
+
 class PairLoss:
     """Minus the log-likelihood of strengths s, shape (n_items,), plus ``ridge`` / 2 times their sum of squares.
 
-    A call returns (loss, derivatives). ``derivatives()`` returns the centred gradient and the `_Curvature`. The sums
-    are over the pairs i < j that have answers. Noisy counts may be negative.
+    A call returns the loss, its centred gradient, and the curvature: a symmetric matrix ``bend`` with zero diagonal.
+    The second derivatives are ``-bend`` beside the diagonal, and their rows sum to ``ridge``. The sums are over the
+    pairs i < j that have answers. Noisy counts may be negative.
 
     Examples
     --------
     >>> from sklearn_dprank.queries import Tallies
     >>> loss = PairLoss((Tallies(0.0, np.array([[0, 3], [1, 0]])),), ridge=0.5)
-    >>> value, derivatives = loss(np.zeros(2))
-    >>> slope, curvature = derivatives()
-    >>> round(float(value / np.log(2)), 9), slope.tolist(), curvature.solve(slope, 0.0).round(9).tolist()
-    (4.0, [-1.0, 1.0], [-0.4, 0.4])
+    >>> value, slope, bend = loss(np.zeros(2))
+    >>> round(float(value / np.log(2)), 9), slope.tolist(), bend.tolist()
+    (4.0, [-1.0, 1.0], [[0.0, 1.0], [1.0, 0.0]])
     """
 
     def __init__(self, tallies, ridge):
-        self._m, self._ridge = len(tallies[0].wins), ridge
+        self._m, self.ridge = len(tallies[0].wins), ridge
         answered = np.logical_or.reduce([wins != 0 for _, wins in tallies])
         self._i, self._j = i, j = np.nonzero(np.triu(answered | answered.T, 1))
         self._counts = [(flip, np.array([wins[i, j], wins[j, i]], dtype=float)) for flip, wins in tallies]
@@ -124,33 +144,29 @@ class PairLoss:
         odds = np.exp(np.minimum(s[self._j] - s[self._i], _FAR))
         ahead = 1 / (1 + odds)
         chance = np.array([ahead, odds * ahead])  # of i before j, and of j before i; small ones keep all digits
-        terms = [(1 - 2 * f, count, np.maximum(f + (1 - 2 * f) * chance, _LEAST)) for f, count in self._counts]
-        likelihood = sum((count * np.log(probability)).sum() for _, count, probability in terms)
-        return self._ridge / 2 * (s @ s) - likelihood, partial(self._derivatives, s, chance, terms)
-
-    def _derivatives(self, s, chance, terms):
-        """Return the gradient and the curvature from (1 - 2f, counts, probabilities of the answers) of each f."""
-        spread, pull, bend = chance[0] * chance[1], 0.0, 0.0
-        for honest, count, probability in terms:
-            rise = honest * spread / probability  # derivative of log(probability) by the strength of the winner
+        spread, value, pull, bend = chance[0] * chance[1], self.ridge / 2 * (s @ s), 0.0, 0.0
+        for flip, count in self._counts:
+            probability = np.maximum(flip + (1 - 2 * flip) * chance, _LEAST)
+            value -= (count * np.log(probability)).sum()
+            rise = (1 - 2 * flip) * spread / probability  # derivative of log(probability) by the winner's strength
             pulls = count * rise
             pull, bend = pull + pulls[0] - pulls[1], bend + (pulls * rise).sum(axis=0)
         bend += (chance[0] - chance[1]) * pull
-        slope = self._ridge * s - np.bincount(self._i, pull, self._m) + np.bincount(self._j, pull, self._m)
+        slope = self.ridge * s - np.bincount(self._i, pull, self._m) + np.bincount(self._j, pull, self._m)
         if self._m >= _MANY:  # sparse for many items
             upper = csr_array((bend, (self._i, self._j)), shape=(self._m, self._m))
             table: Any = upper + upper.T
         else:
             table = np.zeros((self._m, self._m))
             table[self._i, self._j] = table[self._j, self._i] = bend
-        return slope - slope.sum() / self._m, _Curvature(table, self._ridge)
+        return value, slope - slope.sum() / self._m, table
 
 
 class AllPairsLoss:
     """`PairLoss` of answers that are not flipped, in matrices; it needs only one exponential for each item."""
 
     def __init__(self, tallies, ridge):
-        self._wins, self._ridge = sum(wins for _, wins in tallies).astype(float), ridge
+        self._wins, self.ridge = sum(wins for _, wins in tallies).astype(float), ridge
         self._answers, self.n_answers = self._wins + self._wins.T, self._wins.sum()
 
     def __call__(self, s):
@@ -159,37 +175,10 @@ class AllPairsLoss:
             chance = odds[:, np.newaxis] / (odds[:, np.newaxis] + odds)  # of the row's item before the column's
         else:
             chance = np.maximum(expit(s[:, np.newaxis] - s), _LEAST)
-        likelihood = (self._wins * np.log(chance)).sum()
-        return self._ridge / 2 * (s @ s) - likelihood, partial(self._derivatives, s, chance)
-
-    def _derivatives(self, s, chance):
+        value = self.ridge / 2 * (s @ s) - (self._wins * np.log(chance)).sum()
         pull = self._wins * chance.T
-        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
-        return slope - slope.mean(), _Curvature(self._answers * chance * chance.T, self._ridge)
-
-
-class _Curvature:
-    """Symmetric matrix with ``-bend`` beside the diagonal and rows that sum to ``ridge``."""
-
-    def __init__(self, bend, ridge):
-        self._bend, self._diagonal = bend, bend.sum(axis=1) + ridge
-        self.steepest = np.abs(self._diagonal).max()
-
-    def solve(self, right, lift):
-        """Return the solution x of (matrix + lift) x = right, or None if the sum is not positive definite."""
-        bend, diagonal = self._bend, self._diagonal + lift
-        if len(right) < _MANY:
-            matrix = -bend
-            matrix.flat[:: len(right) + 1] = diagonal
-            _, x, failed = dposv(matrix, right)
-            return None if failed else x
-        if diagonal.min() <= 0:
-            return None
-
-        def product(x):  # without BLAS, whose threads wait for each other on busy cores
-            return diagonal * x - (np.einsum("ij,j->i", bend, x) if isinstance(bend, np.ndarray) else bend @ x)
-
-        return conjugate_gradients(product, diagonal, right, _SOLVED, _SOLVER_STEPS)
+        slope = self.ridge * s - (pull - pull.T).sum(axis=1)
+        return value, slope - slope.mean(), self._answers * chance * chance.T
 
 
 _MOST_ROUNDS = 1000  # each round solves for all strengths

@@ -23,7 +23,7 @@ _SOLVED = 1e-2  # relative tolerance of conjugate gradients
 _SETTLED = 3e-4  # decrease of the loss, relative to 1 + loss, below which the search stops
 _DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # initial and smallest damping, relative to the curvature
 _FAR = 300.0  # from the mean; all voters prefer items that are so much stronger, in double precision
-_UNDECIDED = 0.5  # weight of the squared logarithm of the share of voters who follow the model
+_UNDECIDED = 0.5  # the loss has half of it times log(nu / n)^2, where nu of n voters follow the model
 
 
 class Round(NamedTuple):
@@ -329,41 +329,47 @@ def _cut(n_items, share, shifted, order):
 
 
 def _last_question(rounds, fit_all, order, n_voters, answers):
-    """Return the query for the margins of pairs in doubt, or for net wins within groups.
+    """Return the last query: the margins of the pairs in doubt, or net wins within groups if noise drowns margins.
 
-    Pairs are sorted by how many deviations their margins are from 0. Their number has the largest gain, because more
-    pairs have more noise each.
+    A single margin has the deviation `noise`, and k margins asked together have sqrt(k) times that each.
     """
     m, one = answers.n_items, ScaledMargins(((0, 1),))
-    noise = answers.deviation(one) / one.scale(m)  # on a single margin
-    drowned = m < 2 or noise * np.sqrt(2 * m) > _DROWNED * n_voters
-    fit: Any = None if drowned else fit_all()
-    misfit = 0.0  # variance of margins around the model, beyond what noise explains at two deviations
-    if not drowned:
+    noise = answers.deviation(one) / one.scale(m)
+    noise_of_many = noise * np.sqrt(2 * m)  # on each of 2 m margins
+    if m >= 2 and noise_of_many <= _DROWNED * n_voters:
+        # The misfit is the variance of true margins around those of the model. A net win is a sum of margins over
+        # opponents. Noise alone explains its squared residuals up to two deviations.
+        fit = fit_all()
+        groups = [(each, len(group)) for each in rounds for group in each.groups or [each.wins]]
+        opponents = sum(size * (size - 1) / each.deviation**2 for each, size in groups)
         surplus = fit.residuals.size - m
-        opponents = sum(
-            sum(len(group) * (len(group) - 1) for group in each.groups or [each.wins]) / each.deviation**2
-            for each in rounds
-        )
         excess = (fit.residuals**2).sum() - surplus - 2 * np.sqrt(2 * surplus)
         misfit = max(0.0, excess / opponents) if opponents else 0.0
-    if drowned or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
-        return ScaledMargins(groups=_cut(m, _SIZES[-1], False, order))
+        if noise_of_many <= max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
+            return _pairs_in_doubt(fit, misfit, noise, n_voters)
+    return ScaledMargins(groups=_cut(m, _SIZES[-1], False, order))
+
+
+def _pairs_in_doubt(fit, misfit, noise, n_voters):
+    """Return the query for the pairs whose margins are the fewest deviations from 0.
+
+    Their number lowers the expected loss most, because more pairs have more noise each.
+    """
+    m = len(fit.strengths)
     first, second = np.triu_indices(m, 1)
     margins, slopes = (each[first, second] for each in fit.model())
     variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit + _TINY
     doubt = np.argsort(np.abs(margins) / np.sqrt(variance), kind="stable")[:MOST_PAIRS]
     margins, variance = margins[doubt], variance[doubt]
-    least = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf
-    sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, least)), len(doubt), _TRIED)).astype(int)
+    free = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf  # so many pairs have negligible noise
+    sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, free)), len(doubt), _TRIED)).astype(int)
 
     def gain(size):  # decrease of the expected loss by noisy answers about so many pairs
         deviation = variance[:size] / np.sqrt(variance[:size] + size * noise**2)
         x = np.abs(margins[:size]) / deviation
         return (deviation * (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) - x * ndtr(-x))).sum()
 
-    best = max(sorted(set(sizes.tolist())), key=gain)
-    chosen = doubt[:best]
+    chosen = doubt[: max(sorted(set(sizes.tolist())), key=gain)]
     return ScaledMargins(tuple(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)))
 
 

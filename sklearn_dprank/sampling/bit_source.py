@@ -98,7 +98,8 @@ class BitSource:
         rows = -(-size // max(len(rest), 1))
         out = np.empty((rows, len(rest)), dtype=np.min_scalar_type(bound))
         for row in out[: together - 1]:
-            rest, row[:] = _split(rest, bound)
+            whole = rest // bound  # faster than `divmod`
+            row[:], rest = rest - whole * bound, whole
         if rows == together:
             out[-1] = rest
         return out.ravel()[:size]
@@ -225,7 +226,8 @@ class BitSource:
                 end, size = end + 1, size * (end + 1)
             digits = self.many_integers(size, rows)
             for last in range(done, end):  # each item goes to a uniform place among the earlier ones
-                digits, out[last] = _split(digits, last + 1)
+                whole = digits // (last + 1)
+                out[last], digits = digits - whole * (last + 1), whole
                 earlier = out[:last]
                 earlier += earlier >= out[last]
             done = end
@@ -238,12 +240,6 @@ def _scaled(numbers, unit):
     out += 0.5
     out *= unit
     return out
-
-
-def _split(numbers, bound):
-    """Return quotients and remainders, faster than ``divmod``."""
-    whole = numbers // bound
-    return whole, numbers - whole * bound
 
 
 # Random streams of a fit: the secure source of the operating system, or a seed for simulations.

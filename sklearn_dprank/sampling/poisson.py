@@ -130,29 +130,33 @@ def _one(law, bits):
 
 
 def _accepted(law, j, bits):
-    """Return whether a uniform number is below likelihood / (proposal * exp(bound)); start with one word."""
-    digits = bits.integer(2**64)
+    """Return whether a uniform number is below likelihood / (proposal * exp(bound)); one word usually decides."""
+    word = bits.integer(2**64)
     chance = _log_ratio(law, j) + abs(j) / law.width - float(law.bound)
-    drawn = math.log((digits + 0.5) / 2**64)
-    if digits >= _FEW and abs(chance - drawn) > _TRUST * (1 + abs(chance)):
+    drawn = math.log((word + 0.5) / 2**64)
+    if word >= _FEW and abs(chance - drawn) > _TRUST * (1 + abs(chance)):
         return drawn < chance
-    return _decided(law, j, digits, bits)
+    return _decided(law, j, word, bits)
 
 
 def _all_accepted(law, j, bits):
     """Return `_accepted` for many values, as booleans."""
-    digits = bits.words(len(j))
+    word = bits.words(len(j))
     chance = _log_ratios(law, j) + np.abs(j) / law.width - float(law.bound)
-    drawn = np.log((digits.astype(np.float64) + 0.5) / 2**64)
+    drawn = np.log((word.astype(np.float64) + 0.5) / 2**64)
     out = drawn < chance
-    clear = (digits >= _FEW) & (np.abs(chance - drawn) > _TRUST * (1 + np.abs(chance)))
+    clear = (word >= _FEW) & (np.abs(chance - drawn) > _TRUST * (1 + np.abs(chance)))
     for row in np.flatnonzero(~clear):
-        out[row] = _decided(law, int(j[row]), int(digits[row]), bits)
+        out[row] = _decided(law, int(j[row]), int(word[row]), bits)
     return out
 
 
 def _decided(law, j, digits, bits):
-    """Return `_accepted` exactly, given the first word; draw further words until they decide."""
+    """Return `_accepted` exactly, given the first word; draw further words until they decide.
+
+    The uniform number lies between digits / 2^length and (digits + 1) / 2^length. It is accepted if this interval lies
+    below the acceptance probability, and not if it lies above.
+    """
     length = 64
     while True:
         exact = _chance(law, j, length)

@@ -16,7 +16,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._utils.checks import check_positive
 from .bit_source import BitSource
 
 _INTEGERS = 2.0**58  # below this sigma, noise of 32 standard deviations is a 64-bit integer
@@ -68,8 +67,9 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     values = np.asarray(values)
     if values.dtype.kind not in "iuO":
         raise ValueError(f"values must be integers, got dtype {values.dtype}.")
-    check_positive(sigma=sigma)
     sigma = float(sigma)
+    if not 0 < sigma < math.inf:
+        raise ValueError(f"sigma must be a finite number above 0, got {sigma}.")
     shift = _shift(sigma)
     whole, rest = _split((values if values.dtype.kind == "O" else values.astype(np.int64)).ravel(), shift)
     rounded = _rounded(rest, shift, sigma, bits)

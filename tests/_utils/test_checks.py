@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,6 @@ from sklearn_dprank._utils.checks import (
     check_delta,
     check_epsilon,
     check_flag,
-    check_neighboring,
     check_number,
     check_positive,
     check_probability,
@@ -28,7 +28,6 @@ from sklearn_dprank._utils.checks import (
     check_whole,
     is_as_printed,
     one_of,
-    or_none,
     safe_repr,
 )
 from sklearn_dprank.ballots.profile import Shape
@@ -51,7 +50,7 @@ from sklearn_dprank.privacy.guarantee import NEIGHBORING
             "a number in [0, 1)",
         ),
         (
-            check_neighboring,
+            one_of(*CHANGED_BALLOTS),
             ["add_remove", "replace"],
             ["swap", None, "", 1],
             "one of ['add_remove', 'replace']",
@@ -81,7 +80,7 @@ from sklearn_dprank.privacy.guarantee import NEIGHBORING
         (lambda v, n: at_least_two(**{n: v}), [2, np.int64(9)], [1, 2.0], "an integer of at least 2"),
         (one_of("a", None), ["a", np.str_("a"), None], ["b", 0, False], "one of ['a', None]"),
         (check_flag, [True, np.False_], [0, 1, None, "yes"], "True or False"),
-        (or_none(check_flag), [None, False], [0], "True or False"),
+        (partial(check_epsilon, optional=True), [None, 1], [0], "a positive, finite number (in nats)"),
         (
             check_random_state,
             [None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)],
@@ -112,7 +111,7 @@ def test_values_below_the_arithmetic_are_refused(check, values, remedy):
 def test_names_of_parameters_have_defaults():
     assert refusal(check_epsilon, -1).startswith("epsilon must be")
     assert refusal(check_delta, -1).startswith("delta must be")
-    assert refusal(check_neighboring, "swap").startswith("neighboring must be")
+    assert refusal(changed_ballots, "swap").startswith("neighboring must be")
 
 
 def test_a_choice_in_a_list_is_not_a_choice():

@@ -1,4 +1,4 @@
-"""Faults in the behaviour of the package, each of which a fast test must catch.
+"""Faults in the behaviour of the package; a fast test must catch each one.
 
 A fault replaces a public function, or one that the contracts in ``docs/extending`` name. It never quotes source text,
 so code can move and be rewritten. ``planted.py`` plants them.
@@ -28,7 +28,7 @@ class Fault(NamedTuple):
     wrong : callable of (true) -> object, or str
         Returns what takes the place of the true function, method, property or constant.
     tests : tuple of str
-        Names of fast test functions of which one must fail, with ``file.py::`` where several have that name.
+        Names of fast test functions, one of them must fail; with ``file.py::`` where several have that name.
     """
 
     name: str
@@ -456,7 +456,7 @@ fault(
     "answers: any query of a kind at the declared price",
     "channels.central.CuratorAnswers.charge",
     calls(lambda true, self, query: super(type(self), self).charge(query)),
-    "test_nothing_is_answered_that_was_not_priced",
+    "test_unpriced_queries_are_not_answered",
 )
 
 
@@ -606,7 +606,7 @@ fault(
     "exact answers: nothing is refused below min_reports",
     "channels.plan.least_voters",
     always(1),
-    "test_shuffle.py::test_nothing_is_released_below_min_reports",
+    "test_shuffle.py::test_a_plan_below_min_reports_releases_no_result",
     "test_a_plan_refuses_fewer_voters_than_it_was_made_for",
 )
 
@@ -775,13 +775,13 @@ fault(
     "collection.shares.split",
     result(lambda drawn: (drawn[0], np.repeat(drawn[1][:, :1], drawn[1].shape[1], axis=1))),
     SHARES,
-    "test_all_servers_but_one_see_the_same_whatever_the_ballot",
+    "test_all_servers_but_one_see_the_same_for_any_ballot",
 )
 fault(
     "shares: one salt for all servers",
     "collection.shares.split",
     result(lambda drawn: (np.repeat(drawn[0][:, :1], drawn[0].shape[1], axis=1), drawn[1])),
-    "test_messages_to_all_servers_but_one_have_one_law_whatever_the_ballot",
+    "test_messages_to_all_servers_but_one_have_one_law_for_any_ballot",
 )
 fault(
     "shares: commitments without a salt",
@@ -1167,7 +1167,7 @@ fault(
     "guarantee: the largest personal epsilon is not stated",
     "collection.protocol.stated_epsilon",
     calls(lambda true, protocol, client: true(protocol, client) / 2),
-    "test_the_guarantee_is_the_largest_and_says_so",
+    "test_the_guarantee_states_the_largest_epsilon",
     "test_no_epsilon_is_stated_below_what_is_spent",
 )
 
@@ -1261,7 +1261,7 @@ fault(
     "published: a download with another checksum is kept",
     "datasets._preflib.fetch_preflib",
     calls(lambda true, *args, checksum=None, **more: true(*args, **more)),
-    "test_another_checksum_keeps_nothing",
+    "test_file_with_another_checksum_is_not_kept",
 )
 fault(
     "published: the command ignores options of a file without a file",

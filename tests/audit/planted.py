@@ -3,7 +3,7 @@
     python tests/audit/planted.py [part of a name ...]
 
 Each fault is planted in a fork of this process, which has imported the package. There, one of the fast tests that the
-fault names must fail. A test that ends because the fault itself is broken proves nothing. Faults in JavaScript are
+fault names must fail. A test that ends because the fault itself is broken is not a proof. Faults in JavaScript are
 planted in a copy of the files. Without a fault, all these tests must pass. Exits with 1 if a fault survives.
 """
 

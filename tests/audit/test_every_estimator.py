@@ -178,7 +178,7 @@ def asked_by(estimator, m):
     ],
 )
 def test_no_transcript_tells_two_ballots_further_apart_than_stated(estimator):
-    """Whatever is asked, however it depends on what was said: the worst of all sequences of questions."""
+    """The worst of all sequences of questions, where each may depend on earlier answers."""
     protocol, question = estimator.protocol(3), asked_by(estimator, 3)
     ballots = EVERY_KIND[:2] if protocol["answers"] > 2 else EVERY_KIND
 

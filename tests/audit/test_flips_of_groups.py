@@ -71,7 +71,7 @@ def collected(estimator, n_voters):
 
 
 @pytest.mark.parametrize("run", [simulated, pytest.param(collected, marks=pytest.mark.slow)])
-def test_unanimous_answers_are_flipped_as_often_as_their_kind_says(run):
+def test_unanimous_answers_are_flipped_with_the_probability_of_their_kind(run):
     """Of n / m voters asked each time all agree: the flips are all that is random, and they are counted."""
     n_voters = 1500
     heard = run(probed(), n_voters)

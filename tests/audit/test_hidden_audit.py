@@ -72,7 +72,7 @@ def added(first, second):
 
 
 def field_law(plan, ballots):
-    """The law of the tallies of devices, each of which reports by itself."""
+    """The law of the tallies of devices that report independently."""
     protocol = json.dumps(plan.protocol)
     total = reduce(added, [device_law(protocol, tuple(ballot)) for ballot in ballots])
     return {json.dumps(np.reshape(wins, (3, 3)).tolist()): p for wins, p in total.items()}

@@ -137,7 +137,7 @@ class Redrawing(Device):
 
 
 @pytest.mark.parametrize(("device", "spent"), [(Device, 1.0), (Redrawing, 2.0)])
-def test_a_repeated_report_costs_nothing(device, spent):
+def test_a_repeated_report_is_free(device, spent):
     """A device that draws again spends twice, and the audit sees it."""
     protocol = RandomizedResponse().protocol(1.0, 3)
 
@@ -299,7 +299,7 @@ def delta_of_shuffle(laws, n, epsilon):
 @pytest.mark.parametrize(("n", "ballots"), [(4, [*rankings(3), [0, 0, 1], [NAN, NAN, NAN]]), (5, rankings(3))])
 @pytest.mark.parametrize(("local_epsilon", "delta"), [(1.0, 0.05), (2.0, 0.1)])
 def test_hidden_pair_hides_among_all(n, ballots, local_epsilon, delta):
-    """The bound is the exact curve of n binary answers, although a message says which of three pairs it is about."""
+    """The bound is the exact curve of n binary answers, although a message names one of three pairs."""
     plan = shuffle_plan(local_epsilon=local_epsilon, delta=delta, min_reports=n)
     stated = plan.guarantee.epsilon
     assert stated == shuffle_amplification(local_epsilon, n, delta) < 0.95 * local_epsilon

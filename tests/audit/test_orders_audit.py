@@ -39,7 +39,7 @@ NAN = np.nan
 
 
 def bases(m):
-    """What the other voters say: nothing, one thing, one thing and its reverse, a cycle, ties and gaps."""
+    """Ballots of the other voters: none, one, one and its reverse, a cycle, ties and gaps."""
     ranking = list(range(m))
     return {
         "nobody": [],
@@ -376,7 +376,7 @@ def test_histogram_with_discrete_laplace_noise(epsilon):
 
 @pytest.mark.slow
 def test_histogram_law_is_that_of_the_package():
-    """Through plan, session, derivation and rule, with ties and a gap among the ballots, and for nobody."""
+    """Through plan, answers, derivation and rule, with ties and a gap among the ballots, and without ballots."""
     estimator = DPHistogram(epsilon=4.0)
     mechanism = planned(estimator, 3)["Histogram"].mechanism
     np.testing.assert_allclose(law(estimator, empty_profile(3)), np.full(6, 1 / 6), atol=1e-12)
@@ -394,7 +394,7 @@ def test_histogram_scale_printed_for_one_relation_is_caught_under_the_other():
     assert 1.2 < spread(np.log(laws_with_every_ballot([8, 0, 0, 0, 0, 1], mechanism)), "replace") <= 2.0
 
 
-def test_ballots_that_say_nothing():
+def test_ballots_without_opinions():
     """Ties or gaps alone: the cost of an order does not see them."""
     crowd = [[0, 1, 2]] * 3
     for estimator in (DPKemenySampler(), DPPrudentOrder()):

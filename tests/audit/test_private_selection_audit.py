@@ -271,7 +271,7 @@ def test_the_audit_of_a_person_is_tight(neighboring, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("distribution", ["geometric", "logarithmic"])
-def test_nobody_with_two_ballots_loses_more_than_the_promise(distribution, neighboring, monkeypatch):
+def test_a_person_with_two_ballots_loses_at_most_the_stated_epsilon(distribution, neighboring, monkeypatch):
     selection = selection_of("one", neighboring, distribution=distribution, mean_draws=100)
     one, best = losses_of_persons(selection, persons_of_two_ballots(), OTHERS, monkeypatch)
     total = selection.guarantee(3).epsilon

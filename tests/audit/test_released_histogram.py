@@ -1,4 +1,4 @@
-"""What DPHistogram publishes besides the order: the noisy counts themselves, audited by their exact law."""
+"""The noisy counts that DPHistogram publishes, audited by their exact law."""
 
 import math
 

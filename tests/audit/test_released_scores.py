@@ -1,4 +1,4 @@
-"""What DPBorda publishes besides the order: the noisy net wins themselves, audited by their exact law."""
+"""The noisy net wins that DPBorda publishes, audited by their exact law."""
 
 import math
 from itertools import product

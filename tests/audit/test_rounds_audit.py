@@ -84,7 +84,7 @@ def test_no_ballot_tells_more_than_stated(m, neighboring):
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("m", [14, 21, 45])
-def test_no_ballot_tells_more_whoever_meets(m, neighboring):
+def test_no_ballot_tells_more_in_any_groups(m, neighboring):
     """With groups, which noise and coins choose: strict, tied and partial ballots of many kinds."""
     rng = np.random.default_rng(m)
     ballots = rng.permuted(np.tile(np.arange(m, dtype=float), (8, 1)), axis=1)
@@ -138,7 +138,7 @@ def test_half_the_noise_is_caught(neighboring, monkeypatch):
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
 def test_questions_follow_from_what_is_released(neighboring):
-    """Profiles that lead to the same answers are asked the same: who is in a group depends on nothing else."""
+    """Profiles with the same answers get the same questions: groups depend on answers only."""
     estimator = case(neighboring)
     profile = Profile.from_rankings(np.tile(np.arange(21), (50, 1)))
     other = Profile.from_rankings(np.tile(np.arange(21)[::-1], (50, 1)))

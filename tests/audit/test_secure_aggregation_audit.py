@@ -129,7 +129,7 @@ def moves(queries):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Borda", "Swiss", "question by question"])
 def test_all_answers_together_keep_epsilon_and_delta(name):
-    """Losses of independent noise add up, whatever is asked next: convolved over all answers, for the worst ballots."""
+    """Losses of independent noise add up for any later questions: convolved over all answers, for the worst ballots."""
     prices, least = priced(SUMS[name])
     promise, worst = SUMS[name].fit([[0, 1, 2]] * 9).privacy_, 0.0
     laws = [added_noise(float(price.mechanism.rate), least) for price in prices]
@@ -153,7 +153,7 @@ IN_ROUNDS = SecureAggregation(2.0, 1e-2, min_reports=5).plan(ASKS, 4).protocol
 
 
 def every_question():
-    """All that a curator may ask these devices: of groups of any sizes, in any order, whatever was promised."""
+    """All questions that these devices accept: groups of any sizes, in any order."""
     about = [[list(order)[:k], list(order)[k:]] for order in permutations(range(4)) for k in range(1, 4)]
     about += [[list(order)] for order in permutations(range(4))]
     return [
@@ -171,13 +171,13 @@ def accepted(question):
 
 
 @pytest.mark.slow
-def test_whatever_devices_answer_costs_no_more_than_stated():
+def test_all_answers_of_devices_cost_at_most_the_stated_epsilon():
     """Exactly: the worst two ballots, and the worst two questions that a device answers, losses convolved."""
     asked = [one for question in every_question() if (one := accepted(question)) is not None]
     margins = [(c := naive_counts([ballot])) - c.T for ballot in permutations(range(4))]
 
     def moved(question):
-        """How far each ballot lies from the first, whoever is in the groups: the first is any."""
+        """Distance of each ballot from the first, for any groups and any first ballot."""
         group_of = {item: group for group in question.about for item in group}
         wins = np.array([[sum(m[i, group_of[i]]) for i in range(4)] for m in margins])
         return [tuple(np.sort(np.abs(row - wins[0])).tolist()) for row in wins]
@@ -236,7 +236,7 @@ class Dealt:
         return np.array([self.left.pop(0) for _ in range(size)])
 
     def words(self, size):
-        """Two words a salt, of which one is dealt."""
+        """Two words for each salt; one of them is drawn."""
         words = np.zeros(size, dtype=np.uint64)
         for place in range(0, size, 2):
             words[place] = self.salts.pop(0) if self.salts else 0
@@ -244,7 +244,7 @@ class Dealt:
 
 
 @pytest.mark.parametrize("n_servers", [2, 3])
-def test_all_servers_but_one_see_the_same_whatever_the_ballot(n_servers, monkeypatch):
+def test_all_servers_but_one_see_the_same_for_any_ballot(n_servers, monkeypatch):
     """Every choice of random numbers once, modulo 8: for each missing server the others' shares have one law."""
     monkeypatch.setattr(shares, "skellam_noise", lambda rate, size, bits: np.arange(1, size + 1))
     protocol = {"statistic": "margins", "items": [0, 1], "servers": n_servers, "modulus_bits": 3, "rate": [1, 1]}
@@ -265,8 +265,8 @@ def test_all_servers_but_one_see_the_same_whatever_the_ballot(n_servers, monkeyp
 
 
 @pytest.mark.parametrize("n_servers", [2, 3])
-def test_messages_to_all_servers_but_one_have_one_law_whatever_the_ballot(n_servers, monkeypatch):
-    """Every choice of shares and salts once, modulo 4: nobody who misses one message learns anything from the others.
+def test_messages_to_all_servers_but_one_have_one_law_for_any_ballot(n_servers, monkeypatch):
+    """Every choice of shares and salts once, modulo 4: without one message, the others do not depend on the ballot.
 
     In place of SHA-256 stands a commitment that hides perfectly, if its salt is uniform and not known: share plus salt.
     """

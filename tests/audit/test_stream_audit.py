@@ -105,7 +105,7 @@ def test_the_noise_that_is_stated_is_that_of_every_total(estimator):
 
 
 def whitened(estimator, streams):
-    """The draws that must have been made for what streams of nobody's ballots have told, in standard deviations."""
+    """The draws behind the releases of streams without ballots, in standard deviations."""
     n, width = estimator._compose()[0].horizon, width_of(estimator)
     noise = noise_map(lambda noise: publish(estimator, [NOBODY] * n, noise), n, width)
     told = np.array([totals(stream, [NOBODY] * n).ravel() for stream in streams])
@@ -152,7 +152,7 @@ def continued(periods, noise, copied=copy.deepcopy):
 
 
 @pytest.mark.slow
-def test_two_continuations_reveal_what_the_docstring_says():
+def test_two_continuations_reveal_what_the_docstring_states():
     n = SHARED + 2 * AFTER
     noise = noise_map(lambda noise: continued([NOBODY] * n, noise), n, M)
     promise = telling(COPIED, M).partial_fit(NOBODY).privacy_
@@ -192,7 +192,7 @@ def test_seeded_copies_are_not_certified(copied):
     assert not copied(stream).partial_fit(NOBODY).privacy_.certified
 
 
-def test_a_stolen_stream_says_nothing_of_the_noise_to_come():
+def test_a_stolen_stream_does_not_contain_later_noise():
     """Knowing the noise so far, a ballot cast later is as hidden as if the stream had begun then."""
     estimator = DPStreamingBorda(horizon=3)
     known = 1

@@ -1,4 +1,4 @@
-"""What is certified has all of its randomness, word by word, from the operating system, and from nothing else."""
+"""Certified releases take all their random words from the operating system."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ HEAD = 16  # bytes of a read: the 128 bits that a seed would be made of
 
 
 class System:
-    """Stands for the operating system's generator: a known stream of bytes, of which all but HEAD may be other ones."""
+    """Stands for the operating system's generator: a known stream of bytes; all but HEAD may be exchanged."""
 
     def __init__(self, other=0):
         self._head = np.random.Generator(np.random.Philox(1))
@@ -72,7 +72,7 @@ def check(monkeypatch, run):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of hopeless budgets
 @pytest.mark.parametrize("estimator", private_estimators(), ids=lambda e: type(e).__name__)
-def test_a_whole_fit_has_nothing_but_the_system_s_bytes(estimator, monkeypatch):
+def test_a_whole_fit_uses_only_the_system_s_bytes(estimator, monkeypatch):
     estimator = clone(estimator)
     if "epsilon" in estimator.get_params():
         estimator.set_params(epsilon=1e-3)
@@ -95,7 +95,7 @@ def test_a_fit_with_a_seed_is_never_certified(estimator, seed):
     assert not fitted.privacy_.certified
 
 
-def test_later_periods_have_nothing_but_the_system_s_bytes(monkeypatch):
+def test_later_periods_use_only_the_system_s_bytes(monkeypatch):
     day = sklearn_dprank.DPStreamingBorda(epsilon=1e-3, horizon=5).partial_fit(X)
 
     def run():
@@ -107,7 +107,7 @@ def test_later_periods_have_nothing_but_the_system_s_bytes(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-def test_devices_have_nothing_but_the_system_s_bytes(monkeypatch):
+def test_devices_use_only_the_system_s_bytes(monkeypatch):
     one = LDPPairwise(epsilon=0.1, n_queries=25)
     check(monkeypatch, lambda: json.dumps(one.client(M).report(list(range(M)))))
     many = ShufflePairwise(local_epsilon=0.1, n_queries=25, min_reports=100)
@@ -127,7 +127,7 @@ def test_devices_have_nothing_but_the_system_s_bytes(monkeypatch):
     check(monkeypatch, replies)
 
 
-def test_selection_and_private_scores_have_nothing_but_the_system_s_bytes(monkeypatch):
+def test_selection_and_private_scores_use_only_the_system_s_bytes(monkeypatch):
     borda = sklearn_dprank.DPBorda(epsilon=1e-3, noise="knorm")
     fitted = borda.fit(X)
     check(monkeypatch, lambda: [PrivateKendallTau(epsilon=1e-3)(fitted, X) for _ in range(3)])

@@ -12,7 +12,7 @@ time. On a busy machine, that took over 15 minutes. A progress bar appears if tq
 
     SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py            # all data sets
     SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py --jobs 4   # on four cores
-    SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py SUSHI "JESTER 15" --all
+    SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py SUSHI "JESTER 15"
 """
 
 import argparse
@@ -168,7 +168,6 @@ def report(found, title):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", help="data sets; all by default", metavar="name")
-    parser.add_argument("--all", action="store_true", help="print every pick that was not right or out of range")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in FILES]:
@@ -184,12 +183,6 @@ def main():
     }.items():
         if some := {key: both for key, both in found.items() if kind(key)}:
             report(some, title)
-    for key, both in found.items() if options.all else ():
-        for guess, each in zip(("no guess", "guess"), both, strict=True):
-            tolerance = TOLERANCE if key[4] is None else TOLERANCE_OF_BEST
-            words = " ".join(["wrong"] * (not each.right(tolerance)) + ["out"] * (not each.in_range()))
-            if words:
-                print(*key, guess, words, each)
 
 
 if __name__ == "__main__":

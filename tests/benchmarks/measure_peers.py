@@ -60,10 +60,6 @@ TO_ALL, OF_TWO, STRENGTHS = "Distance to all voters", "Distance of two orders", 
 MALLOWS, PLACKETT, UNIFORM = "Mallows votes", "Plackett-Luce votes", "Uniform votes"
 LAPLACE, NORMAL = "Discrete Laplace noise", "Gaussian noise, integers"
 ONE, COMPOSED = "One Gaussian release", "Composition"
-TASKS = (
-    *(PAIRS, BORDA, KEMENY, SEARCH, TO_ALL, OF_TWO, STRENGTHS),
-    *(MALLOWS, PLACKETT, UNIFORM, LAPLACE, NORMAL, ONE, COMPOSED),
-)
 _FEW, _SOME, _MANY = "5,000 voters, 10 items", "5,000 voters, 45 items", "100,000 voters, 45 items"
 _UNIFORM = "51 voters, {} items, uniform"
 ROWS = (
@@ -226,57 +222,6 @@ def made(day):
 
 
 # %%
-# Calls on both sides, for the second table.
-
-CALLS = {
-    (PAIRS, "pref_voting"): ("Profile.from_rankings(ballots).margins", "Profile(orders)"),
-    (PAIRS, "corankco"): (
-        "Profile.from_rankings(ballots).pairwise_counts",
-        "PairwiseBasedAlgorithm.pairwise_cost_matrix(positions, scheme)",
-    ),
-    (PAIRS, "svvamp"): (
-        "Profile.from_rankings(ballots).pairwise_counts",
-        "Profile(preferences_borda_rk=scores).matrix_duels_rk",
-    ),
-    (BORDA, "corankco"): ("Borda().fit(ballots)", "BordaCount().compute_consensus_rankings(dataset, scheme)"),
-    (BORDA, "pref_voting"): ("Borda().fit(ballots)", "profile.borda_scores()"),
-    (BORDA, "svvamp"): ("Borda().fit(ballots)", "RuleBorda()(Profile(preferences_borda_rk=scores))"),
-    (KEMENY, "corankco"): (
-        "Kemeny().fit(ballots)",
-        "ExactAlgorithmPulp().compute_consensus_rankings(dataset, scheme)",
-    ),
-    (KEMENY, "pref_voting"): ("Kemeny().fit(ballots)", "kemeny_young_rankings(profile)"),
-    (KEMENY, "svvamp"): ("Kemeny().fit(ballots)", "RuleKemeny()(Profile(preferences_borda_rk=scores))"),
-    (SEARCH, "corankco"): (
-        "Kemeny(work_limit=100).fit(ballots)",
-        "BioConsert().compute_consensus_rankings(dataset, scheme)",
-    ),
-    (TO_ALL, "corankco"): (
-        "average_kendall_tau(ranks, ballots)",
-        "KemenyComputingFactory(scheme).get_kemeny_score(ranking, dataset)",
-    ),
-    (OF_TWO, "choix"): ("kendall_tau_distance(a, b)", "kendalltau_dist(a, b)"),
-    (OF_TWO, "pref_voting"): ("kendall_tau_distance(a, b)", "kendalltau_dist(a, b)"),
-    (OF_TWO, "prefsampling"): ("kendall_tau_distance(a, b)", "kendall_tau_distance(a, b)"),
-    (STRENGTHS, "choix"): ("BradleyTerry(ridge=1e-6).fit(profile)", "ilsr_pairwise_dense(counts)"),
-    (MALLOWS, "prefsampling"): ("make_mallows(n, m, .75)", "mallows(n, m, .75)"),
-    (PLACKETT, "choix"): ("make_plackett_luce(n, m, weights)", "generate_rankings(log_weights, n, size=m)"),
-    (PLACKETT, "prefsampling"): ("make_plackett_luce(n, m, weights)", "plackett_luce(n, m, weights)"),
-    (UNIFORM, "prefsampling"): ("make_mallows(n, m, 1.0)", "impartial(n, m)"),
-    (UNIFORM, "svvamp"): ("make_mallows(n, m, 1.0)", "GeneratorProfileIc(n, m)().preferences_rk"),
-    (LAPLACE, "opendp"): ("discrete_laplace(rate, size, SecureBits())", "make_laplace(...)(zeros)"),
-    (NORMAL, "opendp"): ("rounded_gaussian(zeros, 10.0, SecureBits())", "make_gaussian(...)(zeros)"),
-    (ONE, "dp-accounting"): (
-        "gaussian_epsilon(delta, sigma), gaussian_sigma(epsilon, delta)",
-        "get_epsilon_gaussian(sigma, delta), get_sigma_gaussian(epsilon, delta)",
-    ),
-    (COMPOSED, "dp-accounting"): (
-        "PrivacyGuarantee.compose(guarantees, delta=delta).epsilon",
-        "from_...(...).self_compose(count).compose(...).get_epsilon_for_delta(delta)",
-    ),
-}
-
-# %%
 # Reasons why a peer is faster. They are printed only for rows where it is, and that are not ties.
 
 REASONS = {
@@ -358,18 +303,9 @@ def draw(ratios):
 def _write(found):
     day = datetime.date.today().isoformat()
     _table("benchmarks.csv", [HEADER, *(cells(row, found[row[:3]], day) for row in ROWS)])
-    calls = (
-        (task, peer, *(f"``{call}``" for call in both)) for (task, peer), both in sorted(CALLS.items(), key=_in_order)
-    )
-    _table("benchmarks_calls.csv", [("Task", "Peer", "Here", "There"), *calls])
     (PAGE / "benchmarks.inc").write_text(made(day) + "\n", encoding="utf-8")
     (PAGE / "benchmarks_lost.inc").write_text(lost(found) + "\n", encoding="utf-8")
     draw({key: each.ratio for key, each in found.items() if each}).savefig(DOCS / "images" / "benchmarks.png", dpi=200)
-
-
-def _in_order(call):
-    (task, peer), _ = call
-    return TASKS.index(task), peer
 
 
 def _table(name, rows):

@@ -34,17 +34,7 @@ DELTA = 1e-6
 # %%
 # Mechanisms
 # ----------
-# An error depends on the public inputs through one number, the signal:
-#
-# * "knorm", `DPBorda` with K-norm noise: n epsilon / m.
-# * "gaussian", Borda with normal noise from the curator, the voters or a sum of shares, and approximately with Laplace
-#   noise: m over the standard deviation of the noise on a mean rank.
-# * "swiss", `DPSwissBorda`: the same, for Borda with that budget.
-# * "pairs", one pair per voter by randomised response and the Bradley-Terry rule: the same, for Borda from these
-#   answers.
-# * "prudent", `DPPrudentOrder`: n epsilon / ln m!; "two_stage", with ``window=7``: n epsilon / m^2.
-# * "peeled", the prudent order picked item by item: n e / ln m, where every pick has a range of e.
-# * "top", `DPTopK`: n epsilon / ln(m! / (m - k)!).
+# The module ``sklearn_dprank.model_selection.advice`` lists the families and defines their signals.
 #
 # Margins are proportional to 1 - 2 disagreement. Curves are therefore simulated at signals divided by it, so that those
 # of several disagreements look alike. Noise is added to exact answers for many trials at once. If later queries depend
@@ -77,7 +67,7 @@ def pairs(votes, signals, n_trials, seed):
 
 
 def _answered(votes, signal, seed):
-    """Return strengths estimated from answers about random pairs, most of which are coin flips."""
+    """Return strengths estimated from answers about random pairs; most answers are coin flips."""
     rng, m = np.random.default_rng(seed), votes.n_items
     truthful = (m - 1) * signal**2 / 8
     n_answers = int(max(20 * truthful, 10_000))

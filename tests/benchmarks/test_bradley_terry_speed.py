@@ -27,17 +27,6 @@ def answers(m, n, flip):
     return wins
 
 
-def minorized(wins):
-    """Hunter's (2004) iteration without a penalty, until no strength moves by 1e-6."""
-    total, won, strength = wins + wins.T, wins.sum(axis=1), np.ones(len(wins))
-    while True:
-        then = won / (total / (strength[:, None] + strength)).sum(axis=1)
-        then /= np.exp(np.log(then).mean())
-        if np.abs(np.log(then / strength)).max() < 1e-6:
-            return np.log(then)
-        strength = then
-
-
 def generally(wins, flip):
     """The same maximum by SciPy, which is given the slope."""
     i, j = np.nonzero(wins)
@@ -52,14 +41,6 @@ def generally(wins, flip):
 
     options = {"maxiter": 100_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-5}
     return minimize(loss, np.zeros(len(wins)), jac=True, method="L-BFGS-B", options=options).x
-
-
-@pytest.mark.parametrize(("m", "n"), [(10, 1000), (45, 5000), (45, 100_000), (200, 400_000)])
-def test_against_a_naive_iteration(benchmark, m, n):
-    wins = answers(m, n, 0.0)
-    ours = partial(bradley_terry_strengths, (Tallies(0.0, wins),), RIDGE)
-    found = compare(benchmark, ours, partial(minorized, wins), at_least=1.2)
-    np.testing.assert_allclose(found, minorized(wins), atol=0.05)
 
 
 @pytest.mark.parametrize(("m", "n"), [(10, 1000), (10, 100_000), (45, 5000), (45, 100_000)])

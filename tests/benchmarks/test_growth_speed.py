@@ -1,4 +1,4 @@
-"""Growth of processor time with the size of the input: the exponent between two sizes, one of which is the double."""
+"""Growth of processor time with the size of the input: the exponent between a size and its double."""
 
 import json
 import math

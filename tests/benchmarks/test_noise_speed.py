@@ -1,7 +1,6 @@
 """Discrete Laplace draws against the paper's algorithm, one draw at a time; and histograms of millions of cells."""
 
 from fractions import Fraction
-from itertools import combinations
 from math import factorial
 from time import perf_counter
 
@@ -11,8 +10,6 @@ import pytest
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.permutations import indexed_permutations
-from sklearn_dprank.queries import Histogram
 from sklearn_dprank.sampling.bit_source import SeededBits
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace, many_laplace
 
@@ -71,31 +68,6 @@ def test_laplace_by_a_table(benchmark, rate, least):
     ratio = in_vectors / benchmark.stats.stats.min
     benchmark.extra_info["times_faster_than_vectors"] = round(ratio, 1)
     assert ratio > least
-
-
-def cell_by_cell(profile, rate, bits):
-    """The net wins of a histogram of nine items with noise in every cell, by every cell's pairs."""
-    counts = Histogram().vector(profile, bits)
-    counts = counts + discrete_laplace(rate, len(counts), bits)
-    positions, total = indexed_permutations(np.arange(len(counts)), 9), counts.sum()
-    margins = np.zeros((9, 9), dtype=np.int64)
-    for i, j in combinations(range(9), 2):
-        margins[i, j] = 2 * counts[positions[i] < positions[j]].sum() - total
-    return (margins - margins.T).sum(axis=1)
-
-
-@pytest.mark.parametrize("tied", [False, True], ids=["strict", "one tied"])
-def test_histogram_against_every_cell(benchmark, tied):
-    X = make_mallows(100_000, 9, 0.9, random_state=0).astype(float)
-    if tied:
-        X[7, 3] = X[7, 4]
-    profile, bits = Profile.from_rankings(X), SeededBits(np.random.SeedSequence(0))
-    naive = min(seconds(lambda: cell_by_cell(profile, Fraction(1), bits)) for _ in range(3))
-    estimator = DPHistogram(epsilon=1.0, random_state=0)
-    benchmark.pedantic(lambda: estimator.fit(profile), rounds=7, warmup_rounds=1)
-    ratio = naive / benchmark.stats.stats.min
-    benchmark.extra_info["times_faster_than_every_cell"] = round(ratio, 1)
-    assert ratio > 4
 
 
 def test_histogram_of_ten_items(benchmark):

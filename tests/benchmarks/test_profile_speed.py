@@ -4,30 +4,19 @@ Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
 """
 
 from functools import partial
-from itertools import combinations, permutations
-from time import process_time
+from itertools import combinations
 
 import numpy as np
 import pytest
 from benchmark_tools import compare
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import rankdata
 
-from sklearn_dprank import Borda, DPHistogram
 from sklearn_dprank.ballots.counting import count_pairs, net_wins
-from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import Positions, compact_positions
-from sklearn_dprank.channels import Exact
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.rules import KemenyRule, KwikSortRule
-from sklearn_dprank.sampling.bit_source import Bits
 
 PIECE = 1 << 17  # bytes: 128 KB of each row at a time
-
-
-def session(profile):
-    return Exact().plan([], profile.n_items).open(profile)(Bits.from_random_state(0))
 
 
 # Pairwise counts
@@ -75,7 +64,7 @@ def test_counting(benchmark, n_voters, n_items, kind, limit):
 
 
 def many_ballots(n_voters, n_items, kind):
-    """Rotations of one order, in compact form from the start: nothing larger is made on the way."""
+    """Rotations of one order, made in compact form."""
     dtype = np.uint8 if n_items < 255 else np.uint16
     first = np.random.default_rng(0).integers(n_items, size=n_voters, dtype=np.uint16)
     table = np.empty((n_items, n_voters), dtype=dtype)
@@ -101,24 +90,6 @@ def test_counting_much(benchmark, n_voters, n_items, kind, limit):
     twin = partial(bare_loop, positions.table, both_ways=kind == "tied")
     counts = compare(benchmark, partial(count_pairs, positions), twin, at_most=limit, rounds=2)
     np.testing.assert_array_equal(np.triu(counts), np.triu(twin()))
-
-
-@pytest.mark.parametrize(("n_voters", "n_items", "limit"), [(100, 5, 3.0), (250, 10, 1.0), (50, 200, 1.0)])
-def test_counting_few_voters(benchmark, n_voters, n_items, limit):
-    """Ballots as int64, checked and read, against one comparison of all pairs of their columns."""
-    X = ballots(n_voters, n_items, "strict")
-
-    def ours():
-        for _ in range(10):
-            counts = Profile.from_rankings(X).pairwise_counts
-        return counts
-
-    def twin():
-        for _ in range(10):
-            counts = (X[:, :, None] < X[:, None]).sum(axis=0)
-        return counts
-
-    np.testing.assert_array_equal(compare(benchmark, ours, twin, at_most=limit, clock=process_time), twin())
 
 
 @pytest.mark.parametrize(("n_voters", "n_items", "times"), [(100_000, 45, 1.5), (20_000, 200, 4), (5_000, 885, 8)])
@@ -149,119 +120,7 @@ def test_ratings_to_positions(benchmark, ties):
     np.testing.assert_array_equal(found, twin() - 1)
 
 
-@pytest.mark.parametrize(
-    ("n_voters", "n_items", "kind", "limit"),
-    [
-        (100_000, 45, "strict", 4.0),
-        (5_000, 45, "strict", 4.0),
-        (1_000_000, 10, "strict", 8.0),
-        (100_000, 45, "partial", 15.0),  # read from float64, with a mask
-    ],
-)
-def test_counting_with_conversion(benchmark, n_voters, n_items, kind, limit):
-    """From an int64 (n, m) matrix, scikit-learn's checks included."""
-    X = ballots(n_voters, n_items, kind)
-    twin = partial(bare_loop, compact_positions(X).table)
-    compare(benchmark, lambda: Profile.from_rankings(X).pairwise_counts, twin, at_most=limit)
-
-
-def test_histogram_of_one_tied_ballot(benchmark):
-    """A fit takes as long with one tied ballot among 100,000 as with none."""
-    strict = make_mallows(100_000, 6, 0.8, random_state=0)
-    one_tie = strict.copy()
-    one_tie[0] = 0
-    fit = DPHistogram().fit
-    compare(benchmark, partial(fit, one_tie), partial(fit, strict), at_most=1.3, rounds=15)
-
-
 # Rules
-
-
-def naive_borda(X):
-    """Add up positions, ballot by ballot."""
-    totals = [0] * X.shape[1]
-    for ballot in X.tolist():
-        for item, position in enumerate(ballot):
-            totals[item] += position
-    return sorted(range(len(totals)), key=totals.__getitem__)
-
-
-@pytest.mark.parametrize(("n_voters", "n_items"), [(5_000, 10), (5_000, 45), (100_000, 45)])
-def test_borda(benchmark, n_voters, n_items):
-    X = make_mallows(n_voters, n_items, 0.9, random_state=0)
-    fitted = compare(benchmark, lambda: Borda().fit(X), lambda: naive_borda(X), at_least=3, rounds=2)
-    assert fitted.consensus_.tolist() == naive_borda(X)
-
-
-def naive_kwiksort(items, margins, rng):
-    """Recursion on arrays."""
-    if len(items) <= 1:
-        return items
-    pivot = items[rng.integers(len(items))]
-    wins = margins[items, pivot] > 0
-    left, right = items[wins], items[~wins & (items != pivot)]
-    return np.concatenate([naive_kwiksort(left, margins, rng), [pivot], naive_kwiksort(right, margins, rng)])
-
-
-@pytest.mark.parametrize("n_items", [45, 200])
-def test_kwiksort(benchmark, n_items):
-    """One question at a time, as any session is asked; the twin looks margins up in bulk."""
-    profile = Profile.from_rankings(make_mallows(301, n_items, 0.9, random_state=0))
-    rule, opened = KwikSortRule(), session(profile)
-    twin = partial(naive_kwiksort, np.arange(n_items), profile.margins, np.random.default_rng(0))
-    compare(benchmark, lambda: rule.aggregate(opened), twin, at_most=12)
-
-
-def naive_kemeny(counts):
-    """Try every order."""
-    orders = np.array(list(permutations(range(len(counts)))))
-    costs = sum(counts[orders[:, b], orders[:, a]] for a, b in combinations(range(len(counts)), 2))
-    return int(costs.min())
-
-
-def textbook_kemeny(counts):
-    """The 0-1 program with one variable a pair and every triangle, solved by HiGHS."""
-    m = len(counts)
-    index = {pair: k for k, pair in enumerate(combinations(range(m), 2))}
-    rows = np.zeros((len(list(combinations(range(m), 3))), len(index)))
-    for row, (i, j, k) in enumerate(combinations(range(m), 3)):
-        rows[row, [index[i, j], index[j, k], index[i, k]]] = 1, 1, -1
-    cost = np.array([counts[j, i] - counts[i, j] for i, j in index])  # variable 1: i before j
-    found = milp(
-        cost,
-        constraints=LinearConstraint(rows, 0, 1),
-        bounds=Bounds(0, 1),
-        integrality=np.ones(len(index)),
-        options={"mip_rel_gap": 0},
-    )
-    return round(found.fun + sum(counts[i, j] for i, j in index))
-
-
-def kemeny_cost(profile, order):
-    return int(np.triu(profile.pairwise_counts[np.ix_(order, order)].T, 1).sum())
-
-
-def test_kemeny_against_every_order(benchmark):
-    profile = Profile.from_rankings(make_mallows(50, 8, 0.9, random_state=0))
-    opened, twin = session(profile), partial(naive_kemeny, profile.pairwise_counts)
-    found = compare(benchmark, lambda: KemenyRule().aggregate(opened), twin, at_least=20, rounds=2)
-    assert kemeny_cost(profile, found.order) == twin()
-
-
-@pytest.mark.parametrize(
-    ("n_items", "n_voters", "phi"),
-    [(10, 50, 0.9), (15, 50, 0.9), (20, 50, 0.9), (30, 50, 0.9), (40, 50, 0.9), (45, 5000, 0.75), (14, 51, 1.0)],
-)
-def test_kemeny_against_a_textbook_program(benchmark, n_items, n_voters, phi):
-    profile = Profile.from_rankings(make_mallows(n_voters, n_items, phi, random_state=0))
-    rule, opened, twin = (
-        KemenyRule(work_limit=None),
-        session(profile),
-        partial(textbook_kemeny, profile.pairwise_counts),
-    )
-    found = compare(benchmark, lambda: rule.aggregate(opened), twin, at_least=2, rounds=2)
-    assert found.published["optimal_gap"] == 0
-    assert kemeny_cost(profile, found.order) == twin()
 
 
 # Data

@@ -1,4 +1,4 @@
-"""Reports of the field, as lines of JSON: counted at half the speed at least of parsing them and doing nothing.
+"""Reports of the field, as lines of JSON: counted at least at half the speed of parsing them only.
 
 Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
 """

@@ -1,4 +1,4 @@
-"""Instant runoff on a histogram of all orders, against counting the first places anew in each round."""
+"""Instant runoff on a histogram of all orders, against counting the first places again in each round."""
 
 from functools import partial
 from itertools import permutations

@@ -11,7 +11,7 @@ from oracles import seeded
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.samplers import MinimaxMarginFlips, MinimaxMarginSampler, PartitionTable, TopFlips
+from sklearn_dprank.orders.samplers import MinimaxMarginSampler, PartitionTable
 
 
 def mallows(n, m, phi, seed=0):
@@ -54,15 +54,6 @@ def test_table_of_subsets(benchmark):
     assert ratio > 5
 
 
-@pytest.mark.parametrize("m", [18, 20, 22])
-def test_large_tables(benchmark, m):
-    """The first draw; ten thousand more are recorded. Prototype: .064, .30 and 1.29 s, .04-.15 s."""
-    margins = mallows(1000, m, 0.75).margins
-    table = benchmark.pedantic(PartitionTable, args=(np.maximum(margins.T, 0), 0.1 / math.comb(m, 2)), rounds=2)
-    bits = seeded(0)
-    benchmark.extra_info["further_10000_seconds"] = median_seconds(lambda: table.sample(10_000, bits), 2)
-
-
 def naive_prudent(margins, scale, bits):
     """List all orders with their largest overruled margin, and pick."""
     orders = np.array(list(permutations(range(len(margins)))))
@@ -80,49 +71,6 @@ def test_prudent_orders_of_eight(benchmark):
     benchmark(lambda: MinimaxMarginSampler(margins, 0.05).sample(1, bits))
     ratio = naive_seconds / benchmark.stats.stats.median
     benchmark.extra_info["times_faster_than_listing_orders"] = round(ratio, 1)
-    assert ratio > 3
-
-
-def naive_flip(margins, scale, bits):
-    """List all orders, and let each have an exponential variable of its own."""
-    orders = np.array(list(permutations(range(len(margins)))))
-    worst = np.full(len(orders), -np.inf)
-    for a in range(len(margins)):
-        for b in range(a):
-            worst = np.maximum(worst, margins[orders[:, a], orders[:, b]])
-    return orders[np.argmax(bits.exponential(len(orders)) - scale * worst)]
-
-
-def test_flips_of_eight(benchmark):
-    margins, bits = mallows(500, 8, 0.9).margins, seeded(2)
-    naive_seconds = median_seconds(lambda: naive_flip(margins, 0.05, bits), 5)
-    benchmark(lambda: MinimaxMarginFlips(margins, 0.05).sample(1, bits))
-    ratio = naive_seconds / benchmark.stats.stats.median
-    benchmark.extra_info["times_faster_than_listing_orders"] = round(ratio, 1)
-    assert ratio > 3
-
-
-def naive_top(margins, k, scale, bits):
-    """One way after another, each with its margins and an exponential variable."""
-    best, largest = None, -np.inf
-    rows = margins.tolist()
-    for way in permutations(range(len(rows)), k):
-        rest = set(range(len(rows)))
-        worst = -np.inf
-        for item in way:
-            rest.discard(item)
-            worst = max(worst, *(rows[other][item] for other in rest))
-        value = bits.exponential(1)[0] - scale * worst
-        best, largest = (way, value) if value > largest else (best, largest)
-    return best
-
-
-def test_best_two_of_twenty(benchmark):
-    margins, bits = mallows(500, 20, 0.9).margins, seeded(2)
-    naive_seconds = median_seconds(lambda: naive_top(margins, 2, 0.05, bits), 5)
-    benchmark(lambda: TopFlips(margins, 2, 0.05).draw(bits))
-    ratio = naive_seconds / benchmark.stats.stats.median
-    benchmark.extra_info["times_faster_than_one_way_after_another"] = round(ratio, 1)
     assert ratio > 3
 
 

@@ -22,7 +22,7 @@ def test_one_device_of_45_items(benchmark):
 
 
 def test_100_000_voters_of_45_items(benchmark, tmp_path):
-    """On disk: the memory is that of the reports' numbers, whatever the shares."""
+    """The server keeps shares on disk, and the numbers of the reports in memory."""
     modulus = 2 ** PROTOCOL["modulus_bits"]
     shares = np.random.default_rng(0).integers(0, modulus, (1000, 45)).tolist()
     server = AggregationServer(PROTOCOL, 0, tmp_path / "server.db")

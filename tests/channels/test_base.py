@@ -250,7 +250,7 @@ def test_unknown_rules(make):
     ],
     ids=repr,
 )
-def test_an_estimator_is_no_rule(rule, expected):
+def test_an_estimator_is_refused_as_rule(rule, expected):
     assert expected in message(DPPairwise(rule=rule).fit, GOOD)
 
 
@@ -337,7 +337,7 @@ def test_columns_that_name_no_items(columns, expected):
         assert message(read, frame) == f"the columns of X must be {expected}"
 
 
-def test_missing_values_of_pandas_are_no_opinion():
+def test_missing_values_of_pandas_are_missing_opinions():
     plain = Borda().fit([[0, 1, np.nan], [np.nan, 1, 0]])
     objects = [[0, 1, pd.NA], [None, 1, 0]]
     cells = {"a": [0, pd.NA], "b": [1, 1], "c": [pd.NA, 0]}

@@ -1,4 +1,4 @@
-"""What an aggregator says where voters in the field cannot be heard in this way."""
+"""Estimators name the method that collects from devices, if the called one does not fit their channel."""
 
 import pytest
 
@@ -24,7 +24,7 @@ ITEMS = ["tea", "milk", "water"]
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
 )
-def test_a_method_that_is_not_there_says_which_one_is(estimator, method, why):
+def test_a_missing_method_names_the_one_that_exists(estimator, method, why):
     assert not hasattr(estimator, method)
     with pytest.raises(AttributeError, match=f"has no attribute '{method}'") as error:
         getattr(estimator, method)

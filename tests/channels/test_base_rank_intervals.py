@@ -139,7 +139,7 @@ def test_holm_step_by_step():
     ],
     ids=repr,
 )
-def test_hidden_where_nothing_is_known(estimator):
+def test_rank_intervals_are_hidden_without_a_noise_law(estimator):
     fitted = estimator.fit(PROFILE)
     assert not hasattr(fitted, "rank_intervals")
     assert not hasattr(fitted, "pair_confidence")
@@ -287,7 +287,7 @@ def test_no_budget_is_too_large_or_too_small(estimator, m):
         assert (intervals == [0, m - 1]).all()
 
 
-def test_one_report_says_next_to_nothing():
+def test_one_report_gives_wide_intervals():
     estimator = LDPPairwise(1.0)
     fitted = estimator.fit_reports([estimator.client(4, random_state=0).report([0, 1, 2, 3])], items=4)
     assert (fitted.rank_intervals() == [0, 3]).all()

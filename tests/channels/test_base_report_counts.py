@@ -260,7 +260,7 @@ def test_counts_belong_to_one_protocol(other):
         counts + 1
 
 
-def test_without_an_accepted_report_there_is_no_fit():
+def test_a_fit_needs_an_accepted_report():
     counts = counted("rr", ["{", "[]"]) + counted("rr", ["}"])
     with pytest.raises(ValueError, match=r"no report was accepted \(refused: 2 'not JSON', 1 'not a JSON object'\)"):
         fitted("rr", counts)
@@ -448,7 +448,7 @@ def test_only_counts_leave_a_worker(dask):
     assert not any(each.submissions for each in counts)
 
 
-def test_what_is_no_part_is_refused(dask):
+def test_other_objects_are_refused_as_parts(dask):
     array = pytest.importorskip("dask.array", reason="needs the extra distributed")
     with pytest.raises(ValueError, match="must be a dask bag or a list of delayed parts, got a dask Array"):
         counted("rr", array.from_array(np.eye(4), chunks=2))

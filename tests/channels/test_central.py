@@ -148,7 +148,7 @@ def test_printed_scale_states_its_true_guarantee(query, neighboring, stated):
     ],
     ids=repr,
 )
-def test_nothing_is_answered_that_was_not_priced(declared, asked, noise):
+def test_unpriced_queries_are_not_answered(declared, asked, noise):
     gaussian = noise == "gaussian" and not isinstance(declared, KemenyUtility)
     channel = Central(noise="gaussian", delta=1e-6) if gaussian else Central()
     session = open_on(channel, [Ask(declared, 3)])
@@ -297,7 +297,7 @@ def test_a_publication_is_paid_once_and_everything_follows_from_it():
 
 
 def test_sessions_draw_from_their_own_streams():
-    """Noise comes from the noise stream alone; coins break ties and nothing else."""
+    """Noise comes from the noise stream only, and coins only break ties."""
 
     class Untouchable:
         def __getattr__(self, name):

@@ -105,7 +105,7 @@ def test_empty_classes_are_seldom_chosen():
 
 
 def test_every_choice_has_noise():
-    """Counts on the limit are chosen in about half of all sessions, as the law of the noise says."""
+    """Counts on the limit are chosen in about half of all releases, by the law of the noise."""
     plan = DPBorda(**GAUSSIAN).plan_for(PERSONS)[1]
     deviation = plan.prices["max_weight"].mechanism.deviation
     n_persons = round(3 * deviation)
@@ -225,7 +225,7 @@ def test_a_budget_is_charged_once_and_refused_fits_are_free():
 
 
 @every
-def test_nothing_but_the_bound_survives(estimator):
+def test_only_the_bound_is_published(estimator):
     fitted = clone(estimator).fit(PERSONS)
     plain = {name for name in vars(clone(estimator).fit(X)) if name != "feature_names_in_"}
     assert set(vars(fitted)) == plain | {"max_weight_"}
@@ -310,7 +310,7 @@ def test_other_noise_is_refused_before_anything_is_read(estimator):
 
 
 @pytest.mark.parametrize("estimator", [Borda(), Kemeny()], ids=repr)
-def test_without_noise_nothing_is_chosen(estimator):
+def test_a_bound_is_not_chosen_without_noise(estimator):
     with pytest.raises(ValueError, match=r"^max_weight='auto' is for private estimators with Gaussian noise"):
         estimator.fit(PERSONS)
 

@@ -128,7 +128,7 @@ class Curator(RuleBasedStateMachine):
     @precondition(lambda self: self.collected)
     @rule(spoiled=spoils, order=shuffles, whole=st.booleans(), again=st.integers(0, 3))
     def fit(self, spoiled, order, whole, again):
-        """In any order, and whatever lies between, the reports say the same; too few of them say nothing."""
+        """Reports give the same result in any order and with refused ones between; too few give an error."""
         submissions = [self.collected[voter] for voter in sorted(self.collected)]
         kept = [message for submission in submissions for message in apart(submission)]
         sent = submissions if whole else kept
@@ -162,7 +162,7 @@ def as_text(message):
 
 
 def reason_of(message):
-    """Why nobody takes this for a report, or None."""
+    """Return the reason why a curator refuses this report, or None."""
     if isinstance(message, str):
         return "not JSON"
     if not isinstance(message, dict):

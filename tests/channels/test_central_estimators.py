@@ -231,9 +231,9 @@ def test_coins_answer_what_is_not_paid_for():
     The pivot and the item compared with it first are uniform, and that comparison is right. The rest of the cases:
 
     - pivot 0, first 1: 1 goes behind; 2 by a coin before 0, or behind it and then by a coin before or behind 1
-    - pivot 0, first 2: likewise with 1 and 2 exchanged; pivot 2 is pivot 0 reversed
+    - pivot 0, first 2: the same with 1 and 2 exchanged; pivot 2 is pivot 0 reversed
     - pivot 1, first 0: 0 goes before; 2 by a coin behind 1, or before it and then by a coin before or behind 0
-    - pivot 1, first 2: likewise reversed
+    - pivot 1, first 2: the same reversed
     """
     of_24 = {(0, 1, 2): 8, (0, 2, 1): 5, (1, 0, 2): 5, (2, 0, 1): 3, (1, 2, 0): 3}
     profile = Profile.from_rankings([[0, 1, 2]] * 1000)

@@ -56,7 +56,7 @@ def test_a_fit(m):
     assert guarantee_of(fitted) == fitted.privacy_
 
 
-def test_it_is_what_it_is_composed_of():
+def test_the_peeled_order_equals_its_channel_and_rule():
     X = make_mallows(100, 6, 0.7, random_state=3)
     whole = Aggregator(Central(0.5, 1e-5, "exponential"), ChooseOneByOne(), random_state=4).fit(X)
     named = DPPrudentOrder(0.5, 1e-5, random_state=4).fit(X)

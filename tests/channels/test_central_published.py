@@ -1,4 +1,4 @@
-"""What a private fit publishes besides the consensus: noisy margins, noisy net wins, the noisy histogram."""
+"""A private fit publishes noisy margins, net wins or counts in addition to the consensus."""
 
 from itertools import permutations
 

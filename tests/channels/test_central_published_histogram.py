@@ -60,7 +60,7 @@ def test_known_answers():
 
 
 @pytest.mark.parametrize("epsilon", [1e4, 1e6, 2e9])
-def test_nothing_is_lost_to_rounding_where_epsilon_is_absurd(epsilon):
+def test_counts_are_exact_at_an_absurd_epsilon(epsilon):
     """Two numbers of some r^2 / 2 are subtracted: here exactly, in fractions."""
     noise, guarantee = planned(printed(epsilon, 5e-5))
     r = 1 / Fraction(noise.sigma)

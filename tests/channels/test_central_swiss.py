@@ -32,7 +32,7 @@ def plan_of(estimator, m):
 def test_noise_of_each_round(m, neighboring):
     """sigma_r = s1 sqrt(sum_groups k (k^2 - 1) / 3 / f_r), twice that under replace, where n is free.
 
-    The last has 64 times the sigma of the net wins of all items, for the same share, whatever it is about.
+    The last answer has 64 times the sigma of the net wins of all items, for the same share and any pairs.
     """
     plan = plan_of(DPSwissBorda(0.3, 1e-6, neighboring), m)
     counted, *rounds, last = (price.mechanism for price in plan.prices.values())
@@ -50,7 +50,7 @@ def test_noise_of_each_round(m, neighboring):
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
-def test_everything_is_paid_for_and_nothing_more(neighboring):
+def test_the_answers_spend_exactly_the_budget(neighboring):
     plan = plan_of(DPSwissBorda(0.7, 1e-5, neighboring), 30)
     assert sum(price.epsilon * price.times for price in plan.prices.values()) == round_down(0.7)
     assert (plan.guarantee.epsilon, plan.guarantee.delta) == (0.7, 1e-5)

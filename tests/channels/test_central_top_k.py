@@ -87,7 +87,7 @@ def test_names_that_are_numbers_are_those_of_the_columns():
     assert top.fit(named).score(named) < 0 and top.fit(X).score(X) < 0  # nothing is left of the numbers
 
 
-def test_it_is_what_it_is_composed_of():
+def test_top_k_equals_its_channel_and_rule():
     whole = Aggregator(Central(1.5, noise="permute_and_flip"), ChooseTop(3, 2), random_state=4).fit(X)
     named = DPTopK(3, epsilon=1.5, batch=2, random_state=4).fit(X)
     np.testing.assert_array_equal(whole.ranks_, named.ranks_)
@@ -153,7 +153,7 @@ def test_private_scores_and_selection():
 
 
 def test_margin_display():
-    """The best first, then the others in the order of the columns; among them nobody is overruled."""
+    """The best come first, then the others in the order of the columns; pairs of the others do not count."""
     top = DPTopK(2, epsilon=5.0, random_state=0).fit(X)
     display = PairwiseMarginDisplay.from_estimator(top, X)
     assert display.order.tolist() == [*top.consensus_, *np.flatnonzero(top.ranks_ == 2)]

@@ -170,7 +170,7 @@ def test_voters_without_any_opinion(estimator):
 
 
 def test_large_scores_of_many_voters():
-    """Totals beyond 64 bits: 3 x 2^25 voters, of whom two thirds prefer item 2, with scores of a million."""
+    """Totals beyond 64 bits: 3 x 2^25 voters, two thirds for item 2, with scores of a million."""
     profile = Profile.from_rankings([[2, 1, 0], [1, 2, 0], [0, 1, 2]], keep="counts")
     for _ in range(25):
         profile = profile + profile
@@ -344,7 +344,7 @@ def test_bad_parameters(estimator, message):
 @settings(max_examples=100)
 @given(profiles(max_voters=9), st.integers(0, 2**32 - 1), st.sampled_from([Borda(), PositionalRule("veto")]))
 def test_relabelling_columns_relabels_scores(X, seed, estimator):
-    """Where no two scores are equal the order of the columns says nothing."""
+    """The order of the columns has no effect if all scores differ."""
     m = X.shape[1]
     if isinstance(estimator, Borda):
         scores = Profile.from_rankings(X).net_wins.tolist()
@@ -386,7 +386,7 @@ def test_kwiksort_on_a_cycle_draws_each_pivot():
 
 
 def test_more_voters_of_a_kind_weigh_more():
-    """Doubling every ballot changes nothing; adding one side's ballots moves the optimum to it."""
+    """Doubling every ballot does not change the optimum; adding one side's ballots moves it there."""
     X = make_mallows(30, 5, 0.8, random_state=0)
     for estimator in CLASSIC[:6]:
         np.testing.assert_array_equal(estimator.fit(np.repeat(X, 2, axis=0)).ranks_, estimator.fit(X).ranks_)

@@ -52,7 +52,7 @@ def test_it_is_randomized_response_that_never_flips(n_queries, ballots):
 
 
 def test_a_few_answers_are_the_voters_own():
-    """Answers are opinions: nobody says what no voter thinks, and one voter answers as often as asked."""
+    """Every answer is the opinion of a voter, and one voter answers each question."""
     counts = naive_counts(STRICT)
     for seed in range(20):
         heard = wins(NonPrivateSurvey(2), seed=seed)

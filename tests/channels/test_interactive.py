@@ -56,7 +56,7 @@ def test_epsilon_must_be_positive(epsilon):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_the_protocol_is_public_and_says_all(estimator):
+def test_the_protocol_states_all_public_numbers(estimator):
     """It does not depend on the number of voters, which decides who is asked and not what a device may say."""
     protocol = estimator.protocol(["a", "b", "c"])
     assert protocol == json.loads(json.dumps(protocol))
@@ -134,7 +134,7 @@ BAD = [
 
 @pytest.mark.parametrize(("report", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
 def test_each_bad_answer_is_refused_for_a_reason(report, reason):
-    """The reason is one of a few words, so it quotes nothing of the answer."""
+    """The reason is one of a fixed list, so it does not quote the answer."""
     opened = session(lambda asked: [GOOD, report, *map(json.dumps, good(1, answer=0)), *good(2)], n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == 1
     opened.close()
@@ -190,7 +190,7 @@ def test_an_answer_to_an_earlier_question_does_not_count_again():
 
 
 def test_a_voter_who_writes_many_answers_counts_once():
-    """Pairs (voter, answer) count once for each voter who was asked, whatever the numbers of the answers."""
+    """Pairs (voter, answer) count once for each voter who was asked, for any numbers of the answers."""
     voters = []
 
     def ask(asked):
@@ -239,7 +239,7 @@ def test_voters_who_do_not_answer():
     assert estimator.reports_refused_ == {} and estimator.reports_accepted_ == len(field.asked) > 0
 
 
-def test_no_answer_at_all_is_no_consensus():
+def test_a_consensus_needs_an_answer():
     with pytest.raises(ValueError, match=r"no report was accepted \(none arrived\)"):
         LDPQuickSort(random_state=0).fit_interactive(lambda asked: [], items=4, n_voters=10)
     other = LDPQuickSort(epsilon=9.0).protocol(4)

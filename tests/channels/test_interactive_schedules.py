@@ -86,7 +86,7 @@ def test_published_loads(m, load):
 
 
 @pytest.mark.parametrize("m", [2, 3, 4])
-def test_few_items_keep_nothing_back(m):
+def test_few_items_need_no_reserve(m):
     terms = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
     questions = math.comb(m, 2)
     assert (terms.answers < questions) == (terms.reserve > 0)
@@ -108,7 +108,7 @@ def test_groups_share_the_voters_and_each_answers_at_most_its_load(n, m):
 
 
 def test_the_group_of_a_question_is_uniform_and_the_counter_rises_before_it():
-    """The refused question is the one beyond the load: nobody has answered it."""
+    """The refused question is the one beyond the load, without an answer."""
     m, first = 5, np.zeros(5)
     for seed in range(500):
         following = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m).start(m, seeded(seed))
@@ -186,7 +186,7 @@ def test_too_few_public_voters_are_warned_of(epsilon, slots, least):
     assert not _warned(slots, least, 10, epsilon)
 
 
-def test_a_warning_of_few_voters_says_what_to_do():
+def test_a_warning_of_few_voters_names_the_remedy():
     ballots = np.tile(np.arange(10), (20, 1))
     expected = r"20 voters with n_queries=1 give 0.69 answers to each of 29 comparisons, at an epsilon of 1 each"
     with pytest.warns(UserWarning, match=expected):

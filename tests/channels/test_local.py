@@ -1,4 +1,4 @@
-"""Voters' devices: one report each, whatever is asked again; and a curator who takes nothing on trust."""
+"""Devices repeat their one report, and curators validate every report."""
 
 import json
 
@@ -148,7 +148,7 @@ CASES = [(reason, report) for reason, reports in BAD.items() for report in repor
 
 @pytest.mark.parametrize(("reason", "report"), CASES, ids=lambda x: str(x)[:40])
 def test_bad_reports_are_left_out_by_reason(reason, report):
-    """Reasons are fixed words: nothing of the report is echoed."""
+    """Reasons are fixed words that do not quote the report."""
     estimator = LDPPairwise(n_queries=2, rule="borda", random_state=0)
     good = [GOOD, json.dumps(GOOD), json.dumps(GOOD).encode()]
     fitted = estimator.fit_reports([*good, report, report], items=M)
@@ -202,7 +202,7 @@ def test_everything_follows_from_the_tallies():
     assert session.answer(PairMargin(0, 2)) == pytest.approx(1)
 
 
-def test_a_class_is_no_randomizer():
+def test_a_class_is_refused_as_randomizer():
     with pytest.raises(ValueError, match=r"randomizer must be a randomizer object, got the class RandomizedResponse;"):
         Local(randomizer=RandomizedResponse).plan([Ask(NetWins())], M)
 

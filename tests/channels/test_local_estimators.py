@@ -188,7 +188,7 @@ BAD += [
 @pytest.mark.parametrize(
     ("estimator", "good", "bad", "reason"), BAD, ids=[f"{k}: {case[-1]}" for k, case in enumerate(BAD)]
 )
-def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(estimator, good, bad, reason):
+def test_each_bad_report_is_left_out_for_a_reason_that_does_not_quote_it(estimator, good, bad, reason):
     plan = estimator.plan_for(Shape(3))[1]
     query = NetWins()
     clean = plan.open(iter([good] * 3))(Bits.from_random_state(0)).answer(query)

@@ -102,7 +102,7 @@ def test_shuffled_published_noise_is_priced_by_its_flips(randomizer, pairs, n_qu
     assert worst_ratio(laws) == pytest.approx(n_queries * each, rel=1e-9)
 
 
-def test_a_target_is_kept_and_nobody_to_hide_among_is_stated():
+def test_a_target_is_kept_and_the_local_epsilon_is_stated_without_other_voters():
     found = Shuffle(epsilon=0.3, randomizer=LAPLACE).plan(TALLIES, 4, 1200).guarantee
     each = found.caveats[0].rpartition("= ")[2]
     assert found.epsilon == pytest.approx(shuffle_amplification(float(each), 1200, 1e-6), rel=1e-4)

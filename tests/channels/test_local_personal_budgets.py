@@ -56,7 +56,7 @@ def test_estimates_are_unbiased_and_weigh_by_variance(ballots, randomizer):
     assert np.sqrt((both**2).mean()) < 1.15 * np.sqrt((careless**2).mean())
 
 
-def test_the_guarantee_is_the_largest_and_says_so(ballots):
+def test_the_guarantee_states_the_largest_epsilon(ballots):
     X, own = ballots
     privacy = LDPPairwise(epsilon=1.0).fit(X, voter_epsilon=own).privacy_
     assert (privacy.epsilon, privacy.trust, privacy.certified) == (4.0, "local", True)

@@ -1,4 +1,4 @@
-"""What no ballot moves is answered exactly and costs nothing; what is asked later costs no more than was declared."""
+"""Answers that no ballot can change are exact and free, and later questions cost at most the declared price."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +25,7 @@ ASKS = [
 ]
 
 
-def test_a_public_number_costs_nothing():
+def test_a_public_number_is_free():
     """Its share goes to the others, in proportion to theirs."""
     shares = {}
     for neighboring in ("add_remove", "replace"):
@@ -82,7 +82,7 @@ def test_sessions_say_how_much_noise_there_is():
 
 @dataclass(frozen=True)
 class Silent:
-    """Noise of which nothing is said."""
+    """Noise without a stated law."""
 
     how = "some noise"
     arithmetic = "exact"

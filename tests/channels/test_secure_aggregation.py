@@ -264,7 +264,7 @@ def test_sums_that_do_not_add_up(sums, message):
         ({"sum": "abc"}, "not the right numbers"),
     ],
 )
-def test_each_bad_sum_is_left_out_for_a_reason_that_echoes_nothing(change, reason):
+def test_each_bad_sum_is_left_out_for_a_reason_that_does_not_quote_it(change, reason):
     bad = {**SUMS[0], **change}
     assert fit_sums([bad, *SUMS]).reports_refused_ == {reason: 1}
     with pytest.raises(ValueError, match=f"refused: 1 '{reason}'"):
@@ -310,7 +310,7 @@ def test_fit_goes_further_than_devices():
     ids=str,
 )
 def test_what_devices_cannot_send(estimator, m, reason):
-    """One clear error, before anybody says anything."""
+    """One clear error, before a device is asked."""
 
     def asked(question):
         raise AssertionError("voters were asked")

@@ -1,4 +1,4 @@
-"""Sums in rounds, in the field: `fit_interactive` has the law of `fit`, whoever drops out, and asks nobody twice."""
+"""Sums in rounds: `fit_interactive` has the law of `fit` with any voters missing, and asks each voter once."""
 
 import json
 import math
@@ -31,7 +31,7 @@ NAN = np.nan
 
 
 class Field:
-    """Devices, servers and who brings the messages; `away` says who does not answer a question."""
+    """Devices, servers and messengers; `away` returns the voters who do not answer a question."""
 
     def __init__(self, protocol, ballots, away=lambda voter, number: False, seed=None, times=1):
         self.times = times  # how often each message arrives
@@ -150,7 +150,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_whatever_fit_simulates_devices_can_do(name):
+def test_devices_can_answer_all_that_fit_simulates(name):
     """Voters who agree, and little noise: one consensus here and there."""
     rule, release = RULES[name]
     ballots = [[2, 0, 3, 1]] * 12
@@ -217,7 +217,7 @@ def test_sums_of_some_are_scaled_up_to_all():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [{2}, {4}, {2, 3, 4}])
-def test_a_round_of_too_few_says_nothing_and_the_others_decide(lost):
+def test_a_round_of_too_few_voters_is_left_out(lost):
     ballots = make_mallows(40, 20, 0.3, random_state=1).tolist()
     estimator, field = swiss_field(ballots, 30, 60.0, away=lambda voter, number: number in lost and voter < 11)
     with pytest.warns(UserWarning, match="has no answer: no report was accepted") as warned:
@@ -229,7 +229,7 @@ def test_a_round_of_too_few_says_nothing_and_the_others_decide(lost):
     assert average_kendall_tau(fitted.ranks_, np.array(ballots)) < 0.2
 
 
-def test_without_the_first_round_there_is_no_consensus():
+def test_a_consensus_needs_the_first_round():
     estimator, field = swiss_field([[0, 1, 2]] * 10, 8, away=lambda voter, number: voter < 3)
     with (
         pytest.warns(UserWarning, match="question 1 has no answer"),
@@ -254,7 +254,7 @@ def test_a_comparison_of_too_few_is_a_coin():
 
 
 def test_sums_of_another_question_are_refused():
-    """A server that is one round behind, or says what it said before."""
+    """A server that is one round behind, or repeats its sum."""
     estimator, field = swiss_field([[0, 1, 2]] * 9, 8, 20.0)
     earlier = []
 
@@ -311,7 +311,7 @@ def test_which_way_to_fit():
         SecAggSwissBorda(min_reports=9).fit_interactive(lambda question: [], items=3, n_voters=8)
 
 
-def test_nothing_is_asked_that_was_not_declared():
+def test_only_declared_questions_are_asked():
     """Not of another kind, not once more than agreed, and not in other groups."""
     channel = SecureAggregation(5.0, min_reports=5)
     plan = channel.plan(SwissRule().asks(20), 20, 6)

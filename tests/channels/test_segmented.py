@@ -1,4 +1,4 @@
-"""`SegmentedAggregator`: one order per listed segment, whoever is in it, and one guarantee for all of them."""
+"""`SegmentedAggregator`: one order for each listed segment, also an empty one, and one guarantee for all."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""The shuffle channel prices a message by the voters it hides among, and releases nothing among fewer.
+"""The shuffle channel prices a message by the number of voters, and releases no result of fewer.
 
 Its prices are compared with published figures and with the functions of privacy.shuffle, which tests/audit holds
 against exact laws. What devices send is tested in collection/test_device_questions.
@@ -93,7 +93,7 @@ def test_several_answers_split_delta():
 
 
 @pytest.mark.parametrize(("n", "n_queries"), [(1, 1), (44, 1), (89, 1), (40, 2)])
-def test_with_nobody_to_hide_among_the_local_epsilon_is_stated(n, n_queries):
+def test_without_other_voters_the_local_epsilon_is_stated(n, n_queries):
     """Fewer than two voters a pair: the local epsilon is all there is, and it is pure."""
     for stated in ({"local_epsilon": 1.5}, {"epsilon": 1.5}):
         found = plan(10, n, pairs="assigned", n_queries=n_queries, **stated)
@@ -226,7 +226,7 @@ BAD = [
 
 @pytest.mark.parametrize(("message", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
 def test_each_bad_message_is_refused_for_a_reason(message, reason):
-    """The reason is one of a few words, so it quotes nothing of the message."""
+    """The reason is one of a fixed list, so it does not quote the message."""
     messages = [GOOD, message, json.dumps({**GOOD, "answer": 0}), json.dumps(GOOD).encode()]
     session = opened(plan(3, None, min_reports=3), messages)
     assert session.answer(PairTallies())[0].wins.tolist() == [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
@@ -311,7 +311,7 @@ def test_the_protocol_states_both_guarantees():
     assert claimed == (found.guarantee.epsilon, found.guarantee.delta) == (1.0, 1e-6)
 
 
-def test_nothing_is_released_below_min_reports():
+def test_a_plan_below_min_reports_releases_no_result():
     found = plan(3, None, min_reports=3)
     with pytest.raises(ValueError, match=r"only 2 messages in a shuffle, where 3 are needed.*no result is released"):
         opened(found, [GOOD, GOOD])
@@ -379,7 +379,7 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
 
 
 class Dear(RandomizedResponse):
-    """Somebody's own: its flips cost 8.3, whatever was asked for."""
+    """A user's randomizer whose flips cost 8.3 at any epsilon."""
 
     def flip(self, budget, n_answers):
         return 2**40

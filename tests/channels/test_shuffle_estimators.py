@@ -112,7 +112,7 @@ def test_target_and_local_epsilon_are_inverse(estimator, target):
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, PUBLISHED], ids=str)
-def test_nothing_is_released_below_min_reports(estimator):
+def test_a_fit_below_min_reports_releases_no_result(estimator):
     estimator = clone(estimator).set_params(min_reports=12, local_epsilon=1.0, random_state=0)
     with pytest.raises(ValueError, match="min_reports=12 is above the 11 voters; no result is released"):
         estimator.fit([[0, 1, 2]] * 11)
@@ -151,7 +151,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, PUBLISHED], ids=str)
-def test_bad_messages_are_counted_by_reason_and_change_nothing(estimator):
+def test_bad_messages_are_counted_by_reason_and_left_out(estimator):
     estimator = clone(estimator).set_params(min_reports=12, local_epsilon=9.0, random_state=0)
     lines = Shuffler(estimator, 3, 12)([[0, 1, 2]] * 12, 0)
     clean = clone(estimator).fit_reports(lines, items=3)
@@ -205,7 +205,7 @@ def test_algorithm_1_spends_what_its_flips_tell(local_epsilon, n_queries, each):
 
 
 @pytest.mark.parametrize(("n", "m", "exact", "stated"), [(795, 4, 0.247, 0.278), (5000, 15, 0.338, 0.362)])
-def test_theorem_2_is_false_for_its_own_noise_and_the_guarantee_says_so(n, m, exact, stated):
+def test_theorem_2_is_false_for_its_own_noise_and_the_guarantee_states_the_true_epsilon(n, m, exact, stated):
     """Epsilon .1 is claimed of the shuffled answers; the exact curve gives more, and the stated bound is above it."""
     crowd = n // (m * (m - 1) // 2)
     with pytest.warns(UnsoundAmplificationWarning, match="false"):
@@ -228,7 +228,7 @@ def test_published_noise_keeps_a_central_target(n_queries):
 
 
 def test_published_noise_without_a_crowd_states_what_the_device_spends():
-    """One voter a pair: nobody hides anybody, K answers cost K times one, and no delta is spent."""
+    """One voter a pair: voters do not hide each other, K answers cost K times one, and no delta is spent."""
     found = printed(1.0, 2).set_params(local_epsilon=None, epsilon=1.0).fit(np.tile(np.arange(10), (30, 1)))
     assert found.privacy_.epsilon == pytest.approx(0.1837, abs=6e-5) and found.privacy_.delta == 0.0
     assert found.local_epsilon_ == pytest.approx(found.privacy_.epsilon, rel=1e-12)

@@ -56,7 +56,7 @@ def test_two_totals_share_the_budget():
 @pytest.mark.parametrize(
     ("query", "times"), [(PairMargin(0, 1), 1), (NetWins(), 2), (Histogram(), 1)], ids=["one pair", "twice", "orders"]
 )
-def test_what_is_no_running_total_is_refused(query, times):
+def test_queries_without_running_totals_are_refused(query, times):
     with pytest.raises(
         ValueError, match=r"^Streaming cannot answer \w+.*, which the rule asks for; .* use a rule that "
     ):

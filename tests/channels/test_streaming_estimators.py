@@ -96,7 +96,7 @@ def test_the_first_period_is_a_fit():
         assert fitted.periods_ == 1
 
 
-def test_a_fit_keeps_nothing_secret_and_ends_a_stream():
+def test_a_fit_keeps_no_secret_and_ends_a_stream():
     stream = streaming()
     orders(stream, PERIODS[:2])
     stream.fit(PERIODS[2])
@@ -106,7 +106,7 @@ def test_a_fit_keeps_nothing_secret_and_ends_a_stream():
     assert orders(stream, PERIODS[1:]) == orders(streaming())[1:]
 
 
-def test_a_clone_begins_anew():
+def test_a_clone_begins_a_new_stream():
     stream = streaming()
     expected = orders(stream)
     assert orders(clone(stream)) == expected
@@ -202,8 +202,8 @@ def test_an_interrupt_while_a_period_is_published_leaves_the_one_before(day, mon
 
 
 @pytest.mark.parametrize("empty", [nobody(M), pd.DataFrame(nobody(M), columns=NAMES), pd.DataFrame(columns=NAMES)])
-def test_nobody_need_vote_in_a_period(empty):
-    """That nobody did is as private as any number of voters; `fit`, which is one release, wants ballots."""
+def test_a_period_may_have_no_voters(empty):
+    """A period without voters is private too; `fit`, which is one release, needs ballots."""
     stream = streaming(epsilon=1e5, delta=0.01)
     stream.partial_fit(empty)
     ballots = pd.DataFrame(PERIODS[0], columns=NAMES) if isinstance(empty, pd.DataFrame) else PERIODS[0]

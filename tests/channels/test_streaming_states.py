@@ -1,4 +1,4 @@
-"""Streams beside plain sums of their ballots: cut short, pickled, resumed and copied, they forget nothing."""
+"""Streams that are interrupted, pickled, resumed and copied have the sums of all their ballots."""
 
 import copy
 import math
@@ -111,7 +111,7 @@ class Streams(RuleBasedStateMachine):
 
     @rule(period=periods, place=st.sampled_from(EARLY + LATE))
     def cut_a_period_short(self, period, place):
-        """Nothing of it is published, and nothing of what was is lost."""
+        """The interrupted period is not published, and the earlier ones are kept."""
         stream, given = self.streams[-1]
         error = BudgetExhausted if len(given) == T else Crash
         with mock.patch(f"sklearn_dprank.{place}", side_effect=Crash), pytest.raises(error):
@@ -142,7 +142,7 @@ class Streams(RuleBasedStateMachine):
     @precondition(lambda self: self.streams[-1][1])
     @rule()
     def go_on_with_a_copy(self):
-        """The other one stays as it is, whatever becomes of its copy."""
+        """A stream does not change with its copy."""
         stream, given = self.streams[-1]
         self.streams = [self.streams[-1], (copy.deepcopy(stream), given)]
 

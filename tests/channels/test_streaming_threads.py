@@ -1,4 +1,4 @@
-"""Streams that several threads share: every period is published once, and nobody sees a part of one."""
+"""Threads that share a stream publish every period once, and never see a part of one."""
 
 import copy
 import pickle
@@ -100,7 +100,7 @@ def test_threads_that_begin_with_different_items_agree_on_one_number():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
-def test_whoever_copies_a_stream_meanwhile_gets_a_whole_one(look):
+def test_a_copy_of_a_stream_in_use_is_whole(look):
     stream, seen = streaming(horizon=200).partial_fit(X[:10]), deque(maxlen=200)
     looked, done = threading.Semaphore(0), threading.Event()
 

@@ -61,7 +61,7 @@ def test_kwiksort_reserves_half_of_its_budget_for_all_margins():
     )
 
 
-def test_kwiksort_that_can_ask_every_pair_reserves_nothing():
+def test_kwiksort_that_can_ask_every_pair_keeps_no_reserve():
     _, plan = kwiksort_with_kemeny(10)
     assert list(plan.prices) == [PairMargin]
     assert (plan.prices[PairMargin].times, plan.prices[PairMargin].epsilon) == (10, Fraction(1, 10))
@@ -90,7 +90,7 @@ def test_kwiksort_spends_its_budget_only_if_it_runs_out(max_queries, runs_out):
 
 @pytest.mark.slow
 def test_one_pair_of_each_voter():
-    """Two rules decode the same reports. The reports have one length, which tells nothing about a ballot."""
+    """Two rules decode the same reports. The reports have one length, which does not depend on the ballot."""
     ballots = make_mallows(3000, M, 0.4, center=[2, 0, 1, 4, 3], random_state=1)
     names = ["tea", "milk", "water", "wine", "juice"]
     reports = reports_of(LDPPairwise(epsilon=2.0), ballots, 0, names)

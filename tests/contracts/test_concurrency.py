@@ -74,7 +74,7 @@ def test_threads_draw_different_words_of_the_system():
 
 
 class Slow:
-    """Words of which one is looked at for so long that every other thread comes by."""
+    """Words; reading one of them takes so long that every other thread runs."""
 
     def __init__(self, words):
         self._words = words

@@ -1,4 +1,4 @@
-"""No voters, and voters without any opinion, are no reason to refuse: a refusal would tell that they are there."""
+"""Fits accept no voters, and voters without opinions, because a refusal would reveal them."""
 
 import warnings
 
@@ -45,7 +45,7 @@ def test_every_estimator_accepts_a_ballot_without_opinions(cls, votes):
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_a_private_fit_accepts_no_voters_where_their_number_is_private(cls):
-    """The guarantee under "add_remove" compares one voter with nobody."""
+    """The guarantee under "add_remove" compares one voter with no voter."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "no ballot of X prefers any item to another")
@@ -66,12 +66,12 @@ def test_a_private_fit_accepts_no_voters_where_their_number_is_private(cls):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"neighboring": "replace"}, {"noise": "gaussian", "delta": 1e-6}])
-def test_nobody_is_answered_by_noise_and_coins(options):
+def test_without_voters_noise_and_coins_decide(options):
     first = [sklearn_dprank.DPBorda(**options, random_state=seed).fit(NOBODY).consensus_[0] for seed in range(400)]
     assert np.bincount(first, minlength=4).min() > 60  # 100 each on average
 
 
-def test_a_budget_charges_a_fit_on_nobody():
+def test_a_budget_charges_a_fit_without_voters():
     budget = PrivacyBudget(epsilon=1.0)
     fitted = budget.fit(sklearn_dprank.DPBorda(epsilon=0.75), NOBODY)
     assert budget.spent_.epsilon == 0.75 and guarantee_of(fitted).epsilon == 0.75
@@ -134,7 +134,7 @@ def test_a_table_without_rows_is_refused_by_fit_as_scikit_learn_demands():
         sklearn_dprank.DPBorda().fit(np.empty((0, 4)))
 
 
-def test_an_average_over_nobody_does_not_exist():
+def test_an_average_over_no_voters_does_not_exist():
     for profile in (NOBODY, NOBODY.counted(), np.empty((0, 4))):
         with pytest.raises(ValueError, match=r"^X holds no ballot, so no average exists; pass at least one ballot\.$"):
             average_kendall_tau([0, 1, 2, 3], profile)

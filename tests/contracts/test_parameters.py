@@ -79,7 +79,7 @@ def test_an_estimator_refuses_a_value_in_the_text_of_its_channel_or_rule(cls):
 
 
 def test_most_estimators_hand_values_on():
-    """Otherwise the test above would compare nothing."""
+    """Otherwise the test above would compare no message."""
     assert sum(len(list(handed_on(cls))) for cls in CLASSES) > 50
 
 

@@ -242,7 +242,7 @@ def test_a_plan_needs_no_ballots_and_repeats(channel, subtests):
 
 @every_channel
 def test_an_unreadable_profile_stops_every_fit(channel, subtests):
-    """Without this, a refusal of an unreadable profile would show nothing."""
+    """Without this, a refusal of an unreadable profile would not be a proof."""
     for rule in sorted(ANSWERED[channel]):
         with subtests.test(rule=rule), pytest.raises(PermissionError, match="was read"):
             composed(channel, rule).fit(unreadable())

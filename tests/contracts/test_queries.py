@@ -361,6 +361,6 @@ def test_groups_are_weighted_by_inverse_variance():
     assert estimated_margins(tallies)[0, 1] == pytest.approx(means @ weights / weights.sum())
 
 
-def test_pairs_nobody_was_asked_about_get_zero():
+def test_pairs_without_questions_get_zero():
     wins = np.array([[0, 3, 0], [1, 0, 0], [0, 0, 0]])
     np.testing.assert_array_equal(estimated_margins([Tallies(0.0, wins)]), [[0, 0.5, 0], [-0.5, 0, 0], [0, 0, 0]])

@@ -103,7 +103,7 @@ def test_names_of_rules_and_noises_are_those_that_are_known():
     assert set(get_args(_types.NoiseName)) == set(MECHANISMS)
 
 
-def test_nothing_is_said_of_scikit_learn_that_it_does_not_have():
+def test_stand_ins_declare_only_what_scikit_learn_has():
     tree = ast.parse(inspect.getsource(_scikit_learn))
     said = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert {cls.name for cls in said} >= {"BaseEstimator", "TransformerMixin"}

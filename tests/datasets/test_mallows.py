@@ -56,15 +56,6 @@ def test_mean_distance_is_the_theory_s(n_items, phi):
     assert abs(d.mean() - expected_distance(n_items, phi)) < 4 * d.std() / np.sqrt(len(d))
 
 
-def test_mean_distance_in_closed_form():
-    """m phi / (1 - phi) minus the sum of j phi^j / (1 - phi^j), with theta = -log(phi) as PerMallows has it."""
-    m, theta = 12, 0.4
-    phi = np.exp(-theta)
-    j = np.arange(1, m + 1)
-    closed = m / np.expm1(theta) - np.sum(j / np.expm1(theta * j))
-    assert expected_distance(m, phi) == pytest.approx(closed, rel=1e-12)
-
-
 @pytest.mark.parametrize("phi", [0.5, 0.9])
 def test_probability_that_a_pair_keeps_its_order(phi):
     """Items k places apart in the centre keep their order with probability (k+1)/(1-phi^(k+1)) - k/(1-phi^k)."""
@@ -76,19 +67,9 @@ def test_probability_that_a_pair_keeps_its_order(phi):
         assert abs(np.mean(X[:, i] < X[:, j]) - p) < 4.5 * np.sqrt(p * (1 - p) / n)
 
 
-def test_phi_zero_repeats_the_center():
-    center = [3, 1, 0, 2]
-    np.testing.assert_array_equal(make_mallows(5, 4, 0, center=center, random_state=0), np.tile(center, (5, 1)))
-
-
 def test_the_center_is_random_unless_given():
     firsts = {int(make_mallows(1, 5, 0.0, random_state=seed).argmin()) for seed in range(40)}
     assert firsts == set(range(5))
-
-
-def test_many_items_need_wider_positions():
-    X = make_mallows(3, 300, 0.9, random_state=0)
-    np.testing.assert_array_equal(np.sort(X, axis=1), np.tile(np.arange(300), (3, 1)))
 
 
 def test_random_state():
@@ -106,11 +87,8 @@ def test_random_state():
     ("arguments", "message"),
     [
         ({"n_voters": 0}, "n_voters must be a positive integer, got 0."),
-        ({"n_voters": 2.5}, "n_voters must be a positive integer, got 2.5."),
-        ({"n_items": -3}, "n_items must be a positive integer, got -3."),
         ({"phi": 1.5}, "phi must be a number of at least 0 and at most 1, got 1.5."),
         ({"phi": float("nan")}, "phi must be a number of at least 0 and at most 1, got nan."),
-        ({"phi": "half"}, "phi must be a number of at least 0 and at most 1, got 'half'."),
         ({"center": [0, 1, 1, 3]}, f"{CENTER}, got [0 1 1 3]."),
         ({"center": [0, 1, 2]}, f"{CENTER}, got [0 1 2]."),
         ({"random_state": -1}, f"{SEED}, got -1."),

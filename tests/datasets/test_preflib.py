@@ -3,12 +3,9 @@
 import gzip
 import os
 import tracemalloc
-from itertools import combinations, permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sklearn_dprank.datasets import read_preflib
 
@@ -60,16 +57,6 @@ def test_str_path_windows_line_ends_byte_order_mark_and_no_newline_at_the_end(tm
     assert read_preflib(str(path)).counts.tolist() == [3, 0, 2]
 
 
-def test_announced_orders_may_leave_out_those_with_count_zero(tmp_path):
-    text = GOOD.replace("UNIQUE ORDERS: 3", "UNIQUE ORDERS: 2")
-    assert read_preflib(write(tmp_path, text)).counts.tolist() == [3, 0, 2]
-
-
-def test_ties(tmp_path):
-    text = "# DATA TYPE: toc\n# NUMBER ALTERNATIVES: 4\n1: 2,{1, 4},3\n1: {1,2,3,4}\n1: {3},{1,2},4\n"
-    assert read_preflib(write(tmp_path, text)).data.tolist() == [[1, 0, 3, 1], [0, 0, 0, 0], [1, 1, 0, 3]]
-
-
 @pytest.mark.parametrize("kind", ["soi", "toi"])
 def test_incomplete_orders_have_a_meaning_by_default(tmp_path, kind):
     text = f"# DATA TYPE: {kind}\n# NUMBER ALTERNATIVES: 3\n1: 2,1,3\n2: 3\n"
@@ -83,63 +70,43 @@ def test_incomplete_orders_have_a_meaning_by_default(tmp_path, kind):
     assert opinions.profile.pairwise_counts.tolist() == [[0, 0, 1], [1, 0, 1], [0, 0, 0]]
 
 
-def test_complete_ballots_in_an_incomplete_file(tmp_path):
-    """What is stated does not tell whether a ballot left an item out."""
-    text = "# DATA TYPE: soi\n# NUMBER ALTERNATIVES: 2\n1: 2,1\n"
-    found = read_preflib(write(tmp_path, text))
-    assert found.data.tolist() == [[1, 0]] and found.unranked == "last"
-
-
-def test_without_a_data_type_the_name_s_ending_counts(tmp_path):
-    text = "# NUMBER ALTERNATIVES: 2\n1: 2\n"
-    assert "type is soc (complete orders)" in message_of(write(tmp_path, text, "a.soc"))
-    assert read_preflib(write(tmp_path, text, "a.txt"), unranked="last").data.tolist() == [[1, 0]]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("3: 2,1,3", "3; 2,1,3", ", line 10: expected a count and item numbers, best first, ties in braces, like"),
-        ("3: 2,1,3", "three: 2,1,3", ", line 10: expected a count"),
         ("3: 2,1,3", "-3: 2,1,3", ", line 10: expected a count"),
         ("3: 2,1,3", "3: 2,,3", ", line 10: expected a count"),
-        ("3: 2,1,3", "3: 2,1,pear", ", line 10: expected a count"),
-        ("3: 2,1,3", "3: 2,{1,3", ", line 10: expected a count"),
         ("3: 2,1,3", "3: 2,{1,{3}}", ", line 10: expected a count"),
-        ("3: 2,1,3", "3:", ", line 10: expected a count"),
+        ("0: 3,2,1", "9999999999999999999: 3,2,1", ", line 11: expected a count"),
+        ("0: 3,2,1", f"0: {'9' * 5000},2,1", ", line 11: expected a count"),
         ("0: 3,2,1", "0: 3,4,1", ", line 11: an item is not one of 1..3."),
         ("0: 3,2,1", "0: 0,2,1", ", line 11: an item is not one of 1..3."),
         ("2: 1, 3, 2", "2: 1, 3, 1", ", line 12: an item is listed twice."),
         ("2: 1, 3, 2", "2: 1,{3,2}", ", line 12: items are tied, but the file's type is soc (strict orders)."),
-        (
-            "2: 1, 3, 2",
-            "2: 1, 3",
-            ", line 12: items are left out, but the file's type is soc (complete orders).",
-        ),
+        ("2: 1, 3, 2", "2: 1, 3", ", line 12: items are left out, but the file's type is soc (complete orders)."),
         (
             "ALTERNATIVES: 3",
             "ALTERNATIVES: few",
-            ", line 4: NUMBER ALTERNATIVES must be a whole number, at least 1, got 'few'.",
+            ", line 4: NUMBER ALTERNATIVES must be a whole number, at least 1",
         ),
+        ("ALTERNATIVES: 3", "ALTERNATIVES: 99999999999", " must have 2 to 65534 items, got "),
         ("VOTERS: 5", "VOTERS: -5", ", line 5: NUMBER VOTERS must be a whole number, at least 0, got '-5'."),
         ("NAME 3", "NAME 4", ", line 9: a name for item '4', which is not one of 1..3."),
+        ("NAME 3", "NAME 2", ", line 9: ALTERNATIVE NAME 2 was given before, in line 8."),
+        ("3: fig", "3: apple", ": the names of items must be distinct, and 'apple' stands twice;"),
         ("DATA TYPE: soc", "DATA TYPE: wmd", " has the type 'wmd', not orders; read one of soc, soi, toc, toi."),
         (
             "VOTERS: 5",
             "VOTERS: 6",
-            " announces NUMBER VOTERS: 6, but its ballots make 5; the file is cut or damaged, get it again.",
+            " announces NUMBER VOTERS: 6, but its ballots make 5; the file is cut",
         ),
-        (
-            "ORDERS: 3",
-            "ORDERS: 4",
-            " announces NUMBER UNIQUE ORDERS: 4, but its ballots make 3; the file is cut or damaged, get it again.",
-        ),
+        ("ORDERS: 3", "ORDERS: 4", " announces NUMBER UNIQUE ORDERS: 4, but its ballots make 3; the file is cut"),
         ("ORDERS: 3", "ORDERS: 1", " announces NUMBER UNIQUE ORDERS: 1, but its ballots make 3; "),
+        ("UNIQUE ORDERS: 3", "VOTERS: 5", ", line 6: NUMBER VOTERS was given before, in line 5."),
         (
             "# NUMBER ALTERNATIVES: 3\n",
             "",
-            " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and does not begin with the number of "
-            "items, as files from before 2022 do; it is cut or not a PrefLib file.",
+            " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and",
         ),
     ],
 )
@@ -169,12 +136,6 @@ def same(one, other):
     assert one.profile.item_names.tolist() == other.profile.item_names.tolist()
 
 
-def test_the_layout_from_before_2022(tmp_path):
-    old = read_preflib(write(tmp_path, OLD))
-    assert old.item_names == ["apple", "pear, green", "fig"]
-    same(old, read_preflib(write(tmp_path, GOOD.replace("pear: green", "pear, green"))))
-
-
 @pytest.mark.parametrize(
     ("kind", "ballots"),
     [
@@ -195,34 +156,22 @@ def test_four_forms_in_either_layout(tmp_path, kind, ballots, unranked):
     expected = read_preflib(write(tmp_path, new, f"new.{kind}"), unranked=unranked)
     assert expected.counts.tolist() == list(range(1, k + 1))
     same(read_preflib(write(tmp_path, old, f"old.{kind}"), unranked=unranked), expected)
-    if kind in ("soi", "toi"):
-        for complete in {"soi": ("soc", "toc"), "toi": ("toc",)}[kind]:
-            assert f"type is {complete} (complete" in message_of(
-                write(tmp_path, old, f"a.{complete}"), unranked=unranked
-            )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("1,apple", "apple", ", line 2: a name for item 'apple', which is not one of 1..3."),
-        ("1,apple", "4,apple", ", line 2: a name for item '4', which is not one of 1..3."),
         ("1,apple", "2,apple", ", line 3: ALTERNATIVE NAME 2 was given before, in line 2."),
-        (
-            "2,pear, green",
-            "2,apple",
-            ": the names of items must be distinct, and 'apple' stands twice;",
-        ),
         ("5,5,3", "5;5;3", ", line 5: NUMBER VOTERS must be a whole number, at least 0, got ''."),
         ("5,5,3", "5,6,3", " announces NUMBER VOTERS: 6, but its ballots make 5; "),
         ("5,5,3", "5,5,4", " announces NUMBER UNIQUE ORDERS: 4, but its ballots make 3; "),
         (
             "3,2,1,3",
             "3: 2,1,3",
-            ", line 6: expected a count and item numbers, best first, ties in braces, like '12: 3,{1,4},2'",
+            ", line 6: expected a count and item numbers, best first, ties in braces, like '12:",
         ),
         ("3,2,1,3", "3", ", line 6: expected a count and item numbers"),
-        ("3,2,1,3", "3,2,1", ", line 6: items are left out, but the file's type is soc (complete orders)."),
         ("3,2,1,3", "3,2,{1,3}", ", line 6: items are tied, but the file's type is soc (strict orders)."),
         ("0,3,2,1", "0,3,2,2", ", line 7: an item is listed twice."),
         (OLD, "3\n1,apple\n", ", line 3: NUMBER VOTERS must be a whole number"),
@@ -237,7 +186,7 @@ def test_flaws_of_the_old_layout_are_named(tmp_path, old, new, message):
     assert message_of(write(tmp_path, OLD.replace(old, new))).startswith(message)
 
 
-def test_relations_of_pairs_are_no_orders(tmp_path):
+def test_relations_of_pairs_are_refused(tmp_path):
     for ending in ("tog", "mjg", "wmg", "pwg"):
         text = message_of(write(tmp_path, OLD, f"a.{ending}"))
         assert text == f" has the type '{ending}', not orders; read one of soc, soi, toc, toi."
@@ -249,56 +198,24 @@ def test_gzipped(tmp_path, text):
     packed = tmp_path / "ballots.soc.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     same(read_preflib(packed), expected)
-    tied = gzip.compress(text.replace("0", "1", 1).encode() if text == OLD else text.encode())
-    for length in range(2, len(tied)):
-        packed.write_bytes(tied[:length])
+    whole = packed.read_bytes()
+    for length in range(2, len(whole), 7):
+        packed.write_bytes(whole[:length])
         assert message_of(packed) == " is gzipped, and cut or damaged; get it again."
     packed.write_bytes(gzip.compress(text.replace("2,1,3", "2,1").encode()))
     assert "but the file's type is soc (complete orders)" in message_of(packed)  # known from ".soc.gz"
 
 
-def test_the_path_may_be_bytes(tmp_path):
-    path = write(tmp_path, "# NUMBER ALTERNATIVES: 2\n1: 2\n", "\xe4.soc")
-    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: items are left out, but the file's type is soc"):
-        read_preflib(os.fsencode(path))
-    assert read_preflib(os.fsencode(write(tmp_path, GOOD))).counts.tolist() == [3, 0, 2]
-
-
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new"),
     [
-        (
-            "3: fig",
-            "3: apple",
-            ": the names of items must be distinct, and 'apple' stands twice;",
-        ),
-        ("1: apple", "1: 2", None),
-        ("2: pear: green", "2: 3", None),
-        ("# ALTERNATIVE NAME 3: fig\n", "", None),
-        (
-            "# ALTERNATIVE NAME 1: apple\n# ALTERNATIVE NAME 2: pear: green",
-            "# ALTERNATIVE NAME 1: 2",
-            "must be distinct, and '2' stands twice",
-        ),
-        ("NAME 3", "NAME 2", ", line 9: ALTERNATIVE NAME 2 was given before, in line 8."),
-        ("UNIQUE ORDERS: 3", "VOTERS: 5", ", line 6: NUMBER VOTERS was given before, in line 5."),
-        (
-            "ALTERNATIVES: 3",
-            "ALTERNATIVES: 99999999999",
-            " must have 2 to 65534 items, got ",
-        ),
-        ("0: 3,2,1", "9999999999999999999: 3,2,1", ", line 11: expected a count"),
-        ("0: 3,2,1", f"{'9' * 5000}: 3,2,1", ", line 11: expected a count"),
-        ("0: 3,2,1", f"0: {'9' * 5000},2,1", ", line 11: expected a count"),
+        *(("1: apple", "1: 2"), ("2: pear: green", "2: 3"), ("# ALTERNATIVE NAME 3: fig\n", "")),
+        ("ORDERS: 3", "ORDERS: 2"),
     ],
 )
-def test_names_given_twice_and_numbers_too_large(tmp_path, old, new, message):
-    assert GOOD.count(old) == 1
-    path = write(tmp_path, GOOD.replace(old, new))
-    if message is None:
-        assert len(set(read_preflib(path).item_names)) == 3
-    else:
-        assert message in message_of(path)
+def test_names_may_be_numbers_or_missing_and_totals_may_omit_unused_orders(tmp_path, old, new):
+    read = read_preflib(write(tmp_path, GOOD.replace(old, new)))
+    assert len(set(read.item_names)) == 3 and read.counts.tolist() == [3, 0, 2]
 
 
 def test_counts_that_add_up_to_more_than_there_is_memory(tmp_path):
@@ -309,7 +226,7 @@ def test_counts_that_add_up_to_more_than_there_is_memory(tmp_path):
 
 
 def test_counts_and_lines_that_take_more_than_the_machine_has(tmp_path, monkeypatch):
-    """Systems that promise more memory than there is end who takes it: nothing is taken."""
+    """Some systems overcommit memory and then end the process, so the size is checked first."""
     monkeypatch.setattr("sklearn_dprank.datasets._preflib._cells_in_memory", lambda: 24)
     text = "# NUMBER ALTERNATIVES: 3\n{}: 1,2,3\n0: 3,2,1\n"
     assert len(read_preflib(write(tmp_path, text.format(8))).data) == 8
@@ -342,7 +259,7 @@ def test_a_header_without_end_is_not_kept(tmp_path):
     assert len(read_preflib(path).item_names) == 3
 
 
-def test_an_incomplete_ballot_of_nobody_needs_no_meaning(tmp_path):
+def test_unused_incomplete_ballots_keep_integer_positions(tmp_path):
     text = "# DATA TYPE: soi\n# NUMBER ALTERNATIVES: 3\n0: 2\n1: 2,1,3\n"
     for unranked in ("last", "no_opinion"):
         read = read_preflib(write(tmp_path, text), unranked=unranked)
@@ -376,98 +293,3 @@ def test_a_file_cut_anywhere_is_an_error(tmp_path, text):
     whole = text.rstrip()
     for length in range(len(whole)):
         message_of(write(tmp_path, whole[:length]))
-
-
-@st.composite
-def files(draw):
-    """Draw (count, levels) of each ballot line: smaller levels are better, -1 is not listed."""
-    n_items = draw(st.integers(2, 7))
-    levels = st.lists(st.integers(-1, 4), min_size=n_items, max_size=n_items).filter(lambda row: max(row) >= 0)
-    return [(draw(st.integers(1, 4)), draw(levels))] + draw(st.lists(st.tuples(st.integers(0, 4), levels), max_size=4))
-
-
-@pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(ballots=files())
-def test_round_trip(tmp_path, ballots):
-    lines, rows = [f"# NUMBER ALTERNATIVES: {len(ballots[0][1])}"], []
-    for count, levels in ballots:
-        groups = [[i + 1 for i, lev in enumerate(levels) if lev == level] for level in sorted(set(levels) - {-1})]
-        texts = [str(g[0]) if len(g) == 1 else "{" + ",".join(map(str, g)) + "}" for g in groups]
-        lines.append(f"{count}: {','.join(texts)}")
-        rows += count * [[np.nan if lev < 0 else sum(0 <= other < lev for other in levels) for lev in levels]]
-    path = write(tmp_path, "\n".join(lines), "random.toi")
-    np.testing.assert_array_equal(read_preflib(path, unranked="no_opinion").data, rows)
-    last = read_preflib(path, unranked="last").data
-    filled = np.where(np.isnan(rows), np.sum(~np.isnan(rows), axis=1)[:, None], rows)
-    np.testing.assert_array_equal(last, filled)
-
-
-def disagreements(X, order):
-    """Strict disagreements of all voters with an order of the file's own item numbers, best first."""
-    columns = X[:, np.asarray(order) - 1]
-    return sum(int(np.sum(columns[:, i] > columns[:, j])) for i, j in combinations(range(len(order)), 2))
-
-
-@needs_files
-def test_sushi():
-    sushi = read_preflib(Path(FOLDER, "sushi.soc"))
-    assert sushi.data.shape == (5000, 10)
-    assert len(sushi.counts) == 4926
-    assert sushi.item_names[7] == "toro (fatty tuna)"
-    assert disagreements(sushi.data, [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]) == 77_036
-    assert disagreements(sushi.data, [8, 3, 6, 1, 2, 5, 4, 9, 7, 10]) == 76_948
-    assert (np.argsort(sushi.data.sum(axis=0)) + 1).tolist() == [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]
-
-
-@needs_files
-@pytest.mark.parametrize(
-    ("name", "n_voters", "optimum"),
-    [
-        ("00024-00000001.soc", 795, 0.407547),
-        ("00024-00000002.soc", 794, 0.375315),
-        ("00024-00000003.soc", 800, 0.317708),
-        ("00024-00000004.soc", 794, 0.291982),
-        ("00025-00000001.soc", 793, 0.389239),
-        ("00025-00000002.soc", 795, 0.291195),
-        ("00025-00000003.soc", 795, 0.307547),
-        ("00025-00000004.soc", 797, 0.360937),
-    ],
-)
-def test_dots_and_puzzle(name, n_voters, optimum):
-    X = read_preflib(Path(FOLDER, name)).data
-    assert X.shape == (n_voters, 4)
-    assert X.sum(axis=0).argsort().tolist() == [0, 1, 2, 3]
-    distance = {order: disagreements(X, order) / (6 * n_voters) for order in permutations((1, 2, 3, 4))}
-    assert min(distance, key=distance.get) == (1, 2, 3, 4)
-    assert distance[1, 2, 3, 4] == pytest.approx(optimum, abs=1e-6)
-
-
-@needs_files
-def test_election_top_ten_and_ties():
-    dublin = Path(FOLDER, "00001-00000002.soi")
-    X = read_preflib(dublin).data
-    assert X.shape == (29988, 9)
-    assert X[0].tolist() == [3, 3, 1, 3, 0, 3, 2, 3, 3]  # 621: 5,3,7
-
-    top = read_preflib(Path(FOLDER, "sushi-top10of100.soi"), unranked="no_opinion")
-    assert top.data.shape == (5000, 100)
-    np.testing.assert_array_equal(np.sum(~np.isnan(top.data), axis=1), 10)
-    assert (top.data[0, 46], top.data[0, 51]) == (0, 9)  # 1: 47,18,21,100,17,53,12,5,30,52
-
-    vermont = read_preflib(Path(FOLDER, "00031-00000002.toc"))
-    assert vermont.data.shape == (1094, 6)
-    assert vermont.data[0].tolist() == [0, 3, 0, 3, 3, 0]  # 236: {1,3,6},{2,4,5}
-    assert vermont.item_names[5] == "Pollina"
-
-
-@needs_files
-@pytest.mark.parametrize("name", ["00024-00000001.soc", "00001-00000002.soi", "00031-00000002.toc"])
-@pytest.mark.parametrize("unranked", ["last", "no_opinion"])
-def test_either_layout_of_the_same_election(name, unranked):
-    new, old = (read_preflib(Path(FOLDER, part, name), unranked=unranked) for part in ("", "before-2022"))
-    assert (old.profile.n_voters, old.item_names) == (new.profile.n_voters, new.item_names)
-    np.testing.assert_array_equal(old.profile.pairwise_counts, new.profile.pairwise_counts)
-    np.testing.assert_array_equal(old.profile.placements, new.profile.placements)
-    # Ballots with equal counts may stand in another order.
-    np.testing.assert_array_equal(*(read.data[np.lexsort(read.data.T)] for read in (old, new)))

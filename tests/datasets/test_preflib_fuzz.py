@@ -1,4 +1,4 @@
-"""Files by chance: what a naive reader makes of them, or one clear error, whatever is damaged."""
+"""Random files, whole or damaged: the reader agrees with a naive reader, or raises one clear error."""
 
 import gzip
 import random
@@ -138,13 +138,8 @@ def check_cases(folder, seeds):
 
 
 @pytest.mark.slow
-def test_three_thousand_files(tmp_path):
-    check_cases(tmp_path, range(3_000))
-
-
-@pytest.mark.slow
-def test_fifty_thousand_files(tmp_path):
-    check_cases(tmp_path, range(3_000, 50_000))
+def test_random_files_agree_with_a_naive_reader(tmp_path):
+    check_cases(tmp_path, range(20_000))
 
 
 def test_bytes_by_chance(tmp_path):

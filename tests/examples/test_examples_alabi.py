@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from example_tools import means, stand_ins_and_real
+from example_tools import stand_ins_and_real
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")
@@ -41,28 +41,6 @@ def test_errors_of_shares_fall_with_the_root_of_the_voters(local, shared, tmp_pa
     assert is_picture(tmp_path / "shares.png")
 
 
-@pytest.mark.slow
-def test_errors_of_rankings_are_below_the_proved_bounds(local, shared, tmp_path, is_picture):
-    """The table has the printed bounds, and the picture has every mechanism."""
-    votes = shared.mallows(2000, 8, 0.25)
-    found = local.sweep(lambda epsilon: local.excesses(votes, epsilon, 5), (0.5, 4.0))
-    nine, twelve, single = local.MECHANISMS
-    averages = {name: means(scores) for name, scores in found.items()}
-    assert all(min(errors) >= 0 for errors in averages.values())
-    for name in (nine, single, local.BOUND):
-        assert averages[name][1] < averages[name][0], name
-    assert (averages[nine] <= averages[local.BOUND]).all()
-    assert (averages[nine] < averages[twelve]).all()
-    rows = local.table({name: scores[0] for name, scores in found.items()}, 2000, 8, 0.5)
-    assert [row.split("  ")[0] for row in rows[1:]] == ["Corollary 9", "Corollary 12"]
-    proved = [float(row.split()[-2]) for row in rows[1:]]
-    assert averages[nine][0] < proved[0] == pytest.approx(17.11, abs=0.01) and averages[twelve][0] < proved[1]
-    figure = local.draw_excesses([found], [(0.5, 4.0)], ["epsilon"], [""])
-    assert {local.BOUND, local.COIN, *local.MECHANISMS} == set(figure.axes[0].get_legend_handles_labels()[1])
-    local.finish(figure, "", "excess", tmp_path)
-    assert is_picture(tmp_path / "excess.png")
-
-
 # The central model
 
 
@@ -70,58 +48,6 @@ def test_two_camps_have_one_margin_and_the_order_of_the_larger_camp(central):
     profile, order = central.two_camps(1000, 6, 0.02)
     assert np.unique(np.abs(profile.margins[~np.eye(6, dtype=bool)])).tolist() == [20]
     assert central.kemeny_positions(profile).tolist() == order.tolist()
-
-
-@pytest.mark.slow
-def test_errors_on_the_hardest_votes_fall_with_the_number_of_voters(central):
-    """The hardest margin of two camps is as large as the noise, so that the error in shares of votes falls as 1/n."""
-    for row in central.ROWS:
-        some, more = (central.hardest(row, n, 6, 6).mean() for n in (2000, 20000))
-        assert some == pytest.approx(10 * more, rel=0.05), row
-
-
-def test_a_margin_of_many_times_the_noise_is_never_wrong(central):
-    """The margin is 400 votes, and the noise is about 30."""
-    profile, order = central.two_camps(2000, 6, 0.2)
-    assert central.excess(central.ROWS["Corollary 3"], profile, order, 6).max() == 0
-
-
-@pytest.mark.slow
-def test_errors_of_table_1_grow_as_printed(central, shared, tmp_path, is_picture, monkeypatch):
-    """Errors grow as printed and stay below the proved bounds.
-
-    The error of Corollary 6 grows slower than that of Corollary 3, and is larger at these sizes.
-    """
-    repeats = 12
-    by_items = central.by_items((8, 16), (16, 64), repeats)
-    monkeypatch.setattr(central, "VOTERS", (2000, central.CROWD))
-    by_voters = central.sweep(
-        lambda n: {row: central.hardest(row, n, central.SIZE, repeats) for row in central.ROWS}, central.VOTERS
-    )
-    growth = central.exponents(by_voters, by_items)
-    printed = {"Corollary 3": 4, "Corollary 4": 3, "Hay et al. (2017)": 3.4, "Corollary 6": 3.3, "Corollary 7": 2.65}
-    for row, exponent in printed.items():
-        in_n, in_m, error, as_printed = growth[row]
-        assert in_n == pytest.approx(-1, abs=0.01) and as_printed == pytest.approx(exponent, abs=0.06), row
-        assert exponent - 0.5 < in_m < exponent + 0.35 and 0.05 < error < 0.4, row
-    assert growth["Corollary 6"][1] < growth["Corollary 3"][1]
-    assert not central.nearer([by_voters], "Corollary 6", "Corollary 3").any()
-    assert not central.nearer([by_voters], "Corollary 7", "Corollary 4").any()
-    assert central.nearer([by_voters], "Corollary 4", "Corollary 3").all()
-    shares = central.within_proof(by_voters, by_items)
-    assert len(shares) == 4 * 4 and 0.02 < shares.min() < shares.max() < 0.25
-    assert central.first_size_with_less_noise() == 44 and all(central.above_floor(by_items))
-    rows = central.table(by_voters, by_items, growth)
-    assert [row[:17].strip() for row in rows[1:]] == list(central.ROWS) and "m = 16 to 64" in rows[-1]
-    votes = shared.mallows(400, 10, 0.25)
-    real = central.sweep(lambda n: central.sushi(central.some(votes, n), 2), (100, 400))
-    central.draw(by_voters, by_items, votes, (100, 400), real, tmp_path)
-    assert is_picture(tmp_path / "alabi_central.png")
-
-
-def test_exponents_differ_from_two_standard_errors(central):
-    growth = {"a": (-1, 3.0, 0.1, 3), "b": (-1, 3.5, 0.1, 3), "c": (-1, 3.2, 0.1, 3)}
-    assert [central.slower(growth, "a", slow)[0] for slow in "bc"] == [True, False]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("resource")  # not on Windows
 
 
-#: Beyond what is supported it may take some fifteen seconds to a proof, and has nothing to warn of then.
+#: Beyond the supported sizes, these may end with a proof after some seconds, without a warning.
 SLOW = {"DPPairwise", "Kemeny"}
 
 
@@ -57,7 +57,7 @@ def test_supported_sizes_and_refusals_match_the_plans(scale, rows):
                 scale.estimator(name).plan_for(Shape(beyond, 1000))
         else:
             assert largest == MOST_MEASURED or not row["beyond"].startswith("warns")
-            if name not in SLOW:  # nothing takes long without a word
+            if name not in SLOW:
                 assert row["beyond"].startswith(("warns", "ends and warns"))
 
 

@@ -63,22 +63,6 @@ def test_devices_are_kept_before_their_messages_leave(example, tmp_path):
 
 
 @pytest.mark.slow
-def test_rounds_in_other_processes(tmp_path, example):
-    command = [sys.executable, str(SCRIPT), "--swiss", "--voters", "200", "--epsilon", "4"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True, env=env)
-    printed = done.stdout
-    assert done.stderr == "" and list(tmp_path.iterdir()) == []
-    counted = re.search(r"of whom (\d+), (\d+), (\d+), (\d+) are in the sums", printed).groups()
-    assert all(180 <= int(count) < 200 for count in counted)
-    assert f"In it:     {min(map(int, counted))} voters" in printed
-    assert "epsilon = 4, delta = 1e-06 (secure_aggregation, replace; read its caveats)" in printed
-    order = re.search(r"^Consensus: (.*)$", printed, flags=re.MULTILINE)[1].split(" > ")
-    away = [abs(order.index(dish) - place) for place, dish in enumerate(example.ORDER + example.MORE)]
-    assert sorted(order) == sorted(example.DISHES + example.MORE) and np.mean(away) < 1.5
-
-
-@pytest.mark.slow
 def test_other_processes(tmp_path, example):
     command = [sys.executable, str(SCRIPT), "--voters", "400", "--processes", "2", "--epsilon", "2"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}

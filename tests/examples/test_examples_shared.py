@@ -7,9 +7,7 @@ import gzip
 
 import numpy as np
 import pytest
-from example_tools import DATA
 
-from sklearn_dprank import PositionalRule
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import read_preflib
 
@@ -87,66 +85,10 @@ def test_replacements_are_spread_like_the_real_votes(shared, name, distance):
     assert shared.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
 
 
-@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
-def test_real_votes_have_the_sizes_of_the_papers(shared, monkeypatch, capsys):
-    monkeypatch.setenv("SKLEARN_DPRANK_DATA", DATA)
-    monkeypatch.setattr("sys.argv", ["plot.py", "--full"])
-    assert shared.begin().full
-    assert "Real rankings" in capsys.readouterr().out
-    sizes = {"TurkDots": (795, 4), "TurkPuzzle": (793, 4), "SUSHI": (5000, 10), "JESTER": (2341, 100)}
-    assert {name: shared.real(name).ballots.shape for name in sizes} == sizes
-
-
-def test_theta_of_mallows_votes_is_one_minus_phi(shared):
-    """Two voters of three agree with the centre of two items at theta = phi = 0.5."""
-    share = np.mean(shared.mallows(4000, 2, 0.5).ballots[:, 0] == 0)
-    assert max(share, 1 - share) == pytest.approx(1 / 1.5, abs=0.03)
-
-
 # Scores
 
 
-def test_error_rate_against_pair_by_pair(shared):
-    """Estimated margins decide if an estimator has them, and its order otherwise."""
-    rng = np.random.default_rng(0)
-    profile = Profile.from_rankings(rng.permuted(np.tile(np.arange(5), (7, 1)), axis=1))
-
-    class Fitted:
-        ranks_ = np.array([3, 1, 0, 2, 4])
-        margins_ = np.sign(np.subtract.outer(*[rng.integers(0, 3, 5)] * 2))
-
-    def naive(estimated):
-        return sum(profile.margins[i, j] * estimated(i, j) < 0 for i in range(5) for j in range(i + 1, 5)) / 10
-
-    _, rate = shared.distance_and_error_rate(Fitted, profile)
-    assert rate == naive(lambda i, j: Fitted.margins_[i, j])
-    del Fitted.margins_
-    _, rate = shared.distance_and_error_rate(Fitted, profile)
-    assert rate == naive(lambda i, j: Fitted.ranks_[j] - Fitted.ranks_[i])
-
-
-def test_excess_is_the_distance_above_the_optimum(shared):
-    """The reverse order contradicts 11 of 12 pairs, and the optimum contradicts 1."""
-    profile = Profile.from_rankings([[0, 1, 2]] * 3 + [[1, 0, 2]])
-    found = shared.excess(PositionalRule(scores=[0, 1, 2]), profile, [0, 1, 2], 2)
-    assert found == pytest.approx([11 / 12 - 1 / 12] * 2)
-
-
-def test_the_error_of_an_exponent_is_its_standard_error(shared):
-    x, rng = np.array([2, 4, 8, 16]), np.random.default_rng(0)
-    found = np.array([shared.slope(x, x[:, None] ** 1.5 * rng.gamma(4, size=(4, 9))) for _ in range(400)])
-    assert found[:, 0].mean() == pytest.approx(1.5, abs=0.02)
-    assert found[:, 1].mean() == pytest.approx(found[:, 0].std(), rel=0.15)
-
-
 # Printed results
-
-
-def test_paired_gains_are_sure_from_two_standard_errors(shared):
-    """Gains of 0.1 with a standard error of 0.04 and 0.06, their opposites, and no difference at all."""
-    wide, wider = (np.array([0.1 - each, 0.1 + each]) for each in (0.04, 0.06))
-    gains = np.array([wide, wider, -wide, -wider, [0.0, 0.0]])
-    np.testing.assert_array_equal(shared.sure(gains), [1, np.nan, 0, np.nan, 0])
 
 
 def test_claims_are_counted_and_summed_up(shared, capsys):

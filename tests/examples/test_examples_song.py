@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from example_tools import means, stand_ins_and_real
+from example_tools import stand_ins_and_real
 
 from sklearn_dprank import LDPQuickSort
 
@@ -23,9 +23,6 @@ def shared(example):
     return example("_shared")
 
 
-# Accounting of Theorems 1 and 2
-
-
 def test_the_theorem_allows_a_local_epsilon_that_is_too_large(song):
     """With 15 items, a voter of 100 hides among no others, and the two epsilons are equal."""
     local, message = song.claimed_local_epsilon(1.0, 4)
@@ -36,6 +33,9 @@ def test_the_theorem_allows_a_local_epsilon_that_is_too_large(song):
 def test_epsilons_of_the_devices_known_answers(song):
     assert song.stated(1.0, 1, 4)[0] == pytest.approx(0.1838, abs=5e-5)
     assert song.stated(1.0, 4, 4)[0] == pytest.approx(0.1837, abs=5e-5)
+
+
+# Accounting of Theorems 1 and 2
 
 
 @pytest.mark.slow
@@ -62,56 +62,7 @@ def test_quicksort_flips_as_often_as_the_published_noise(song):
 # Scores and their comparison
 
 
-def test_differences_count_from_two_standard_errors(song, shared):
-    rows = np.array([[0.4, 0.42], [0.3, 0.31], [0.2, 0.3]])
-    noisy = rows + [[0.01, -0.02], [0.05, 0.06], [-0.1, -0.1]]
-    even = rows + [[0.1], [0.001], [-0.1]]
-    gains = song.nearer({"DDP-Helnaksort": rows, "LDP-Quicksort": even, "LDP-Kwiksort": noisy})
-    assert gains.shape == (2, 3, 2)
-    np.testing.assert_array_equal(shared.sure(gains), [[1, 1, 0], [np.nan, 1, 0]])
-    results = [{"a": np.full((2, 4), 0.5), "b": np.array([[0.3, 0.5, 0.4, 0.2], [0.5, 0.5, 0.4, 0.4]])}] * 2
-    assert song.gain(results, "a", "b") == pytest.approx(np.array([[0.1, 0, 0.1, 0.2]] * 2))
-    holds, words = song.helps(results, [shared.mallows(5, 3, 0.5)] * 2, "a", "b")
-    assert holds.tolist() == [1, 1] and words.startswith("gains +0.1000 ± 0.0816 (")
-
-
-def test_one_query_is_best_unless_another_number_is_better(song):
-    assert song.one_is_best(np.array([[0.1, 0.1], [0.5, 0.5]]))
-    assert not song.one_is_best(np.array([[0.5, 0.5], [0.1, 0.1]]))
-    assert song.one_is_best(np.array([[0.5, 0.6], [0.3, 0.7]]))  # better by 0.05, with a standard error of 0.15
-    assert not song.one_is_best(np.array([[0.1, 0.9], [0.05, 0.84]]))  # paired, the difference is sure
-
-
 # Figures
-
-
-@pytest.mark.slow
-@few_answers
-def test_figures_2_to_4(song, shared, tmp_path, monkeypatch, is_picture):
-    """At the same claim, the published noise is larger. All errors fall with epsilon."""
-    votes, effort = shared.mallows(500, 4, 0.5), {"crowds": 2, "repeats": 3}
-    monkeypatch.setattr(song, "N_VOTERS", 200)
-    same = song.same_noise(votes, effort)
-    assert {name: rows.shape for name, rows in same["exact"].items()} == dict.fromkeys(same["published"], (3, 6))
-    song.draw_same_noise(same, votes, tmp_path)
-    swept = song.sweep_queries(votes, effort, (1.0,))
-    assert means(swept["true", 1.0]).shape == (5,)
-    song.draw_queries([swept, swept], [votes, votes], tmp_path)
-    mixed = song.with_and_without(votes, {"crowds": 3, "repeats": 8}, (0.1, 4.0))
-    for name, scores in mixed.items():
-        assert means(scores)[1] < means(scores)[0] + 0.01, name
-    assert means(mixed["true, without"])[1] < means(mixed["published, without"])[1] - 0.01
-    song.draw_with_and_without([mixed, mixed], [votes, votes], (0.1, 4.0), tmp_path)
-    assert all(is_picture(tmp_path / f"song_figure_{k}.png") for k in (2, 3, 4))
-
-
-@pytest.mark.slow
-def test_with_true_accounting_shuffling_does_not_help(song, shared):
-    """Four items and real effort: Figure 4 holds only with the accounting of the paper."""
-    votes, effort = shared.real("TurkDots"), {"crowds": 10, "repeats": 6}
-    by_epsilon = [song.with_and_without(votes, effort)]
-    assert song.helps(by_epsilon, [votes], "published, without", "published, shuffled")[0] == 1
-    assert song.helps(by_epsilon, [votes], "true, without", "true, shuffled")[0] != 1
 
 
 @pytest.mark.slow

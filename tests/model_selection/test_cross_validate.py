@@ -100,7 +100,7 @@ def test_profiles(keep):
 
 
 def test_ballots_are_counted_once(monkeypatch):
-    from sklearn_dprank.ballots import profile as module
+    from sklearn_dprank.ballots import counting as module
 
     calls = []
     count = module.count_pairs

@@ -125,7 +125,7 @@ def test_stored_curves_are_simulated_again(script, capsys):
 
 @pytest.mark.parametrize("kind", ["mallows", "plackett_luce", "mixture"])
 @pytest.mark.parametrize(("n_items", "level"), [(3, 0.2), (10, 0.05), (10, 0.35), (45, 0.42)])
-def test_electorates_disagree_as_they_are_said_to(votes_of, kind, n_items, level):
+def test_electorates_have_the_stated_disagreement(votes_of, kind, n_items, level):
     found = [
         average_kendall_tau(votes.best, votes.profile)
         for votes in votes_of.electorates(n_items, level, 4, 1000, kinds=(getattr(votes_of, kind),))

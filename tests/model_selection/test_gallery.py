@@ -1,4 +1,4 @@
-"""The example of a sweep runs, and says what its search found."""
+"""The example of a sweep runs, and prints what its search found."""
 
 import runpy
 from pathlib import Path

@@ -187,13 +187,13 @@ def test_no_progress_where_none_is_wanted(at_once, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_short_sweeps_show_nothing(capsys):
+def test_short_sweeps_show_no_progress_bar(capsys):
     sweep(n_trials=2).fit(X)
     assert capsys.readouterr().err == ""
 
 
 def test_without_tqdm(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(progress, "_DELAY", 0.0)
     assert np.isfinite(sweep().fit(X).best_score_)
     assert capsys.readouterr().err == ""

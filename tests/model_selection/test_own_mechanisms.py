@@ -113,7 +113,7 @@ def test_a_function_has_no_parameters_in_a_grid():
 
 
 def test_a_function_gets_positions():
-    """Floats, NaN for a missing opinion, whatever integers the ballots hold; item numbers are not names."""
+    """Floats, NaN for a missing opinion, from ballots of any integers; item numbers are not names."""
     seen = []
     ballots = np.array([[2.0, np.nan, 1.0], [np.nan, 5.0, 5.0]])
     cross_validate(lambda table: seen.append(table) or [1, 0], ballots, n_trials=1)

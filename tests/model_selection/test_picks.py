@@ -47,7 +47,7 @@ def leagues(n_voters, n_items, rng):
 
 
 def parties(n_voters, n_items, rng):
-    """Mallows votes around three centres, the largest of which has 60 of 100 voters."""
+    """Mallows votes around three centres; the largest has 60 of 100 voters."""
     shares = [0.6, 0.25, 0.15]
     return np.concatenate([make_mallows(round(share * n_voters), n_items, 0.7, random_state=rng) for share in shares])
 
@@ -71,7 +71,7 @@ PUBLIC = [
 @pytest.mark.parametrize("kind", [ladder, leagues, parties, tied])
 @pytest.mark.parametrize("n_items", [5, pytest.param(9, marks=pytest.mark.slow)])
 def test_pick_is_right_on_other_votes(script, kind, n_items, public):
-    """Hardly worse than the best of all that was considered; and its error is in the range that was said."""
+    """Close to the best candidate, and the error is in the stated range."""
     votes = script.Electorate(kind(2000, n_items, np.random.default_rng(n_items)))
     epsilon, delta, trust, k = public
     known = {}
@@ -105,7 +105,7 @@ def not_considered(votes, epsilon, delta, trust):
 @pytest.mark.parametrize(
     "name", ["ladder", "parties", *(pytest.param(n, marks=needs_data) for n in ("dots 1", "SUSHI", "JESTER 25"))]
 )
-def test_nothing_that_is_not_considered_is_better(script, monkeypatch, name, public):
+def test_no_mechanism_outside_the_candidates_is_better(script, monkeypatch, name, public):
     if name in ("ladder", "parties"):
         votes = script.Electorate({"ladder": ladder, "parties": parties}[name](3000, 8, np.random.default_rng(3)))
     else:
@@ -122,7 +122,7 @@ def test_nothing_that_is_not_considered_is_better(script, monkeypatch, name, pub
     ["dots 1", "dots 4", "puzzles 2", "Vermont", "Dublin", "Dublin with gaps", "SUSHI", "JESTER 15", "JESTER 40"],
 )
 def test_picks_on_real_votes(real, name):
-    """Right, and errors in the range that was said, without a guess and with one: of 31 or 34 picks, all but one."""
+    """Right, with errors in the stated range, without an estimate and with one: of 31 or 34 picks, all but one."""
     found = real.judge((name,), n_trials=15)
     assert len(found) >= 31
     for place in (0, 1):
@@ -175,7 +175,7 @@ def test_errors_are_in_range_where_shares_of_opinions_differ(script, kind, publi
         assert verdict.in_range(), verdict
 
 
-def test_nothing_to_judge_by_without_votes(script, capsys, monkeypatch):
+def test_judging_needs_votes(script, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["judge_recommendations.py"])
     script.main()
     assert "nothing to judge by" in capsys.readouterr().out

@@ -267,7 +267,7 @@ def test_item_names():
     assert not hasattr(named, "feature_names_in_")
 
 
-def test_integer_names_are_no_feature_names():
+def test_integer_names_are_not_feature_names():
     """As in scikit-learn. The consensus has them nevertheless."""
     plain = PrivateSelection(TWO, random_state=0).fit(X)
     assert not hasattr(clone(plain).fit(pd.DataFrame(X)), "feature_names_in_")

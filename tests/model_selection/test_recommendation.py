@@ -182,7 +182,7 @@ def test_shuffle_takes_the_messages_that_carry_most(n_items, n_voters, epsilon):
 
 
 @pytest.mark.slow
-def test_shuffler_that_hides_nobody_is_not_needed():
+def test_a_shuffler_of_one_voter_is_not_recommended():
     advice = recommend(10, 3, 4.0, 1e-6, "shuffle")
     assert type(advice.estimator) is LDPBorda and "adds too little" in advice.reason
     assert recommend(10, 2500.9, 1, 1e-6, "shuffle").estimator.min_reports == 2500
@@ -288,7 +288,7 @@ def test_few_voters_disagree_less_with_themselves():
 
 @pytest.mark.slow
 def test_borda_of_few_voters_without_noise(example):
-    """Its error is about 0.1 / n, as the model says where noise vanishes."""
+    """Its error is about 0.1 / n, as in the model without noise."""
     script = example("_electorates")
     for n_items, n_voters in [(8, 30), (11, 100), (16, 30)]:
         votes = script.electorates(n_items, 0.35, 8, n_voters, seed=5)
@@ -453,7 +453,7 @@ def test_refused(arguments, message):
 
 
 class Unfit(DPBorda):
-    """Takes whatever is asked for, and refuses it when it is planned."""
+    """Accepts every parameter, and refuses to plan."""
 
     def __init__(self, epsilon=1.0, delta=0.0, noise="laplace", neighboring="add_remove", window=None):
         super().__init__(epsilon=epsilon, delta=delta, noise=noise, neighboring=neighboring)
@@ -464,7 +464,7 @@ class Unfit(DPBorda):
 
 
 def test_what_refuses_to_fit_is_not_recommended(monkeypatch):
-    """The next best is, and the reason says why; where nothing is left, there is no advice."""
+    """The next best is recommended, and the reason explains it; without another candidate, an error is raised."""
     monkeypatch.setattr(rules, "DPBorda", Unfit)
     advice = recommend(10, 1000, 0.01)
     assert isinstance(advice.estimator, DPPrudentOrder)

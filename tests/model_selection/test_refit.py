@@ -51,7 +51,7 @@ def test_candidates_without_privacy_are_never_taken(unbounded):
         smallest_within(0.001)(results)
 
 
-def test_a_search_keeps_what_it_found_where_nothing_private_is_good_enough():
+def test_a_search_keeps_its_results_if_no_private_candidate_is_good_enough():
     grid = [{"aggregator": [DPBorda()], "aggregator__epsilon": [1e-5]}, {"aggregator": [Kemeny()]}]
     search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, refit=smallest_within(0.01), random_state=0)
     with pytest.raises(ValueError, match="give larger values of it, or a larger tolerance"):
@@ -90,7 +90,7 @@ def test_bad_tolerance(tolerance):
         smallest_within(tolerance)(RESULTS)
 
 
-def test_nothing_scored():
+def test_refit_without_a_scored_trial():
     with pytest.raises(ValueError, match="no candidate was scored"):
         smallest_within(0.1)({**RESULTS, "mean_test_score": np.full(4, np.nan)})
 

@@ -330,7 +330,7 @@ def test_scorers_may_keep_what_they_score():
         search(scoring=lambda fitted, profile: math.nan).fit(X)
 
 
-def test_a_failing_scorer_leaves_nothing():
+def test_a_failing_scorer_leaves_no_results():
     def fails(fitted, profile):
         raise RuntimeError("no score")
 
@@ -399,7 +399,7 @@ def test_best_candidate():
 
 
 def test_without_refit():
-    """The best parameters are known, but there is no estimator to use."""
+    """The best parameters are known without a refitted estimator."""
     found = search(refit=False).fit(X)
     assert found.best_params_ == {"epsilon": 5.0}
     assert not hasattr(found, "best_estimator_")
@@ -473,7 +473,7 @@ def test_exact_scores_have_no_guarantee():
 
 
 def test_public_ballots():
-    """A declaration costs the voters nothing, and the guarantee says that it was only declared."""
+    """Declared public ballots are free, and the guarantee states that they were only declared."""
     found = search(public_ballots=True).fit(X)
     assert (found.privacy_.epsilon, found.privacy_.delta) == (0.0, 0.0)
     assert "declared public" in caveat_of(found)
@@ -557,7 +557,7 @@ def test_caveats_reach_what_is_inside():
         assert "selected on exact scores" in " ".join(inner.privacy_.caveats)
 
 
-def test_a_search_inside_binds_nobody_by_what_it_declares():
+def test_an_inner_declaration_does_not_bind_the_outer_search():
     """``public_ballots`` of an inner search has no effect on the cost of the outer one."""
     inside = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, n_trials=2, public_ballots=True)
     for estimator in (inside, make_pipeline(RatingsToRankings(), inside)):
@@ -596,7 +596,7 @@ def understating():
 
 
 @pytest.mark.parametrize("scorer", [Claiming(), Quiet(0.1), understating()], ids=lambda scorer: type(scorer).__name__)
-def test_a_claim_is_no_guarantee(scorer):
+def test_a_claim_is_not_a_guarantee(scorer):
     """Only `PrivateKendallTau` itself counts as private; a claim of another scorer becomes a caveat."""
     found = search(scoring=scorer).fit(X)
     assert found.privacy_.epsilon == math.inf

@@ -83,7 +83,7 @@ class Searches(RuleBasedStateMachine):
 
     @rule(at=st.integers(1, 6))
     def cut_a_sweep_short(self, at):
-        """What is finished stays, and is what it would have been; nothing of an earlier sweep is mixed in."""
+        """Finished trials stay and have their usual values; results of an earlier sweep are not mixed in."""
         scoring, workers = self.search.scoring, self.search.n_jobs
         self.search.set_params(scoring=Stops(at), n_jobs=None)
         whole = len(self.grid) * self.search.n_trials
@@ -130,7 +130,7 @@ class Searches(RuleBasedStateMachine):
 
     @rule()
     def sweep_by_another(self):
-        """A search with the same parameters finds the same: nothing of what went before counts."""
+        """A search with the same parameters finds the same after any earlier calls."""
         other = clone(self.search)
         self.check(self.fit(other), len(self.grid) * other.n_trials, other.refit)
         self.fit(self.search)
@@ -164,7 +164,7 @@ class Searches(RuleBasedStateMachine):
 
     @rule(eta=st.sampled_from(["geometric", "logarithmic"]), dear=st.booleans())
     def select(self, eta, dear):
-        """(2 + eta) times candidate and score, whatever the number of draws."""
+        """(2 + eta) times candidate and score, for any number of draws."""
         price = (3 if eta == "geometric" else 2) * ((0.25 if dear else 0.125) + 0.125)
         grid = {"epsilon": [0.125, 0.25] if dear else [0.125]}
         self.selection.set_params(distribution=eta, param_grid=grid)
@@ -194,7 +194,7 @@ class Searches(RuleBasedStateMachine):
 
     @rule()
     def pay_for_a_sweep(self):
-        """Of public ballots nothing; of others there is no price, or only seeds."""
+        """Public ballots are free; other searches have no known price, or only that of seeds."""
         if self.search.public_ballots:
             self.pay(self.search, 0.0, lambda search: self.budget.fit(search, X))
             self.check(self.search, len(self.grid) * self.search.n_trials, self.search.refit)

@@ -55,6 +55,6 @@ def test_more_items_than_memory_allows(monkeypatch):
     assert cycles.shape == (0, 3) and prices.shape == (0,) and before.shape == (30, 30)
 
 
-def test_nothing_to_decide():
+def test_tables_without_a_decision():
     cycles, prices, _, _ = alternating_prices(np.zeros((5, 5), dtype=np.int64), Work())
     assert len(cycles) == len(prices) == 0

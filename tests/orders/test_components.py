@@ -43,7 +43,7 @@ def test_components_against_reachability(ties):
 
 
 def components_by_definition(margins):
-    """Peel off the component with the smallest item among those that nothing left beats."""
+    """Peel off the component with the smallest item among those that no remaining component beats."""
     reach = reachable(margins > 0)
     left, parts = list(range(len(margins))), []
     while left:

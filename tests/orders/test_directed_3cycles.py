@@ -87,7 +87,7 @@ def test_a_long_circle_among_ties():
     assert packed_cycles(cost - cost.T, Work()) == packed_cycles(cost - cost.T, Work(0)) == 4
 
 
-def test_packing_costs_no_more_than_it_says():
+def test_packing_costs_at_most_its_stated_work():
     for m in (20, 60):
         work = Work(10**6)
         before = work.left

@@ -36,7 +36,7 @@ from sklearn_dprank.orders.subset_dp import best_order
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
 def solver(request, monkeypatch):
-    """Each of the two solvers in turn; with highspy it would otherwise be used wherever it is installed."""
+    """Each of the two solvers in turn; without this, highspy would be used if it is installed."""
     if request.param is WarmRelaxation:
         pytest.importorskip("highspy", reason="needs the extra solver")
     monkeypatch.setattr(linear_ordering, "relaxation", request.param)
@@ -293,7 +293,7 @@ def test_repeats(solver):
 
 
 @pytest.mark.slow
-def test_a_solver_that_fails_or_lies_proves_nothing_false(solver, monkeypatch):
+def test_a_wrong_answer_of_the_solver_gives_no_false_proof(solver, monkeypatch):
     rng = np.random.default_rng(12)
     cost = rng.integers(0, 100, (12, 12))
     optimum = best_order(cost)[1]
@@ -431,8 +431,8 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
         assert kept[-1].left > -1e6 - 2 * m**3 - max(pace.steps(3 * m * m, 0, 0) for pace in (COLD, WARM))
 
 
-def test_good_orders_are_found_where_nothing_is_proved():
-    """Of many items before the linear programs, which end nothing here; of fewer after them."""
+def test_good_orders_are_found_without_a_proof():
+    """For many items before the linear programs, which do not end this search; for fewer items after them."""
     for m, work_limit, searching in ((110, 200, 60), (40, 300, 50)):
         cost = np.maximum(hard_margins(m).T, 0)
         found = minimum_order(cost, work_limit=work_limit)
@@ -453,7 +453,7 @@ def test_the_default_limit_is_a_count_that_repeats(solver):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("work_limit", [0, 1, 50])
-def test_bounds_are_above_the_pairs_whatever_the_work(work_limit):
+def test_bounds_are_at_least_those_of_pairs_for_any_work_limit(work_limit):
     """Every component costs something beyond its pairs, ties or not, so that a relative gap is finite."""
     rng = np.random.default_rng(5)
     for m in (19, 40):

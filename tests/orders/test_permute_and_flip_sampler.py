@@ -21,7 +21,7 @@ def naive_flip(costs, rate, rng):
 
 
 class At(BitSource):
-    """Stands for the uniform number in one half of (0, 1), and for the coin that says which."""
+    """Stands for the uniform number in one half of (0, 1), and for the coin that chooses the half."""
 
     def __init__(self, log_v, lower):
         super().__init__()

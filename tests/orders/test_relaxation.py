@@ -106,7 +106,7 @@ def test_highspy_is_used_where_it_is_and_not_needed(monkeypatch):
     assert type(relaxation(weights)) is WarmRelaxation
 
 
-def test_a_library_that_is_missing_is_no_error(monkeypatch):
+def test_a_missing_library_is_not_an_error(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
@@ -115,7 +115,7 @@ def test_a_library_that_is_missing_is_no_error(monkeypatch):
     assert math.isfinite(Relaxation(np.zeros(3, dtype=int)).scale)
 
 
-def test_the_solver_prints_nothing():
+def test_the_solver_does_not_print():
     """In a new process, because the banner is printed once."""
     pytest.importorskip("highspy", reason="needs the extra solver")
     code = (

@@ -74,7 +74,7 @@ def drawn_from(ways, number, branch):
 
 
 def test_sixteen_items():
-    """Eight of them in any order: half a billion ways, of which the majorities leave one."""
+    """Eight of them in any order: half a billion ways, and the majorities leave one of them."""
     margins = 5 * np.sign(np.subtract.outer(np.arange(16), np.arange(16))).T
     counted = Counted(margins, 8)
     assert counted.values.tolist() == [-5, 5] and counted.counts.tolist() == [1, perm(16, 8) - 1]

@@ -14,7 +14,7 @@ def plt():
 
 @pytest.fixture
 def inside():
-    """Return a check that nothing of a figure is cut off."""
+    """Return a check that no part of a figure is cut off."""
 
     def check(figure):
         figure.canvas.draw()

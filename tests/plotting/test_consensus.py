@@ -54,7 +54,7 @@ def test_crossings_are_the_kendall_tau_distance(pair):
 
 @pytest.mark.slow
 def test_the_best_few(plt):
-    """The others are tied on one side, and follow the other; the title says how many pairs that leaves open."""
+    """The others are tied on one side, and follow the other; the title states how many pairs are open."""
     top, whole = DPTopK(2, epsilon=50.0, random_state=0).fit(X), Borda().fit(X)
     display = ConsensusDisplay.from_estimators(top, whole).plot()
     assert list(display.item_names) == NAMES
@@ -199,7 +199,7 @@ def test_given_axes(plt):
 
 
 def test_caveats_are_marked():
-    """Parameters selected on exact scores: the guarantee says so, and so does the picture."""
+    """Parameters selected on exact scores: the guarantee and the picture state it."""
     search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1).fit([[0, 1, 2]] * 5)
     release = DPBorda(epsilon=1.0).fit([[0, 1, 2]] * 5)
     assert ConsensusDisplay.from_estimators(search.best_estimator_, release).marks == ("read its caveats", "")
@@ -234,7 +234,7 @@ def test_estimators_of_others_are_not_private(plt, estimator):
 
 
 def test_a_pipeline_is_marked_for_what_its_steps_do():
-    """The last step alone knows nothing of what a transformer has mixed."""
+    """The last step alone does not know that a transformer mixed ballots."""
     ratings = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, np.nan]] * 10)
     rowwise = make_pipeline(RatingsToRankings(), DPBorda(epsilon=1.0)).fit(ratings)
     mixing = make_pipeline(SimpleImputer(), RatingsToRankings(), DPBorda(epsilon=1.0)).fit(ratings)

@@ -1,4 +1,4 @@
-"""`RankIntervalDisplay`: what is drawn is what the release says, and of whom is written beside it."""
+"""`RankIntervalDisplay` draws the intervals of the release, and names the voters that they refer to."""
 
 import numpy as np
 import pytest

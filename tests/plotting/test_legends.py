@@ -1,4 +1,4 @@
-"""Legends stand below the axes, where they cover nothing."""
+"""Legends stand below the axes, where they do not cover data."""
 
 import numpy as np
 import pytest

@@ -56,7 +56,7 @@ def test_picture_is_the_margins_in_the_order_of_the_optimum(plt, ballots):
     assert title[:2] == ["Pairwise margins (not private)", "ordered by the Kemeny optimum"]
 
 
-def test_an_order_without_a_proof_is_no_optimum(plt, monkeypatch):
+def test_an_order_without_a_proof_is_not_called_optimal(plt, monkeypatch):
     monkeypatch.setattr(_optimum, "minimum_order", partial(_optimum.minimum_order, max_dp=2, work_limit=0))
     with pytest.warns(ConvergenceWarning):
         display = PairwiseMarginDisplay.from_profile([np.roll(range(5), k) for k in range(5)])
@@ -124,7 +124,7 @@ def test_frames_are_the_pairs_that_a_majority_would_swap(plt):
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=6), st.integers(0, 10**6))
 def test_opposed_pairs(positions, seed):
-    """As many as the pairwise error rate says, but for the halves of tied positions: a tie opposes nobody."""
+    """As many as the pairwise error rate states, except for tied positions, which count as halves there."""
     ballots = np.random.default_rng(seed).integers(0, 4, size=(5, len(positions)))
     display = PairwiseMarginDisplay.from_profile(ballots, positions)
     n_pairs = len(positions) * (len(positions) - 1) / 2

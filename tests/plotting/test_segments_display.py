@@ -154,7 +154,7 @@ def test_many(plt, inside, apart, n_segments, n_items):
 
 @pytest.mark.slow
 def test_long_names_and_signs(plt, inside):
-    """Names are shortened but stay distinct, and dollar signs are no formulas."""
+    """Names are shortened but stay distinct, and dollar signs are not read as formulas."""
     long = [f"a very long name of an item that no axis can hold {k}" for k in range(3)]
     display = SegmentsDisplay(RANKS, segments=["$5 or $6", "$\\nope$"], items=long, name="$x$ or $\\y$").plot()
     assert inside(display.figure_)

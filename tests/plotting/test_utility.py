@@ -277,7 +277,7 @@ def test_functions_and_estimators_of_users_are_lines(plt):
 
 
 @pytest.mark.parametrize("wrong", [DPBorda, [DPBorda()], "DPBorda"], ids=["class", "list", "name"])
-def test_what_is_no_mechanism_is_refused(wrong):
+def test_other_objects_are_refused_as_mechanisms(wrong):
     with pytest.raises(ValueError, match=r"estimators\['wrong'\] must be an aggregator, another estimator that sets"):
         PrivacyUtilityDisplay.from_estimators({"wrong": wrong}, X, epsilons=[1.0])
 
@@ -317,7 +317,7 @@ def test_every_epsilon_has_a_place_on_the_axis(epsilons, monkeypatch):
 
 
 @pytest.mark.slow
-def test_long_names_are_shortened_and_nothing_is_cut(plt, inside):
+def test_long_names_are_shortened_and_not_cut_off(plt, inside):
     names = [f"a mechanism with a very long name indeed, to tell the truth, of the kind {k}" for k in range(3)]
     display = PrivacyUtilityDisplay([0.1, 1.0], {name: [[0.3], [0.2]] for name in names}, floor=0.1).plot()
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()][:3]
@@ -353,7 +353,7 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
 
 @pytest.mark.slow
 def test_the_floor_is_called_what_it_is(plt, monkeypatch):
-    """A search that stopped at its limit has proved no optimum, and of a number that is given nothing is known."""
+    """A search that stopped at its limit proved no optimum, and a given number has no proof."""
     make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, epsilons=[1.0], n_trials=1, random_state=0)
     search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1, random_state=0, progress=False).fit(CYCLE)
     assert make(X).floor_name == make(CYCLE).floor_name == "Kemeny optimum"

@@ -17,7 +17,6 @@ from sklearn_dprank.privacy.composition import (
     Losses,
     _deltas_of_many,
     coin_losses,
-    epsilon_up,
     gaussian_delta,
     gaussian_deltas,
     gaussian_sigma,
@@ -219,15 +218,11 @@ def test_many_different_epsilons_are_bounded_from_above(size):
     assert below * (1 - 1e-4) <= found <= above * (1 + 1e-3)
 
 
-def test_thousands_of_different_epsilons_are_rounded_up_by_half_a_percent():
-    epsilons = np.random.default_rng(0).uniform(0.01, 0.05, 20_000)
+def test_thousands_of_different_epsilons_have_a_bound_between_those_of_equal_ones():
+    epsilons = np.random.default_rng(0).uniform(0.01, 0.05, 2000)
     found = Losses(pure=tuple(epsilons)).epsilon(1e-6)
-    many, alike = Losses(pure=tuple(epsilons[:400].repeat(50))), Losses(pure=(epsilons.max(),) * 20_000)
+    many, alike = Losses(pure=tuple(epsilons[:40].repeat(50))), Losses(pure=(epsilons.max(),) * 2000)
     assert many.epsilon(1e-6) * 0.9 < found < alike.epsilon(1e-6)
-    few = Counter(epsilons[:40].repeat(500))
-    assert _deltas_of_many(few, 0.0, 1e-6)(30.0) < _deltas_of_many(Counter(map(epsilon_up, few.elements())), 0.0, 1e-6)(
-        30.0
-    )
 
 
 @pytest.mark.parametrize(("mu_squared", "pairs"), [(0.25, [(0.01, 200), (0.02, 200)]), (0.0, [(0.3, 130), (0.1, 130)])])

@@ -48,7 +48,7 @@ def test_many_integers_below_one_use_no_word():
 
 
 def test_many_integers_are_independent_within_a_word():
-    """All triples, wherever in a word: neighbours in the answer, and what comes of one word."""
+    """All triples at every place of a word: neighbours in the answer, and numbers from one word."""
     draws = seeded(3).many_integers(3, 41 * 2000).reshape(-1, 2000).astype(int)  # a row is one place in the words
     for a, b, c in [(0, 1, 2), (0, 17, 39), (38, 37, 36)]:
         triples = 9 * draws[a] + 3 * draws[b] + draws[c]

@@ -35,7 +35,7 @@ def test_every_step_is_the_integer_part(rate):
 
 
 @each_rate
-def test_the_table_says_what_the_steps_say(rate):
+def test_the_table_agrees_with_the_steps(rate):
     steps, table = module._table(rate)
     for code in [*range(40), *range(40, 2**16, 997), *range(2**16 - 40, 2**16)]:
         first = np.array([code << 48, (code << 48) + 2**48 - 1], dtype=np.uint64)
@@ -108,7 +108,7 @@ def test_few(size):
     assert drawn.shape == (size,) and drawn.dtype == np.int64
 
 
-def test_a_huge_rate_is_no_noise():
+def test_a_huge_rate_gives_zeros():
     assert not many_laplace(Fraction(2**31), 1000, seeded()).any()
 
 
@@ -118,7 +118,7 @@ def test_a_small_rate_is_refused():
 
 
 def test_steps_too_near_to_tell_are_worked_out_further(monkeypatch):
-    """With so few digits at first nothing is certain: they double until it is."""
+    """The first few digits do not decide, so they are doubled until they do."""
     expected = module._table.__wrapped__(Fraction(1, 7))[0].tolist()
     monkeypatch.setattr(module, "_DIGITS", 24)
     assert module._table.__wrapped__(Fraction(1, 7))[0].tolist() == expected

@@ -51,6 +51,6 @@ def test_many_balls(n, cells):
     assert stats.kstest(squares, stats.chi2(cells - 1).cdf).pvalue > 1e-3
 
 
-def test_nothing_to_throw():
+def test_zero_trials():
     assert multinomial(0, 4, seeded()).tolist() == [0] * 4
     assert multinomial(7, 1, seeded()).tolist() == [7]

@@ -1,4 +1,4 @@
-"""Poisson numbers have their exact law, whatever the rate and however close a decision is."""
+"""Poisson numbers have their exact law for every rate, also if a decision is close."""
 
 import math
 from fractions import Fraction

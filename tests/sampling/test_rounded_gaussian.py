@@ -79,7 +79,7 @@ def test_cells_end_where_they_should(setting, deviations):
 
 @pytest.mark.slow
 def test_delta_holds_for_cells_as_they_are():
-    """One dimension, all cells by their ends: the hockey stick is no larger than what was asked for."""
+    """One dimension, all cells by their ends: the hockey stick is at most the requested delta."""
     epsilon, delta, sensitivity = 1.0, 1e-6, 3
     sigma = gaussian_sigma(epsilon, delta, sensitivity)
     tails = [float(two_sided_tail((Fraction(2 * k - 1, 2)) / Fraction(sigma), 200)) / 2 for k in range(1, 400)]

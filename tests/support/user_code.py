@@ -21,7 +21,6 @@ from sklearn_dprank.channels import Answers, Central, Channel, Exact, Interactiv
 from sklearn_dprank.collection import Device, PrivUnitG, RandomizedResponse, RefusedProtocol, ReportCounts
 from sklearn_dprank.datasets import (
     fetch_preflib,
-    load_hay_figure1,
     make_mallows,
     make_plackett_luce,
     make_uniform_profile,
@@ -132,9 +131,6 @@ def accepted_ballots() -> None:
     assert_type(profile + profile, Profile)
     assert_type(profile.pairwise_counts, NDArray[np.int64])
     assert_type(profile.n_voters, int)
-    ballots = load_hay_figure1()
-    assert_type(ballots.profile, Profile)
-    assert_type(ballots.item_names, list[str])
     assert_type(orders_to_positions([[1], [0, 1]], 2), NDArray[Any])
     assert_type(orders_to_positions([["tea"], ["milk", "tea"]], items=["milk", "tea"]), Any)
     assert_type(RatingsToRankings(higher_is_better=False).fit(X), RatingsToRankings)

@@ -89,7 +89,7 @@ def test_local_bounds_are_of_the_budgets_that_run(m, n):
 
 
 def test_where_sorting_has_the_smaller_bound():
-    """As the docstring says: in Corollary 6 from 192 items on."""
+    """As in the docstring: in Corollary 6 from 192 items on."""
     assert bound("Corollary 6", 10**6, 192).additive < bound("Corollary 3", 10**6, 192).additive
     assert bound("Corollary 6", 10**6, 191).additive > bound("Corollary 3", 10**6, 191).additive
     for m in (20, 100, 250):
@@ -144,7 +144,7 @@ def test_error_of_a_corner_is_within_its_bound(m):
 @pytest.mark.parametrize("variant", ["corrected", "as_printed"])
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_lemma_10_by_simulation(variant, share):
-    """Groups drawn anew, each voter's answer d or -d: the mean is as near to the share as promised, and not nearer."""
+    """New groups in each trial, answers d or -d: the mean is as near to the share as the bound, and not nearer."""
     n, m, q, epsilon, runs = 60, 5, 20, 2.0, 4000
     rng = np.random.default_rng(0)
     votes = np.arange(n) < share * n
@@ -165,7 +165,7 @@ def test_lemma_10_by_simulation(variant, share):
 
 
 @pytest.mark.parametrize("m", [5, 10, 20, 50, 100])
-def test_the_printed_tail_holds_and_says_nothing_where_kwiksort_asks(m):
+def test_the_printed_tail_holds_and_is_trivial_at_the_numbers_of_kwiksort(m):
     large = math.ceil(10 * m * math.log(m)) + 1
     exact, printed = (group_answers(10**4, m, 1.0, large, variant=v).overflow for v in ("corrected", "as_printed"))
     assert exact <= printed < 1 / m

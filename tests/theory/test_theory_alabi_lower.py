@@ -150,7 +150,7 @@ def test_the_identity_behind_fingerprints(gamma, n):
 
 
 @pytest.mark.parametrize("ratio", [1.0, 5.0, 20.0])
-def test_fingerprint_floor_grows_as_the_theorem_says(ratio):
+def test_fingerprint_floor_grows_as_in_the_theorem(ratio):
     """A constant share of m^2 at n = k sqrt(m)/epsilon, the same for all m; none for many voters or much delta."""
     k = {1.0: 0.1, 5.0: 0.02, 20.0: 0.005}[ratio]
     shares = [

@@ -74,7 +74,7 @@ def test_a_lie_weighs_as_many_honest_supporters(randomizer, epsilon, m):
 
 @pytest.mark.parametrize(("m", "k"), [(5, 1), (5, 3)])
 def test_liars_on_assigned_pairs(m, k):
-    """Each answers its own pairs: item 0 wins wherever it is."""
+    """Each answers its own pairs: item 0 wins all its pairs."""
     protocol, free = assigned(1.0, 4000, n_queries=k).protocol(m), RandomizedResponse(k).protocol(1.0, m)
     first, _ = public_pairs(protocol, range(4000))
     counts = np.zeros((m, m))

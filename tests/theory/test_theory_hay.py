@@ -178,7 +178,7 @@ def test_errors_name_the_parameter(call, message):
         call()
 
 
-def test_without_a_paid_comparison_there_is_no_noise():
+def test_noise_needs_a_paid_comparison():
     """Every answer is a coin: what is left to the sample is all that counts."""
     left = 0.9 - hay_sort.p_sort_failure_floor(2, 0)
     assert hay_sort.p_sort_voters(2, 1e-6, 0.5, 0.9, max_queries=0) == pytest.approx(8 * 9 * math.log(2 / left))

@@ -86,7 +86,7 @@ def test_the_largest_entropy_is_that_of_a_mallows_law(m, error):
     assert agreeing_voters(m, 0.25, error, neighboring="replace") == pytest.approx(2 * math.sqrt(bits / 0.25), rel=1e-5)
 
 
-def test_half_of_the_pairs_cost_nothing():
+def test_half_of_the_pairs_are_free():
     assert agreeing_voters(10, 0.1, 0.5) == 0
     assert agreeing_voters(10, 0.1, 0.499) < 1 < agreeing_voters(10, 0.1, 0.3)
 
