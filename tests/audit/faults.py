@@ -1086,7 +1086,7 @@ fault(
     "composition: conditions of the parts are lost",
     "privacy.PrivacyGuarantee.compose",
     result(lambda one: replace(one, caveats=())),
-    "test_what_is_spent_keeps_the_conditions_of_its_parts",
+    "test_the_spent_guarantee_keeps_the_caveats_of_its_releases",
 )
 fault(
     "guarantee: a simulation keeps its certificate",
@@ -1105,7 +1105,7 @@ fault(
     "guarantee: two steps of Gaussian noise count as two releases",
     "privacy.composition.Losses.twice",
     result(lambda losses: losses._replace(mu_squared=losses.mu_squared / 2)),
-    "test_under_replace_knows_the_noise",
+    "test_under_replace_doubles_mu",
 )
 fault(
     "guarantee: the delta of two steps lacks e^epsilon",

@@ -1,4 +1,4 @@
-"""Adaptive choices of bounded range: against a direct recursion, enumeration, and other ways to compose them."""
+"""Adaptive choices of bounded range against a direct recursion, enumeration and other compositions."""
 
 import math
 from itertools import product
@@ -34,7 +34,7 @@ def one_choice(epsilon, width):
 
 @pytest.mark.parametrize("width", [0.01, 0.3, 2.0])
 @pytest.mark.parametrize("n_choices", [1, 2, 3])
-def test_against_the_recursion_itself(width, n_choices):
+def test_deltas_are_close_to_the_recursion(width, n_choices):
     """Never below, and little above."""
     for share in (-0.5, 0.0, 0.2, 0.5, 0.9):
         epsilon = share * width * n_choices
@@ -51,7 +51,7 @@ def test_one_choice(width):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_mechanisms_of_bounded_range_stay_below(seed):
+def test_deltas_of_mechanisms_are_below_the_bound(seed):
     """Three adaptive choices among three options, each with random laws of range w after every path."""
     rng, width = np.random.default_rng(seed), 0.8
     laws: list[dict] = [{}, {}]
@@ -74,7 +74,7 @@ def test_mechanisms_of_bounded_range_stay_below(seed):
             assert delta <= range_delta(epsilon, width, 3) * (1 + 1e-12) + 1e-15
 
 
-def test_the_bound_is_a_bound_everywhere():
+def test_the_bound_decreases_to_0():
     """It falls, and is 0 from the sum of the ranges on."""
     epsilons, deltas = range_deltas(0.2, 30)
     assert epsilons[0] == 0 and epsilons[-1] == pytest.approx(6.0)
@@ -115,16 +115,11 @@ def test_no_other_composition_allows_more(epsilon, delta, n_choices):
 
 
 @pytest.mark.slow
-def test_many_choices_lose_what_one_gaussian_release_loses():
+@pytest.mark.parametrize(("n_choices", "rel"), [(200, 0.012), (999, 0.03)])
+def test_many_choices_lose_about_as_much_as_one_gaussian_release(n_choices, rel):
     """The loss of one choice has at most the variance w^2 / 4, so the limit is mu = w sqrt(k) / 2."""
-    width = choice_range(0.5, 1e-6, 200)
-    assert gaussian_epsilon(1e-6, 2 / (width * math.sqrt(200))) == pytest.approx(0.5, rel=0.012)
-
-
-@pytest.mark.slow
-def test_a_thousand_choices():
-    width = choice_range(0.5, 1e-6, 999)
-    assert gaussian_epsilon(1e-6, 2 / (width * math.sqrt(999))) == pytest.approx(0.5, rel=0.03)
+    width = choice_range(0.5, 1e-6, n_choices)
+    assert gaussian_epsilon(1e-6, 2 / (width * math.sqrt(n_choices))) == pytest.approx(0.5, rel=rel)
 
 
 @pytest.mark.parametrize(
