@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn_checks import own_checks
 
 from sklearn_dprank import Borda
@@ -162,15 +160,8 @@ def test_gaps_list_no_item():
 
 
 cells = st.one_of(st.floats(-1e308, 1e308), st.integers(-3, 3).map(float))
-tables = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(lambda shape: arrays(float, shape, elements=cells))
 holes = st.one_of(cells, st.just(np.nan))
 gaps = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(lambda shape: arrays(float, shape, elements=holes))
-
-
-def signs(X):
-    """Return for all pairs whether each row puts item i above (1), level with (0) or below (-1) item j."""
-    pairs = combinations(X.T, 2)
-    return np.array([(a > b).astype(int) - (a < b) for a, b in pairs])
 
 
 @pytest.mark.slow
@@ -208,39 +199,17 @@ def test_bad_positions(X, message):
 
 
 @pytest.mark.slow
-@given(gaps)
-def test_ratings_are_ranked_row_by_row(X):
-    out = RatingsToRankings().fit_transform(X)
-    for row, after in zip(X, out, strict=True):
+@given(gaps, st.booleans())
+def test_ratings_are_ranked_row_by_row(X, higher_is_better):
+    out = RatingsToRankings(higher_is_better).fit_transform(X)
+    for row, after in zip(X if higher_is_better else -X, out, strict=True):
         naive = [np.nan if np.isnan(x) else sum(other > x for other in row) for x in row]
         np.testing.assert_array_equal(after, naive)
-
-
-@pytest.mark.slow
-@given(tables)
-def test_ratings_round_trip(X):
-    """Positions rated by "lower is better" are positions; both directions are each other's mirror."""
-    down, up = RatingsToRankings().fit_transform(X), RatingsToRankings(higher_is_better=False).fit_transform(X)
-    np.testing.assert_array_equal(RatingsToRankings(higher_is_better=False).fit_transform(down), down)
-    np.testing.assert_array_equal(signs(up), signs(X))
-    np.testing.assert_array_equal(signs(down), -signs(X))
 
 
 def test_unsigned_and_boolean_ratings():
     assert RatingsToRankings().fit_transform(np.array([[0, 255, 3]], dtype=np.uint8)).tolist() == [[2, 0, 1]]
     assert RatingsToRankings().fit_transform(np.array([[True, False]])).tolist() == [[0, 1]]
-
-
-@pytest.mark.parametrize("container", ["pandas", "default"])
-def test_names_survive_a_pipeline(container):
-    ratings = pd.DataFrame({"tea": [5, 1], "milk": [4, 1], "wine": [np.nan, 2]}, index=["ann", "bob"])
-    pipeline = make_pipeline(RatingsToRankings(), FunctionTransformer(feature_names_out="one-to-one"))
-    out = pipeline.set_output(transform=container).fit_transform(ratings)
-    np.testing.assert_array_equal(out, [[0, 1, np.nan], [1, 1, 0]])
-    assert pipeline.get_feature_names_out().tolist() == ["tea", "milk", "wine"]
-    if container == "pandas":
-        assert list(out.columns) == ["tea", "milk", "wine"]
-        assert list(out.index) == ["ann", "bob"]
 
 
 @pytest.mark.parametrize("columns", [["tea", "milk", "wine"], [30, 10, 20]])

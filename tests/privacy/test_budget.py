@@ -33,7 +33,6 @@ from sklearn_dprank import (
     DPPairwise,
     LDPBorda,
     LDPPairwise,
-    SecAggBorda,
     SegmentedAggregator,
     ShufflePairwise,
 )
@@ -78,14 +77,6 @@ def test_the_charge_does_not_depend_on_the_number_of_voters(estimator):
         assert stated == guarantee_before(estimator, Profile(1, 3)) == guarantee_before(estimator, Profile(10**6, 3))
 
 
-@pytest.mark.parametrize("estimator", [SecAggBorda(), ShufflePairwise()], ids=repr)
-def test_an_entry_states_the_public_number_of_voters(estimator):
-    """The number of voters is public in these models."""
-    budget = PrivacyBudget(1.0, 1e-4, neighboring="replace")
-    budget.fit(estimator, X)
-    assert f"{N_VOTERS} of the voters" in ", ".join(budget.releases_[0].guarantee.parties)
-
-
 def test_private_selection_is_charged_its_total():
     search = PrivateSelection([DPBorda(epsilon=0.1), DPPairwise(epsilon=0.1)], score_epsilon=0.1)
     budget = PrivacyBudget(1.0)
@@ -110,30 +101,21 @@ def test_a_search_on_public_ballots_has_epsilon_0(estimator, neighboring):
     search = GridSearchCV(estimator, {"epsilon": [1.0, 2.0]}, n_trials=2, public_ballots=True, random_state=0)
     assert guarantee_of(budget.fit(search, [[0, 1, 2]] * 50)).epsilon == 0
     assert (budget.spent_.epsilon, budget.remaining.epsilon) == (0, 1)
-    assert "declared public" in budget.releases_[0].guarantee.how
 
 
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("second", [GAUSSIAN, DPBorda(epsilon=0.125), LDPPairwise(epsilon=0.25)])
 def test_a_search_by_private_scores_is_charged_in_simulations_only(refit, second):
-    search = GridSearchCV(
-        make_pipeline(DPBorda()),
-        {"dpborda": [DPBorda(epsilon=0.25), second]},
-        n_trials=2,
-        scoring=PrivateKendallTau(0.5),
-        refit=refit,
-        progress=False,
-    )
-    stated = guarantee_before(search, X)
-    found = search.fit(X).results_cost_
+    grid = {"dpborda": [DPBorda(epsilon=0.25), second]}
+    options = {"n_trials": 2, "scoring": PrivateKendallTau(0.5), "refit": refit, "progress": False}
+    search = GridSearchCV(make_pipeline(DPBorda()), grid, **options)
+    stated, found = guarantee_before(search, X), search.fit(X).results_cost_
     assert (stated.neighboring, stated.trust, stated.certified) == (found.neighboring, found.trust, False)
-    assert found.epsilon <= stated.epsilon <= found.epsilon + 0.5 * refit
-    assert found.delta <= stated.delta
+    assert found.epsilon <= stated.epsilon <= found.epsilon + 0.5 * refit and found.delta <= stated.delta
     with pytest.raises(ValueError, match="records those of its trials"):
         PrivacyBudget(100.0, 1e-3, neighboring="replace").fit(search, X)
     simulation = PrivacyBudget(100.0, 1e-3, neighboring="replace", simulation=True)
-    simulation.fit(search, X)
-    assert not simulation.spent_.certified
+    assert not guarantee_of(simulation.fit(search, X)).certified and not simulation.spent_.certified
     with pytest.raises(ValueError, match='use cv="all"'):
         simulation.fit(clone(search).set_params(cv=3), X)
 
@@ -347,16 +329,6 @@ def test_bad_terms_are_refused(terms):
 # --- spent and remaining budget
 
 
-def test_ten_tenths_fit_into_one():
-    budget = charged(*[0.1] * 9)
-    assert budget.remaining.epsilon == 0.1
-    budget.charge(pure(0.1), "the tenth")
-    assert budget.spent_.epsilon == 1.0000000000000002  # never rounded down
-    assert budget.spent_.caveats == ()
-    with pytest.raises(BudgetExhausted, match=r"epsilon = 0\. Nothing is left; ballots of these voters allow no more"):
-        budget.charge(pure(1e-9), "another")
-
-
 def test_replacing_a_ballot_costs_twice_adding_one():
     budget = charged(0.25, pure(0.25, "replace"), neighboring="replace")
     assert budget.spent_.epsilon == 0.75
@@ -369,13 +341,11 @@ def test_replacing_a_ballot_costs_twice_adding_one():
 
 def test_the_trusted_parties_of_all_releases_are_named():
     shuffled = PrivacyGuarantee(0.5, 1e-7, "shuffle", "replace", "randomized response", caveats=("read me",))
-    local = PrivacyGuarantee(0.1, 0.0, "local", "replace", "randomized response")
     budget = charged(shuffled, delta=1e-6, neighboring="replace")
-    assert budget.spent_.parties == TRUST["shuffle"].parties
     with pytest.raises(BudgetExhausted, match=r"one of this kind epsilon = 0\.5 and delta = 9e-07"):
         budget.charge(replace(shuffled, delta=1e-6), "reports")
-    budget.charge(local, "a survey")
-    assert budget.spent_.trust == "shuffle"
+    budget.charge(PrivacyGuarantee(0.1, 0.0, "local", "replace", "randomized response"), "a survey")
+    assert (budget.spent_.trust, budget.spent_.parties) == ("shuffle", TRUST["shuffle"].parties)
     budget.charge(pure(0.1), "a fit")
     assert budget.spent_.parties == (*TRUST["shuffle"].parties, "the curator")
     assert "read me" in budget.spent_.caveats

@@ -178,14 +178,6 @@ def test_a_gaussian_release_needs_delta():
     assert not nearly_all.with_one_more(stated(0.2)).holds()
 
 
-def test_after_a_large_gaussian_release_sums_may_be_better():
-    account = after(Account(0.6, 1e-6), gaussian(0.5, 1e-7))
-    assert account.left().epsilon == 0.1
-    assert account.with_one_more(stated(0.1)).holds()
-    assert not account.with_one_more(stated(0.11)).holds()
-    assert account.with_one_more(stated(0.1)).spent() == (0.6000000000000001, 1e-7)
-
-
 BEFORE = [(), (stated(0.3),), (gaussian(0.3, 1e-7),), (gaussian(0.9, 1e-8),), (stated(0.3, 1e-7),)]
 
 

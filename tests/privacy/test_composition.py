@@ -113,14 +113,6 @@ def test_a_composition_of_compositions_is_one():
     assert flat.epsilon < 6 * 0.3
 
 
-def test_pure_releases_need_a_delta_for_less_than_their_sum():
-    one = DPPairwise(0.1).fit(BALLOTS).privacy_
-    assert PrivacyGuarantee.compose([one] * 100).epsilon == pytest.approx(10.0)
-    tight = PrivacyGuarantee.compose([one] * 100, delta=1e-6)
-    assert (round(tight.epsilon, 3), tight.delta) == (4.775, 1e-6)
-    assert PrivacyGuarantee.compose([one] * 2, delta=1e-9).epsilon == pytest.approx(0.2)
-
-
 def test_a_delta_that_is_too_small_is_refused():
     gaussian = DPBorda(0.1, 1e-7, "gaussian").fit(BALLOTS).privacy_
     shuffled = PrivacyGuarantee(0.1, 1e-6, "shuffle", "add_remove", "a shuffler")

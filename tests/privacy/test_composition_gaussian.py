@@ -50,11 +50,6 @@ def test_delta_is_the_hockey_stick(epsilon, sigma, sensitivity):
     assert gaussian_delta(epsilon, sigma, sensitivity) == pytest.approx(expected, rel=1e-8, abs=1e-250)
 
 
-@pytest.mark.parametrize("r", [1 - 1e-9, 1 + 1e-9])
-def test_both_branches_of_delta_agree_where_they_meet(r):
-    assert gaussian_delta(3.0, 1 / r) == pytest.approx(gaussian_delta(3.0, 1.0), rel=1e-6)
-
-
 @pytest.mark.slow
 @given(st.floats(1e-3, 100), st.floats(1e-12, 0.9), st.floats(1e-3, 1e6))
 def test_sigma_scales_with_sensitivity_and_stays_safe(epsilon, delta, sensitivity):
@@ -95,14 +90,6 @@ def test_published_sigmas_hold_up_to_epsilon_one(constant, epsilon, delta):
     assert sigma >= gaussian_sigma(epsilon, delta) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(("delta", "breaks"), [(1e-4, 8.0), (1e-2, 6.78), (0.1, 5.76), (0.5, 4.48)])
-def test_where_the_published_sigma_breaks(delta, breaks):
-    def excess(epsilon):
-        return gaussian_delta(epsilon, classical_gaussian_sigma(epsilon, delta)) / delta
-
-    assert excess(breaks - 0.06) < 1 < excess(breaks + 0.06)
-
-
 def test_epsilon_is_zero_when_delta_covers_all():
     assert gaussian_epsilon(0.5, 10.0) == 0
 
@@ -140,20 +127,17 @@ def test_single_precision_is_converted_to_double():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("function", "arguments", "message"),
     [
-        (lambda: gaussian_sigma(-1, 0.1), "epsilon must be a finite number of at least 0, got -1"),
-        (lambda: gaussian_sigma(1, 0.1, 0), "sensitivity must be a finite number above 0"),
-        (lambda: gaussian_delta(1, 0), "sigma must be a finite number above 0"),
-        (lambda: gaussian_epsilon(1.5, 1), "delta must be a number of at least 1e-290 and below 1"),
-        (lambda: classical_gaussian_sigma(0, 0.1), "epsilon must be a finite number above 0"),
-        (
-            lambda: classical_gaussian_sigma(1, 0.9, constant="dwork_2006"),
-            "at least 1e-290 and below 0.8",
-        ),
-        (lambda: classical_gaussian_sigma(1, 0.1, constant="three"), "constant must be one of"),
+        (gaussian_sigma, (-1, 0.1), "epsilon must be a finite number of at least 0, got -1"),
+        (gaussian_sigma, (1, 0.1, 0), "sensitivity must be a finite number above 0"),
+        (gaussian_delta, (1, 0), "sigma must be a finite number above 0"),
+        (gaussian_epsilon, (1.5, 1), "delta must be a number of at least 1e-290 and below 1"),
+        (classical_gaussian_sigma, (0, 0.1), "epsilon must be a finite number above 0"),
+        (classical_gaussian_sigma, (1, 0.9, 1, "dwork_2006"), "at least 1e-290 and below 0.8"),
+        (classical_gaussian_sigma, (1, 0.1, 1, "three"), "constant must be one of"),
     ],
 )
-def test_errors_name_the_gaussian_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(function, arguments, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        function(*arguments)

@@ -147,18 +147,6 @@ def test_a_pipeline_that_was_changed_after_its_fit_is_unknown(change, last, copi
     assert guarantee_of(changed.fit(RATINGS[:50])).epsilon < math.inf
 
 
-def test_a_step_added_after_the_fit():
-    pipeline = Pipeline([("last", DPBorda(epsilon=0.5))]).fit(X)
-    assert guarantee_of(pipeline).epsilon == 0.5
-    pipeline.steps.insert(0, ("ratings", RatingsToRankings()))
-    assert guarantee_of(pipeline).how.startswith("unknown")
-    pipeline.steps.append(("nothing", "passthrough"))
-    assert guarantee_of(pipeline).epsilon == math.inf
-    other = DPBorda(epsilon=0.25).fit(X)
-    assert guarantee_of(make_pipeline(other)).how.startswith("unknown")  # another fit than the pipeline's
-    assert guarantee_of(other).epsilon == 0.25
-
-
 def test_the_last_step_fitted_by_itself_forgets_its_pipeline():
     pipeline = make_pipeline(RatingsToRankings(), DPStreamingBorda(epsilon=0.5, horizon=3)).fit(X)
     assert guarantee_of(pipeline).epsilon == 0.5

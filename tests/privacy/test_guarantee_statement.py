@@ -64,6 +64,7 @@ def test_trust_and_caveats(estimator, trusted, caveat):
     assert topics["Trust"].endswith(trusted) and "a voter cast the one or the other" in topics["Epsilon = 1"]
     assert "the number of voters" not in topics["Not covered"]  # public under "replace"
     assert (caveat is None and "Caveat" not in topics) or topics["Caveat"].startswith(caveat)
+    assert topics["In plain words"].endswith(" Read the caveats, too.") == (caveat is not None)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +111,6 @@ def test_a_statement_without_privacy():
 def test_lay_readers_learn_the_unit_and_the_neighbours(unit, neighboring, about):
     topics = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))["In plain words"]
     assert about in topics and topics.endswith("their best guess is right at most 73.2 % of the time.")  # e / (1 + e)
-
-
-def test_lay_readers_are_sent_to_the_caveats():
-    for estimator in (SecAggBorda(), ShufflePairwise(min_reports=90)):
-        assert answers(estimator.fit(VOTES).privacy_)["In plain words"].endswith(" of the time. Read the caveats, too.")
 
 
 @given(st.floats(0, 11), st.floats(0, 0.9))
