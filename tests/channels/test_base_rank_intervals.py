@@ -180,15 +180,6 @@ def test_it_follows_from_the_release_alone():
     np.testing.assert_array_equal(pipeline[-1].rank_intervals(), straight.rank_intervals())
 
 
-@pytest.mark.slow
-def test_reports_from_the_field():
-    estimator = LDPPairwise(4.0)
-    reports = [estimator.client(6, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS[:400])]
-    fitted = estimator.fit_reports(reports, items=6)
-    assert fitted.noise_.law.asked.sum() == 800
-    assert fitted.rank_intervals().shape == (6, 2)
-
-
 # How often it is right
 
 

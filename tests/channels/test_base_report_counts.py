@@ -27,7 +27,7 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.channels import Local
-from sklearn_dprank.collection import Device, HypercubeSampling, Randomizer, ReportCounts
+from sklearn_dprank.collection import Device, HypercubeSampling, ReportCounts
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.theory import song, yan
 
@@ -205,15 +205,6 @@ def submissions_of(name):
     return [one for one in sent(name) if "messages" in str(one)]
 
 
-def test_a_sum_may_be_added_again():
-    """Every report of the local model counts, as in one stream."""
-    part = counted("rr", sent("rr"))
-    twice = part + part
-    assert twice.reports_accepted == 2 * part.reports_accepted
-    assert twice.reports_refused == {reason: 2 * count for reason, count in part.reports_refused.items()}
-    same_counts(twice, counted("rr", [*sent("rr"), *sent("rr")]))
-
-
 def test_min_reports_is_checked_on_the_sum():
     messages = [one for one in sent("messages") if "answer" in str(one) and "more" not in str(one)]
     parts = [counted("messages", messages[start : start + 5]) for start in range(0, len(messages), 5)]
@@ -369,10 +360,6 @@ def test_counts_that_no_reports_have_are_refused(name, change):
         fitted(name, ReportCounts.from_json(json.dumps(state)))
 
 
-def test_an_extension_need_not_check_counts():
-    assert Randomizer.are_counts(np.zeros(3), 1, {})
-
-
 @pytest.mark.slow
 @settings(max_examples=400)
 @given(st.sampled_from([name for name in NAMES if name not in NUMBERED]), st.integers(0, 2**32))
@@ -424,15 +411,6 @@ def test_bags(dask, name):
     nothing = bag.from_sequence(messages, npartitions=3).filter(lambda _: False)
     with pytest.raises(ValueError, match=r"no report was accepted \(none arrived\)"):
         fitted(name, nothing)
-
-
-@pytest.mark.slow
-def test_a_bag_of_files(dask, tmp_path):
-    bag = pytest.importorskip("dask.bag", reason="needs the extra distributed")
-    messages = [one if isinstance(one, str) else json.dumps(one) for one in sent("rr")]
-    for day, part in enumerate(split(messages, 4, 5)):
-        (tmp_path / f"{day}.jsonl").write_text("".join(f"{line}\n" for line in part))
-    assert fitted("rr", bag.read_text(f"{tmp_path}/*.jsonl"))[0] == fitted("rr", messages)[0]
 
 
 def test_only_counts_leave_a_worker(dask):

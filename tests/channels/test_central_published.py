@@ -27,23 +27,6 @@ BALLOTS = make_mallows(2000, 4, 0.7, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_margins_of_a_curator_are_counts_with_discrete_laplace_noise(epsilon):
-    estimator = DPPairwise(epsilon)
-    noise = [
-        estimator.set_params(random_state=seed).fit(PROFILE).margins_[np.triu_indices(4, 1)]
-        - PROFILE.margins[np.triu_indices(4, 1)]
-        for seed in range(400)
-    ]
-    noise = np.array(noise)
-    ratio = np.exp(-epsilon / 6)  # six margins share epsilon
-    variance = 2 * ratio / (1 - ratio) ** 2
-    assert noise.dtype == np.int64
-    assert abs(noise.mean()) < 5 * np.sqrt(variance / noise.size)
-    assert noise.var() == pytest.approx(variance, rel=0.2)
-
-
 def test_the_consensus_follows_from_the_margins():
     for seed in range(20):
         fitted = DPPairwise(0.02, rule="borda", random_state=seed).fit(PROFILE)

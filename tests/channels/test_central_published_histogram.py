@@ -107,16 +107,3 @@ def test_the_shortcut_beyond_ten_items_has_the_same_noise(rule, scores):
 def test_constant_scores_beyond_ten_items():
     fitted = printed(0.1, 5e-5, rule=SortByScore([1.0] * 12), random_state=0).fit([range(12)] * 3)
     assert sorted(fitted.ranks_) == list(range(12))
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (DPHistogram(noise=shang.PrintedGaussian()), "needs delta > 0"),
-        (DPHistogram(delta=1e-6, noise=hay.PrintedLaplace()), "is pure and needs delta=0"),
-    ],
-    ids=repr,
-)
-def test_what_does_not_fit_is_refused(estimator, message):
-    with pytest.raises(ValueError, match=message):
-        estimator.fit(PROFILE)

@@ -40,11 +40,6 @@ def test_a_class_in_place_of_a_rule():
         Aggregator(rule=KemenyRule).fit(BALLOTS)
 
 
-def test_other_objects_are_refused_as_channel():
-    with pytest.raises(ValueError, match=r"channel must be None or an object of .*channels, got 'central'"):
-        Aggregator("central").fit(BALLOTS)
-
-
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @pytest.mark.parametrize(
     "estimator",

@@ -112,12 +112,6 @@ def test_no_promise_and_no_devices():
     assert Aggregator(NonPrivateSurvey(), random_state=0).fit(STRICT).privacy_.certified is False
 
 
-@pytest.mark.parametrize("bad", [0, EVERY_PAIR + 1, 1.5, "2", None, True])
-def test_numbers_of_questions_that_no_voter_can_be_asked(bad):
-    with pytest.raises(ValueError, match=r"^n_queries must be"):
-        NonPrivateSurvey(bad).plan([Ask(NetWins())], M)
-
-
 def test_what_pairs_do_not_say_is_refused():
     with pytest.raises(
         ValueError, match=r"^NonPrivateSurvey cannot answer PositionalScores.*; answers about pairs give"

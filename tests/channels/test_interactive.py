@@ -49,12 +49,6 @@ def test_a_rule_that_the_schedule_cannot_serve_is_refused(schedule, rule, messag
         Interactive(1.0, schedule).plan(rule.asks(n_items), n_items, 100)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])
-def test_epsilon_must_be_positive(epsilon):
-    with pytest.raises(ValueError, match="epsilon"):
-        Interactive(epsilon).plan(KwikSortRule(on_exhausted="coin").asks(3), 3, 10)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_the_protocol_states_all_public_numbers(estimator):
     """It does not depend on the number of voters, which decides who is asked and not what a device may say."""
@@ -68,17 +62,6 @@ def test_the_protocol_states_all_public_numbers(estimator):
     assert {**plan.protocol, "items": ["a", "b", "c"]} == protocol
     assert (plan.guarantee.epsilon, plan.guarantee.delta, plan.guarantee.trust) == (1.0, 0.0, "local")
     assert plan.guarantee.neighboring == "replace"
-
-
-def test_a_simulation_needs_the_ballots():
-    with pytest.raises(ValueError, match="needs the ballots"):
-        LDPQuickSort().fit(Profile.from_rankings([[0, 1, 2]], keep="counts"))
-
-
-def test_voters_share_one_epsilon():
-    for estimator in ESTIMATORS:
-        with pytest.raises(ValueError, match="one epsilon for all"):
-            estimator.fit([[0, 1, 2]] * 3, voter_epsilon=[1.0, 1.0, 2.0])
 
 
 # --- the curator
@@ -290,21 +273,6 @@ def test_the_last_resort():
 
 
 # --- simulation and field
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_remote_devices_find_the_order(estimator):
-    names, order = ["pear", "fig", "plum", "kiwi", "lime"], [3, 0, 4, 2, 1]
-    ballots = make_mallows(600, 5, 0.4, center=np.argsort(order), random_state=0)
-    estimator = type(estimator)(epsilon=20.0, random_state=6)
-    field = Field(estimator.protocol(names), ballots.tolist(), seed=2)
-    estimator.fit_interactive(field, items=names, n_voters=600)
-    assert estimator.consensus_.tolist() == [names[item] for item in order]
-    assert estimator.ranks_.tolist() == np.argsort(order).tolist()
-    assert estimator.n_features_in_ == 5 and estimator.reports_refused_ == {}
-    used = np.bincount(np.concatenate([asked["voters"] for asked in field.asked]).astype(int), minlength=600)
-    assert used.max() <= estimator.protocol(names)["answers"] + 1
 
 
 @pytest.mark.slow

@@ -140,11 +140,6 @@ def test_wrong_parameters(parameters, message):
         plan(3, 100, **parameters)
 
 
-def test_without_voters_min_reports_is_needed():
-    with pytest.raises(ValueError, match="min_reports must be given"):
-        plan(3, None)
-
-
 def test_a_rule_that_the_shuffle_cannot_serve_is_refused():
     with pytest.raises(ValueError, match="Shuffle cannot answer KemenyUtility"):
         Shuffle().plan([Ask(KemenyUtility())], 3, 100)

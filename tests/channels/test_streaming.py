@@ -63,23 +63,6 @@ def test_queries_without_running_totals_are_refused(query, times):
         Streaming().plan([Ask(query, times)], M)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({"delta": 0.0}, "delta must be positive for a stream, got 0; set delta=1e-6, say."),
-        ({"horizon": 0}, "horizon must be an integer from 1 to 100000, got 0."),
-        ({"horizon": 10**6}, "horizon must be an integer from 1 to 100000, got 1000000."),
-        ({"horizon": 2.5}, "horizon must be an integer from 1 to 100000, got 2.5."),
-        ({"epsilon": -1}, "epsilon must be a positive, finite number (in nats), got -1."),
-        ({"neighboring": "swap"}, "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
-    ],
-)
-def test_bad_parameters(parameters, expected):
-    with pytest.raises(ValueError) as error:
-        Streaming(**parameters).plan([Ask(NetWins())], M)
-    assert str(error.value) == expected
-
-
 def test_only_what_was_declared_is_answered():
     stream = opened(Streaming(), [Ask(NetWins())])
     first = stream.answer(NetWins())

@@ -58,14 +58,6 @@ def test_one_period_more_is_refused_before_its_ballots_are_read():
     assert (stream.consensus_.tolist(), stream.periods_) == (before, T)
 
 
-@pytest.mark.parametrize("horizon", [1, 2])
-def test_a_short_horizon(horizon):
-    stream = streaming(horizon=horizon)
-    orders(stream, PERIODS[:horizon])
-    with pytest.raises(BudgetExhausted):
-        stream.partial_fit(PERIODS[0])
-
-
 @pytest.mark.parametrize(
     "changed",
     [{"epsilon": 2.0}, {"delta": 1e-5}, {"horizon": 400}, {"horizon": 3}, {"neighboring": "replace"}],
@@ -213,12 +205,6 @@ def test_a_period_may_have_no_voters(empty):
     assert stream.periods_ == 3
     with pytest.raises(ValueError, match="minimum of 1"):
         streaming().fit(empty)
-
-
-def test_each_voter_has_the_same_epsilon():
-    profile = Profile.from_rankings(PERIODS[0]).with_voter_epsilon(np.ones(60))
-    with pytest.raises(ValueError, match="voter_epsilon is for local mechanisms"):
-        streaming().partial_fit(profile)
 
 
 # Where it is
