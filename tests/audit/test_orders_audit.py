@@ -1,7 +1,7 @@
 """Exact audits of the mechanisms that draw an order, and of the histogram: every output, every neighbour."""
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -22,7 +22,7 @@ from audit_tools import (
     sampled_orders,
     worst_loss,
 )
-from oracles import distinct_ballots, naive_counts
+from oracles import cost_of, distinct_ballots, naive_counts
 from scipy import stats
 
 from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
@@ -147,7 +147,7 @@ def test_p_sample_is_tight_on_one_mind(m, neighboring):
     assert 0.99 * epsilon <= worst_loss(laws, [(0, 1)]) <= epsilon * ROUNDING
 
 
-query_cost = MaxViolatedMargin().cost
+query_cost = partial(cost_of, MaxViolatedMargin())
 
 
 def test_prudent_orders_of_the_exponential_mechanism_hold_their_law():
