@@ -92,7 +92,7 @@ UNKNOWN = (
     "orders must hold only names in items, and a ballot names something else than these 2 items; "
     "add it to items, or mend the spelling."
 )
-SAME = "items must be distinct, and 'tea' stands twice; rename one of the items."
+SAME = "items must be distinct, and 'tea' stands twice; rename one, or leave it out."
 ONE_TEXT = "items must list one name an item, got 'abc'; pass a list of names."
 NO_ORDER = "items must list one name an item, got a set; pass a list of names."
 NO_NAMES = "items must be all strings or all whole numbers, got tuple; rename the items."
