@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders import kemeny as alternating
+from sklearn_dprank.orders import kemeny
 from sklearn_dprank.orders.kemeny import Relaxation, Work, alternating_prices, alternating_steps, dual_bound
 from sklearn_dprank.orders.subset_dp import best_order
 
@@ -40,7 +40,7 @@ def test_within_five_percent_of_the_optimum(m, spread):
 
 
 @pytest.mark.slow
-def test_what_is_not_paid_for_is_not_done():
+def test_alternating_directions_stop_at_the_work_limit():
     excess = noise(30, 100)
     work = Work(limit=10 * alternating_steps(30) / 1e6 + 1e-3)
     some = proved(excess, *alternating_prices(excess, work)[:2])
@@ -50,7 +50,7 @@ def test_what_is_not_paid_for_is_not_done():
 
 
 def test_more_items_than_memory_allows(monkeypatch):
-    monkeypatch.setattr(alternating, "_MOST_CELLS", 100)
+    monkeypatch.setattr(kemeny, "_MOST_CELLS", 100)
     cycles, prices, _, before = alternating_prices(noise(30, 100), Work())
     assert cycles.shape == (0, 3) and prices.shape == (0,) and before.shape == (30, 30)
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders import kemeny as relaxation
+from sklearn_dprank.orders import kemeny
 from sklearn_dprank.orders.kemeny import Work, packed_cycles, packing_steps, total_cost, violated_cycles
 from sklearn_dprank.orders.subset_dp import best_order
 
 
 @pytest.mark.parametrize("at_once", [1, 40, 2**14])
-def test_violated_circles_are_the_violated_ones(at_once, monkeypatch):
+def test_violated_cycles_are_the_violated_ones(at_once, monkeypatch):
     """Whether one item is scanned at a time, a few, or all."""
-    monkeypatch.setattr(relaxation, "_AT_ONCE", at_once)
+    monkeypatch.setattr(kemeny, "_AT_ONCE", at_once)
     rng = np.random.default_rng(14)
     for _ in range(20):
         m = int(rng.integers(3, 9))
@@ -30,7 +30,7 @@ def test_violated_circles_are_the_violated_ones(at_once, monkeypatch):
             assert found == pytest.approx(expected[:limit])
 
 
-def test_many_circles_are_kept_within_bounds():
+def test_many_cycles_are_kept_within_bounds():
     """What is dropped on the way is not among the most violated."""
     rng = np.random.default_rng(0)
     before = np.triu(rng.random((25, 25)), 1)
@@ -42,7 +42,7 @@ def test_many_circles_are_kept_within_bounds():
 
 
 def test_a_scan_stops_when_its_work_is_over(monkeypatch):
-    monkeypatch.setattr(relaxation, "_AT_ONCE", 1000)
+    monkeypatch.setattr(kemeny, "_AT_ONCE", 1000)
     before = np.triu(np.random.default_rng(1).integers(0, 2, (30, 30)), 1).astype(float)
     before += np.tril(1 - before.T, -1)
     every = {tuple(cycle) for cycle in violated_cycles(before, 10**6, Work()).tolist()}
@@ -58,7 +58,7 @@ def margins_of(rng, m, high):
 
 @pytest.mark.parametrize("limit", [0, 0.03, np.inf])
 @pytest.mark.parametrize("high", [1, 2, 1000])
-def test_packed_circles_cost_every_order(high, limit):
+def test_packed_cycles_cost_every_order(high, limit):
     rng = np.random.default_rng(high)
     some = 0
     for _ in range(60):
@@ -70,7 +70,7 @@ def test_packed_circles_cost_every_order(high, limit):
     assert some >= (55 if limit == np.inf else 40)
 
 
-def test_disjoint_circles_are_all_found():
+def test_disjoint_cycles_are_all_found():
     """Three cycles of three in a row, of weights 1, 2 and 3: every order overrules 6."""
     cost = np.zeros((9, 9), dtype=int)
     for block, weight in enumerate((1, 2, 3)):

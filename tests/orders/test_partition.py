@@ -14,7 +14,7 @@ from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 def test_mallows_partition_function():
-    # for cost = inversions, Z = prod (1 + q + ... + q^(i-1)), whatever the number of items
+    # for cost = inversions, Z = prod (1 + q + ... + q^(i-1)), for any number of items
     for m in (1, 2, 5, 10, 13):
         cost = np.tril(np.ones((m, m), dtype=int), -1)
         q = np.exp(-0.4)

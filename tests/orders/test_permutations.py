@@ -35,16 +35,6 @@ def test_there_and_back(ranking):
     np.testing.assert_array_equal(indexed_permutations(index, len(positions)), positions)
 
 
-@pytest.mark.slow
-@given(st.integers(2, 20), st.data())
-def test_back_and_there(m, data):
-    index = np.array(data.draw(st.lists(st.integers(0, factorial(m) - 1), min_size=1, max_size=4)))
-    positions = indexed_permutations(index, m)
-    assert positions.shape == (m, len(index))
-    assert (np.sort(positions, axis=0) == np.arange(m)[:, None]).all()
-    np.testing.assert_array_equal(permutation_index(positions), index)
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
 def test_small_dtypes_do_not_overflow(dtype):
     reverse = np.arange(20)[::-1, None].astype(dtype)

@@ -7,7 +7,7 @@ import pytest
 from process_tools import python
 from scipy.optimize import linprog
 
-from sklearn_dprank.orders import kemeny as relaxation_module
+from sklearn_dprank.orders import kemeny
 from sklearn_dprank.orders.kemeny import WARM, Relaxation, WarmRelaxation, Work, relaxation
 
 
@@ -66,7 +66,7 @@ def test_a_later_program_starts_from_the_last_basis():
     held = program._nonbasic
     program.keep(program.right > 0)
     assert 0 < np.count_nonzero(program._nonbasic) < np.count_nonzero(held)
-    program.keep(program.right > 5)  # no row: nothing fills the basis any more
+    program.keep(program.right > 5)  # no row fills the basis any more
     assert program._nonbasic.tolist() == []
 
 
@@ -76,8 +76,8 @@ def test_a_program_that_work_interrupts_goes_on(monkeypatch):
     rng = np.random.default_rng(1)
     columns, signs = np.array([rng.choice(300, 3, replace=False) for _ in range(600)]), rng.choice([-1, 1], (600, 3))
     values = []
-    for most in (relaxation_module._AT_ONE_TIME, 0.01):
-        monkeypatch.setattr(relaxation_module, "_AT_ONE_TIME", most)
+    for most in (kemeny._AT_ONE_TIME, 0.01):
+        monkeypatch.setattr(kemeny, "_AT_ONE_TIME", most)
         program, work = WarmRelaxation(np.arange(300) - 150), Work(limit=10_000)
         program.add(columns, signs)
         values.append(program.solve(np.zeros(300), np.ones(300), work).value)
@@ -99,7 +99,7 @@ def test_stops_with_the_work(solver):
 
 def test_highspy_is_used_where_it_is_and_not_needed(monkeypatch):
     weights = np.array([1, -2, 3])
-    monkeypatch.setattr(relaxation_module, "_highspy", lambda: None)
+    monkeypatch.setattr(kemeny, "_highspy", lambda: None)
     assert type(relaxation(weights)) is Relaxation
     monkeypatch.undo()
     pytest.importorskip("highspy", reason="needs the extra solver")
@@ -110,8 +110,8 @@ def test_a_missing_library_is_not_an_error(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(relaxation_module, "import_module", missing)
-    assert relaxation_module._highspy.__wrapped__() is None
+    monkeypatch.setattr(kemeny, "import_module", missing)
+    assert kemeny._highspy.__wrapped__() is None
     assert math.isfinite(Relaxation(np.zeros(3, dtype=int)).scale)
 
 

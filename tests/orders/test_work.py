@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sklearn_dprank.orders import kemeny as work_module
+from sklearn_dprank.orders import kemeny
 from sklearn_dprank.orders.kemeny import COLD, WARM, Pace, Work
 
 
@@ -37,7 +37,7 @@ def test_a_part_spends_of_the_whole():
 
 def test_time_ends_the_work_and_its_parts(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(work_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(kemeny.time, "monotonic", lambda: now)
     work = Work(seconds=3.0)
     part = work.part(0.1)
     assert not part.over and part.seconds == pytest.approx(0.3)
@@ -75,7 +75,7 @@ def test_iterations_take_longer_as_the_basis_fills():
 
 def test_the_share_that_steps_take(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(work_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(kemeny.time, "monotonic", lambda: now)
     assert Work().share(10**9) == 0
     assert Work(limit=4).share(10**6) == 0.25
     assert Work(limit=4, seconds=0.002).share(10**6) == pytest.approx(0.5)

@@ -14,7 +14,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.queries import Ask, PairTallies, Tallies, estimated_margins
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, bradley_terry
-from sklearn_dprank.rules.bradley_terry import PairLoss, _added, bradley_terry_strengths, newton
+from sklearn_dprank.rules.bradley_terry import PairLoss, bradley_terry_strengths, newton
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
@@ -249,13 +249,6 @@ def test_one_adaptive_round_gives_the_bradley_terry_order():
     order = np.array([3, 0, 2, 4, 1])
     one = AdaptiveBradleyTerryRule(1).aggregate(Recording(order)).order
     assert np.array_equal(one, BradleyTerryRule().aggregate(Recording(order)).order)
-
-
-def test_tallies_of_equal_flips_are_added():
-    wins = [np.full((2, 2), k) for k in (1, 10, 100)]
-    total = _added((Tallies(0.1, wins[0]), Tallies(0.2, wins[1])), (Tallies(0.1, wins[2]),))
-    assert [(t.flip, t.wins[0, 1]) for t in total] == [(0.1, 101), (0.2, 10)]
-    assert wins[0][0, 1] == 1  # the arguments do not change
 
 
 @pytest.mark.slow

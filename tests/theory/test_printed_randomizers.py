@@ -44,7 +44,7 @@ def law_of_reports(protocol, ballot):
     asked = list(combinations(combinations(range(m), 2), k))
     law = {}
     for pairs in asked:
-        right = []  # the chance that an answer says "first"
+        right = []  # probability of the answer "first"
         for i, j in pairs:
             right.append(1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else Fraction(1, 2))
         for answers in product((0, 1), repeat=k):

@@ -89,10 +89,10 @@ def test_no_accepted_report_lifts_an_item_more():
         protocol = RandomizedResponse(k).protocol(1.0, 3)
         pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
         effects = []
-        for said in product(pairs, repeat=k):
-            if len({frozenset(pair) for pair in said}) == k:  # distinct pairs
+        for report in product(pairs, repeat=k):
+            if len({frozenset(pair) for pair in report}) == k:  # distinct pairs
                 counts = np.zeros((3, 3))
-                for winner, loser in said:
+                for winner, loser in report:
                     counts[winner, loser] += 1
                 effects.append(lifted(RandomizedResponse(k), counts, 1, protocol))
         assert max(effects) / 2 == pytest.approx(liar_weight(protocol), rel=1e-12)

@@ -60,37 +60,6 @@ def test_simulation_agrees_and_stays_below_the_bounds(epsilon):
     assert rate <= borda + 4 * error
 
 
-# epsilon = .1, delta = .1/n: n: simulation, Lemma 3, Borda bound, Theorem 2
-BY_VOTERS = {
-    1_000: (0.2290, 0.376, 0.256, 1.39),
-    5_000: (0.0541, 0.0812, 0.0553, 0.473),
-    10_000: (0.0282, 0.0418, 0.0285, 0.272),
-    20_000: (0.0141, 0.0215, 0.0146, 0.153),
-    50_000: (0.00601, 0.0089, 0.00605, 0.070),
-    100_000: (0.00305, 0.0046, 0.00310, 0.038),
-}
-
-
-@pytest.mark.parametrize("n", BY_VOTERS)
-def test_bounds_known_answers_by_voters(n):
-    simulated, lemma, borda, theorem = BY_VOTERS[n]
-    sigma = shang.printed_sigma(0.1, 0.1 / n)
-    assert shang.lemma_3(n, 3, sigma) == pytest.approx(lemma, rel=0.012)
-    assert shang.borda_bound(n, sigma) == pytest.approx(borda, rel=0.006)
-    assert shang.theorem_2(n, 3, sigma) == pytest.approx(theorem, rel=0.01)
-    assert simulated < shang.borda_bound(n, sigma)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "known", "known_error"), [(0.24, 0.05398, 0.00013)])
-def test_borda_bound_is_tight_but_holds(epsilon, known, known_error):
-    sigma = shang.printed_sigma(epsilon, 5e-5)
-    rates = [simulate(BORDA, 2000, sigma, 250_000, seed) for seed in range(12)]
-    rate, error = np.mean([r for r, _ in rates]), rates[0][1] / math.sqrt(12)
-    assert rate == pytest.approx(known, abs=4 * math.hypot(error, known_error))
-    assert rate + 4 * error < shang.borda_bound(2000, sigma)
-
-
 @pytest.mark.parametrize("scores", [PLURALITY, VETO, (3, 2, 1, 0), (1, 0, 0, 0)])
 def test_other_rules_stay_below_their_bounds(scores):
     n, m, sigma = 3000, len(scores), 10.0
@@ -167,11 +136,6 @@ def test_theorem_2_below_its_condition():
         shang.equation_27(10, 3, 100.0)
 
 
-def test_error_rate_tends_to_zero():
-    rates = [shang.simple_bound(n, 4, shang.printed_sigma(0.1, 0.1 / n)) for n in (1e3, 1e6, 1e9)]
-    assert rates[0] > 100 * rates[1] > 10_000 * rates[2]
-
-
 @pytest.mark.parametrize("scores", [BORDA, PLURALITY, (4, 3, 1, 0), (0.5, 0.2, 0.0, -2.0)])
 def test_score_noise_from_the_covariance(scores):
     points = score_matrix(scores).astype(float)
@@ -190,6 +154,6 @@ def test_score_noise_from_the_covariance(scores):
         (lambda: shang.simple_bound(0, 3, 1.0), "n_voters must be a finite number above 0"),
     ],
 )
-def test_errors_name_the_gaussian_parameter(call, message):
+def test_invalid_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
