@@ -7,7 +7,7 @@ from sklearn_dprank.orders.kemeny import majority_components
 
 
 def reachable(beats):
-    """Transitive closure by the textbook's three loops: the naive twin."""
+    """Transitive closure by the textbook's three loops."""
     m = len(beats)
     reach = beats | np.eye(m, dtype=bool)
     for k in range(m):

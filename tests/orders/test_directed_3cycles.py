@@ -9,7 +9,7 @@ from sklearn_dprank.orders.subset_dp import best_order
 
 
 @pytest.mark.parametrize("at_once", [1, 40, 2**14])
-def test_violated_cycles_are_the_violated_ones(at_once, monkeypatch):
+def test_violated_cycles_equal_enumeration(at_once, monkeypatch):
     """Whether one item is scanned at a time, a few, or all."""
     monkeypatch.setattr(kemeny, "_AT_ONCE", at_once)
     rng = np.random.default_rng(14)
@@ -80,7 +80,7 @@ def test_disjoint_cycles_are_all_found():
     assert packed_cycles(cost - cost.T, Work(0)) == 1
 
 
-def test_a_long_circle_among_ties():
+def test_long_cycle_among_ties_is_packed():
     cost = np.zeros((6, 6), dtype=int)
     for item in range(6):
         cost[(item + 1) % 6, item] = 4 + item

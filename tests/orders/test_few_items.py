@@ -24,7 +24,7 @@ def gain_matrices(entries):
 
 
 def by_every_order(gain):
-    """The naive twin: the first in lexicographic order of the orders of largest total."""
+    """The first in lexicographic order of the orders of largest total."""
     m = len(gain)
     orders = list(permutations(range(m)))
     totals = [sum(gain[o[a], o[b]].item() for a in range(m) for b in range(a + 1, m)) for o in orders]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings, strategies as st
-from oracles import seeded
-from scipy import stats
+from oracles import fit_of, seeded
 
 from sklearn_dprank.orders.samplers import Counts, MinimaxMarginFlips, MinimaxMarginSampler, _levels, level_log_weights
 
@@ -28,17 +27,6 @@ def respects(order, before):
 
 def worst_violation(order, margins):
     return max((margins[i, j] for place, i in enumerate(order) for j in order[:place]), default=0)
-
-
-def fit_of(draws, orders, law):
-    """P-value of a chi-square test; cells expected below 5 are merged, impossible ones must be empty."""
-    index = {tuple(order): k for k, order in enumerate(orders.tolist())}
-    seen = np.bincount([index[tuple(draw)] for draw in draws.tolist()], minlength=len(orders))
-    assert not seen[law == 0].any()
-    large = law * len(draws) >= 5
-    seen, law = np.append(seen[large], seen[~large].sum()), np.append(law[large], law[~large].sum())
-    seen, law = seen[law > 1e-12], law[law > 1e-12]
-    return 1.0 if len(law) == 1 else stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue
 
 
 def test_known_counts():

@@ -18,7 +18,7 @@ from sklearn_dprank.orders.subset_dp import best_order
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
-def test_orders_go_down_side_by_side_as_they_do_alone():
+def test_batch_descents_equal_single_descents():
     rng = np.random.default_rng(0)
     for m in (0, 1, 2, 3, 9, 40):
         cost = rng.integers(0, 20, (m, m))
@@ -32,7 +32,7 @@ def test_orders_go_down_side_by_side_as_they_do_alone():
 
 
 @pytest.mark.slow
-def test_finds_the_optimum_where_a_descent_does_not():
+def test_memetic_search_finds_optima_that_descents_miss():
     rng = np.random.default_rng(3)
     found = alone = 0
     for _ in range(8):
@@ -45,7 +45,7 @@ def test_finds_the_optimum_where_a_descent_does_not():
 
 
 @pytest.mark.slow
-def test_crossing_finds_what_no_three_hundred_descents_do():
+def test_crossover_beats_three_hundred_descents():
     rng = np.random.default_rng(6)
     cost = rng.integers(0, 1000, (70, 70))
     starts = np.array([rng.permutation(70) for _ in range(300)])
@@ -59,17 +59,18 @@ def test_few_items(m):
     np.testing.assert_array_equal(memetic_search(cost, np.arange(m)[::-1]), np.arange(m))
 
 
-def test_work_is_looked_at_before_each_item():
-    """The order reached is never worse than the start, and what is overdrawn is one item's step at most."""
+@pytest.mark.parametrize(("search", "overdrawn"), [(insertion_search, 1e4), (memetic_search, 5e4)])
+def test_searches_check_the_work_before_each_item(search, overdrawn):
+    """The order is never worse than the start, and the work exceeds the limit by the step of one item at most."""
     rng = np.random.default_rng(5)
     cost, start = rng.integers(0, 1000, (120, 120)), rng.permutation(120)
     totals = []
     for limit in (0, 0.1, 0.5, 2, 10, 50):
         work = Work(limit)
-        order = memetic_search(cost, start, work=work)
+        order = search(cost, start, work=work)
         totals.append(total_cost(cost, order))
         assert sorted(order.tolist()) == list(range(120))
-        assert work.left > -5e4
+        assert work.left > -overdrawn
     assert totals[0] == total_cost(cost, start)
     assert totals == sorted(totals, reverse=True) and totals[1] > totals[-1]
 

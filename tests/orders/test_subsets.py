@@ -67,7 +67,7 @@ def test_many_sets_are_taken_apart_side_by_side():
     assert taken_side_by_side(0, 3, lambda masks, left: masks).shape == (0, 3)
 
 
-def test_a_set_met_before_is_not_looked_at_again():
+def test_choice_of_each_set_is_computed_once():
     met = []
 
     def choice_of(mask, left):

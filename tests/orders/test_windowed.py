@@ -5,8 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from oracles import seeded
-from scipy import stats
+from oracles import fit_of, seeded
 
 from sklearn_dprank.orders.samplers import MinimaxMarginSampler, WindowedSampler
 
@@ -29,15 +28,6 @@ def brute_force(margins, anchor, scale, window):
             violations.append(max((margins[j, i] for i, j in near), default=0))
     law = np.exp(-np.array(inversions) - scale * np.array(violations))
     return np.array(orders), np.array(violations), law / law.sum()
-
-
-def fit_of(draws, orders, law):
-    index = {tuple(order): k for k, order in enumerate(orders.tolist())}
-    seen = np.bincount([index[tuple(draw)] for draw in draws.tolist()], minlength=len(orders))
-    large = law * len(draws) >= 5
-    seen, law = np.append(seen[large], seen[~large].sum()), np.append(law[large], law[~large].sum())
-    seen, law = seen[law > 1e-12], law[law > 1e-12]
-    return 1.0 if len(law) == 1 else stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue
 
 
 @pytest.mark.slow

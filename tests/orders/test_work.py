@@ -23,7 +23,7 @@ def test_no_limit_is_never_over():
     assert work.part(0.5).left == math.inf
 
 
-def test_a_part_spends_of_the_whole():
+def test_part_spends_from_the_whole():
     whole = Work(limit=10)
     part = whole.part(0.25)
     assert part.left == 2_500_000
@@ -73,7 +73,7 @@ def test_iterations_take_longer_as_the_basis_fills():
     assert pace.steps(100, 25, 0.5) == pytest.approx(100 * 25 * 7)
 
 
-def test_the_share_that_steps_take(monkeypatch):
+def test_share_of_the_limit_that_steps_take(monkeypatch):
     now = 100.0
     monkeypatch.setattr(kemeny.time, "monotonic", lambda: now)
     assert Work().share(10**9) == 0

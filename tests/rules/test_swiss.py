@@ -180,10 +180,8 @@ def test_swiss_with_laplace_noise_finds_the_order():
     assert np.abs(fitted.ranks_ - np.arange(24)).max() <= 1
 
 
-def strengths_of(rounds, n, ridge, start=None):
-    """Return the strengths of a fit, with an optional start."""
-    start = None if start is None else Fit(start, n, None, None)
-    return fitted(rounds, n, ridge, start=start).strengths
+def strengths_of(rounds, n, ridge):
+    return fitted(rounds, n, ridge).strengths
 
 
 def predicted(s, n, groups):

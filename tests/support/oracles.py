@@ -7,6 +7,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 
 from sklearn_dprank.channels import Answers
 from sklearn_dprank.mechanisms import MECHANISMS
@@ -248,3 +249,14 @@ def flip_probability(epsilon):
 def flip_epsilon(flip):
     """The epsilon of an answer that is flipped with this probability."""
     return math.log1p(-flip) - math.log(flip)
+
+
+def fit_of(draws, orders, law):
+    """P-value of a chi-square test; cells expected below 5 are merged, impossible ones must be empty."""
+    index = {tuple(order): k for k, order in enumerate(np.asarray(orders).tolist())}
+    seen = np.bincount([index[tuple(draw)] for draw in draws.tolist()], minlength=len(orders))
+    assert not seen[law == 0].any()
+    large = law * len(draws) >= 5
+    seen, law = np.append(seen[large], seen[~large].sum()), np.append(law[large], law[~large].sum())
+    seen, law = seen[law > 1e-12], law[law > 1e-12]
+    return 1.0 if len(law) == 1 else stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue

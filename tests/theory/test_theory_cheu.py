@@ -126,7 +126,7 @@ def test_more_epsilon_makes_a_lie_lighter(make):
     assert weights[0] == pytest.approx(5 * weights[1], rel=0.05)  # about 1 / epsilon
 
 
-def test_what_has_no_weight():
+def test_protocols_without_weight_are_refused():
     with pytest.raises(ValueError, match="devices that report once, got randomizer='rr-interactive'"):
         liar_weight(LDPQuickSort().protocol(5))
     with pytest.raises(RefusedProtocol):

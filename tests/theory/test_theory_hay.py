@@ -27,7 +27,7 @@ def test_lower_bound_is_never_weaker_than_the_printed_one(m):
 
 @pytest.mark.parametrize("failure", [1e-4, 0.05, 0.5, 0.8])
 @pytest.mark.parametrize("m", [3, 4])
-def test_lower_bound_is_attained_on_those_profiles(m, failure):
+def test_lower_bound_is_attained_next_to_a_balanced_profile(m, failure):
     # uniform on the balanced profile, right with probability 1 - failure next to it
     orders = math.factorial(m)
     right, other = 1 - failure, failure / (orders - 1)
