@@ -333,7 +333,16 @@ class _InteractiveAnswers(Answers):
         pairs = np.fromiter(chain.from_iterable(query.asked_pairs(self.n_items)), dtype=np.int64).reshape(-1, 2)
         self._n_asked += 1
         if self._ballots is None:
-            first, second, answers = self._received(kind, pairs, asked)
+            # A report contains a random number of its device, and each number is accepted once per question.
+            name, number = digest(self._protocol), self._n_asked
+            question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
+            reports = self._messenger({**question, "voters": asked.tolist()})
+            reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
+            if not hasattr(reports, "readline"):
+                reports = self._one_each(reports, set(asked.tolist()))
+            read = partial(self._read, number, pairs, self._inbox.accepted + len(asked), set())
+            drawn = [each for _, each in self._inbox.read_together(reports, {name}, read)]
+            first, second, answers = joined(drawn) if drawn else np.empty((3, 0), dtype=np.int64)
         else:
             self._inbox.accepted += len(asked)
             first, second, answers = InteractiveRandomizer().draw(
@@ -343,22 +352,6 @@ class _InteractiveAnswers(Answers):
             return 2 * np.count_nonzero(answers) - np.size(answers)
         wins = counted_wins(first, second, answers, self.n_items)
         return query.derive_from(PairTallies(), (Tallies(self._protocol["flips"][kind] / FLIP_GRID, wins),))
-
-    def _received(self, kind, pairs, asked):
-        """Return (first, second, answers) of the valid reports, at most as many as voters were asked.
-
-        A report contains a random number of its device, and each number is accepted once per question. Of pairs
-        (voter, report), only the first of each voter who was asked is read.
-        """
-        name, number = digest(self._protocol), self._n_asked
-        question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
-        reports = self._messenger({**question, "voters": asked.tolist()})
-        reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
-        if not hasattr(reports, "readline"):
-            reports = self._one_each(reports, set(asked.tolist()))
-        read = partial(self._read, number, pairs, self._inbox.accepted + len(asked), set())
-        answers = [drawn for _, drawn in self._inbox.read_together(reports, {name}, read)]
-        return joined(answers) if answers else np.empty((3, 0), dtype=np.int64)
 
     def _one_each(self, reports, asked):
         """Yield reports; of pairs (voter, report), yield the first of each voter who was asked and count the rest."""

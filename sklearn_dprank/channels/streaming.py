@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_parameters, check_whole
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, Neighboring, RandomState
+from ..ballots.profile import Profile
 from ..mechanisms.additive import Gaussian, GaussianNoise
 from ..privacy.composition import Losses
 from ..privacy.errors import BudgetExhausted
@@ -226,34 +227,7 @@ class Streaming(BaseEstimator):
         how = ", then ".join(f"{price.how} on {query}" for query, price in prices.items())
         guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
         needs = frozenset(query.needs for query in prices)
-        return Plan(guarantee, partial(Period, prices), needs=needs, prices=prices, n_items=n_items)
-
-
-class Period:
-    """Voters of one period."""
-
-    def __init__(self, prices, profile):
-        self.prices, self.profile = prices, profile
-
-    def __call__(self, bits):
-        """Return a new stream that begins with this period."""
-        return Stream(self, bits)
-
-    def after(self, stream):
-        """Return the stream after this period; `stream` itself does not change.
-
-        Raise BudgetExhausted if all periods are published, and ValueError if parameters have changed.
-        """
-        stream.check_room()
-        if self.prices != stream.prices:
-            raise ValueError(
-                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
-                "back, or begin another stream with sklearn.base.clone()."
-            )
-        # Without a seed, open a new source, so that two copies of a stream never read the same random words.
-        # With a seed, copy the bits, so that a repeated period draws the same noise again.
-        bits = Bits.from_random_state(None) if stream.bits.certified else deepcopy(stream.bits)
-        return Stream(self, bits, stream)
+        return Plan(guarantee, partial(partial, Stream, prices), needs=needs, prices=prices, n_items=n_items)
 
 
 class Stream(Answers):
@@ -274,18 +248,25 @@ class Stream(Answers):
     far. Without a seed, they do not reveal future noise.
     """
 
-    def __init__(self, period: Period, bits: Bits, before: Self | None = None) -> None:
-        super().__init__(period.profile.n_items, bits.coins)
-        self.bits = bits
+    def __init__(self, prices: dict[Query, CorrelatedNoise], profile: Profile, bits: Bits, before: Any = None) -> None:
+        if before is not None and prices != before.prices:
+            raise ValueError(
+                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
+                "back, or begin another stream with sklearn.base.clone()."
+            )
+        # Without a seed, every period has a new source, so that two copies of a stream never read the same random
+        # words. With a seed, copy the bits, so that a repeated period draws the same noise again.
+        self.bits = bits if before is None or before.bits.certified else deepcopy(before.bits)
+        super().__init__(profile.n_items, self.bits.coins)
         self.period: int = 1 if before is None else before.period + 1
-        self.prices = period.prices
+        self.prices = prices
         self._kept: dict[Query, Any] = {}
-        for query, price in period.prices.items():
-            vector = query.vector(period.profile, bits.assignment)
+        for query, price in prices.items():
+            vector = query.vector(profile, self.bits.assignment)
             sums, found = (vector[:0], np.empty((0, len(vector)))) if before is None else before._kept[query]
             sums = np.vstack([sums.reshape(-1, len(vector)), vector])
-            self._kept[query] = sums, np.vstack([found, price.added(sums, found, bits.noise)])
-            if len(period.prices) == 1 and query.published_as is not None:
+            self._kept[query] = sums, np.vstack([found, price.added(sums, found, self.bits.noise)])
+            if len(prices) == 1 and query.published_as is not None:
                 self.published[query.published_as] = self.answer(query)
                 self.published["noise"] = PublishedNoise(query.published_as, price.law(self.period))
         self.published["periods"] = self.period
