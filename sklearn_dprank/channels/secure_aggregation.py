@@ -316,19 +316,11 @@ class SecureAggregation(BaseEstimator):
         check_asks(self, asks)
         prices = self._prices(asks, n_items, least)
         noisy = [price for price in prices.values() if price.epsilon]  # of queries that a ballot can change
-        alone = skellam_epsilon(  # with the noise of one voter
-            float(self.delta),
-            [
-                SkellamRelease(
-                    2 * price.mechanism.rate, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
-                )
-                for price in noisy
-            ],
-        )
-        try:
-            protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items), ""
-        except _Unsent as error:
-            protocol, unsent = None, str(error)
+        # With the noise of one voter, which has twice the rate as its variance.
+        sent = [(price.mechanism.rate, price.sensitivity, price.times) for price in noisy]
+        own = [SkellamRelease(2 * rate, moved.l1, moved.l2_squared, times) for rate, moved, times in sent]
+        alone = skellam_epsilon(float(self.delta), own)
+        protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items)
         opening = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
         answers: Counter[str] = Counter()
         for price in noisy:
@@ -372,28 +364,28 @@ class SecureAggregation(BaseEstimator):
         return prices
 
     def _protocol(self, prices, noisy, n_items, least, most, alone, items):
-        """Return the protocol; raise `_Unsent` if devices cannot send what is asked."""
+        """Return (protocol, ""), or (None, reason) if devices cannot send what is asked."""
         rounds = []
         for price in noisy:
             query, rate = price.query, price.mechanism.rate
             statistic = query.summed_as(n_items)
             if statistic is None:
-                raise _Unsent(f"devices have no form for {query}")
+                return None, f"devices have no form for {query}"
             try:
                 what = summand(statistic, n_items)
             except RefusedProtocol:
-                raise _Unsent(f"{query} has numbers beyond what devices send") from None
+                return None, f"{query} has numbers beyond what devices send"
             if what.numbers > MOST_NUMBERS:
-                raise _Unsent(f"{query} has {what.numbers:,} numbers, and devices send {MOST_NUMBERS:,} at most")
+                return None, f"{query} has {what.numbers:,} numbers, and devices send {MOST_NUMBERS:,} at most"
             bits, grid = modulus_bits(what, most, float(rate)), RATE_GRID if rate < _LARGE else 1
             if bits > MOST_BITS or rate * grid >= 2**53:
-                raise _Unsent(f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon")
+                return None, f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon"
             noise = {"modulus_bits": bits, "rate": [int(rate * grid), grid]}
             rounds.append({"statistic": statistic, **noise, "times": price.times})
         if not rounds:
-            raise _Unsent("no ballot can change what it asks for")
+            return None, "no ballot can change what it asks for"
         if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
-            raise _Unsent("one of its questions no ballot can change, and it is not the number of voters")
+            return None, "one of its questions no ballot can change, and it is not the number of voters"
         common = {
             "servers": int(self.n_servers),
             "delta": repr(float(self.delta)),
@@ -406,13 +398,9 @@ class SecureAggregation(BaseEstimator):
             fields = {**rounds[0], **common}
             name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
-            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields))
+            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields)), ""
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
-            raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
-
-
-class _Unsent(ValueError):
-    """Reason why devices cannot send what a rule asks for."""
+            return None, f"{error.args[0].rstrip('.')}, as devices count"
 
 
 # Estimators for secure aggregation by several servers.

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +76,7 @@ class CorrelatedNoise:
     arithmetic = "exact"
 
     @classmethod
-    def calibrated(
-        cls,
-        query: Query,
-        sensitivity: Sensitivity,
-        n_items: int,
-        epsilon: Fraction,
-        delta: float,
-        horizon: int,
-        whole: Fraction,
-    ) -> Self:
+    def calibrated(cls, query, sensitivity, n_items, epsilon, delta, horizon, whole):
         """Return the noise that makes all periods together (epsilon, delta)-differentially private.
 
         `sensitivity` is that of one period's vector, where each ballot is in one period. `epsilon` and `delta` are the
@@ -96,15 +87,6 @@ class CorrelatedNoise:
         sums = sum(root_weights(horizon).tolist())
         all_mixtures = Sensitivity(sensitivity.l1 * sums, sensitivity.l2_squared * squares)
         return cls(Gaussian().calibrated(query, all_mixtures, n_items, epsilon, delta, whole), all_mixtures, horizon)
-
-    @property
-    def how(self) -> str:
-        """Short description for the guarantee."""
-        return f"{self.noise.how}, correlated over {self.horizon} periods,"
-
-    def losses(self) -> Losses:
-        """Return the squared mu of the stream."""
-        return self.noise.losses(self.sensitivity, 1)
 
     def law(self, period: int) -> NormalLaw:
         """Return the distribution of the noise on the rounded total after `period` periods.
@@ -220,11 +202,12 @@ class Streaming(BaseEstimator):
             query, sensitivity = ask.query, ask.query.sensitivity(n_items, self.neighboring)
             whole = 1 / Fraction(ask.share)
             prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, whole)
-        losses = Losses.together(price.losses() for price in prices.values())
+        losses = Losses.together(price.noise.losses(price.sensitivity, 1) for price in prices.values())
         epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
         if sum(Fraction(ask.share) for ask in asks) != 1:
             epsilon = losses.epsilon(delta)
-        how = ", then ".join(f"{price.how} on {query}" for query, price in prices.items())
+        periods = f"correlated over {int(self.horizon)} periods,"
+        how = ", then ".join(f"{price.noise.how}, {periods} on {query}" for query, price in prices.items())
         guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
         needs = frozenset(query.needs for query in prices)
         return Plan(guarantee, partial(partial, Stream, prices), needs=needs, prices=prices, n_items=n_items)
