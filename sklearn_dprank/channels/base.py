@@ -638,8 +638,8 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             check_epsilon(epsilon)
             epsilons = [epsilon]
         elif epsilons is not None:
-            listed = isinstance(epsilons, Iterable) and not isinstance(epsilons, str)
-            if not listed or not (grid := list(epsilons)):
+            grid = list(epsilons) if isinstance(epsilons, Iterable) and not isinstance(epsilons, str) else []
+            if not grid:
                 raise ValueError(
                     f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {safe_repr(epsilons)}."
                 )

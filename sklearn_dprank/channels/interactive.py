@@ -294,27 +294,23 @@ class Interactive(BaseEstimator):
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
-        opening = partial(_opened, load, kinds, protocol, n_voters)
+        opening = partial(partial, _InteractiveAnswers, load, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
 
-def _opened(load, kinds, protocol, n_voters, voters):
-    """Return what answers, given bits, from simulated voters or from the messenger of remote voters."""
-    if isinstance(voters, Profile):
-        return partial(_InteractiveAnswers, load, kinds, protocol, voters.n_voters, ballots_of(voters), None)
-    return partial(_InteractiveAnswers, load, kinds, protocol, n_voters, None, voters)
-
-
 class _InteractiveAnswers(Answers):
-    """Answers of voters whom the schedule chooses: simulated, with these ballots, or remote.
+    """Answers of voters whom the schedule chooses: simulated, with the ballots of a profile, or remote.
 
-    ``messenger(question)`` returns an iterable of reports, or of pairs (voter, report).
+    For remote voters, ``voters(question)`` returns an iterable of reports, or of pairs (voter, report).
     """
 
-    def __init__(self, load, kinds, protocol, n_voters, ballots, messenger, bits):
+    def __init__(self, load, kinds, protocol, n_voters, voters, bits):
         super().__init__(len(protocol["items"]), bits.coins)
+        self._ballots: Any = None
+        self._messenger = voters
+        if isinstance(voters, Profile):
+            self._ballots, n_voters = ballots_of(voters), voters.n_voters
         self._kinds, self._protocol, self._n_voters, self._bits = kinds, protocol, n_voters, bits
-        self._ballots, self._messenger = ballots, messenger
         self._asked: Any = None  # voters who pay for the next answer
         self._following = load.start(n_voters, bits.assignment)
         self._inbox, self._n_asked = Inbox(), 0
