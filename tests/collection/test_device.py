@@ -134,13 +134,6 @@ def together(*runs):
 
 
 @pytest.mark.slow
-def test_threads_get_one_report(restless):
-    for _ in range(30):
-        device = random_report()
-        assert len(set(together(*[lambda device=device: device.report(range(20))] * 16))) == 1
-
-
-@pytest.mark.slow
 def test_threads_with_different_ballots_get_one_of_them(restless):
     for _ in range(30):
         device = random_report()

@@ -86,17 +86,6 @@ def test_the_noise_of_each_round():
 # --- each question once, in order
 
 
-def test_a_question_is_answered_once():
-    device = Device(SWISS)
-    said = json.dumps(device.answer(asked(1), BALLOT))
-    assert json.dumps(device.answer(asked(1), BALLOT)) == said
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        device.answer(asked(1), BALLOT[::-1])
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        device.answer(asked(2), BALLOT[::-1])
-    assert device.answer(asked(2), BALLOT) and json.dumps(device.answer(asked(1), BALLOT)) == said
-
-
 def test_second_question_with_the_same_number_is_refused():
     device = Device(SWISS)
     device.answer(asked(2), BALLOT)
@@ -116,20 +105,6 @@ def test_earlier_questions_are_refused():
         device.answer(asked(2), BALLOT)
     assert len(device._sent) == 2
     device.answer(asked(4), BALLOT)
-
-
-def test_after_a_restart():
-    """A restored device has its answers and their questions."""
-    device = Device(SWISS)
-    said = device.answer(asked(2), BALLOT)
-    again = Device.from_json(device.to_json())
-    assert again.answer(asked(2), BALLOT) == said
-    with pytest.raises(BudgetExhausted, match="another question of this number"):
-        again.answer(asked(2, BALLOT[::-1]), BALLOT)
-    with pytest.raises(BudgetExhausted, match="a later question"):
-        again.answer(asked(1), BALLOT)
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        again.answer(asked(3), BALLOT[::-1])
 
 
 def test_questions_have_the_numbers_of_their_kind():
