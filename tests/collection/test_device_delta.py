@@ -79,16 +79,9 @@ def test_protocol_with_delta_near_1_reveals_the_ballot():
 @pytest.mark.parametrize(
     ("delta", "limit", "kept"),
     [
-        ("1e-06", 1e-6, True),
-        ("0.000001", 1e-6, True),
-        ("0.00000100000000000000000000000001", 1e-6, False),
-        ("1.1e-6", 1e-6, False),
-        ("0.1", 0.1, True),
-        ("1e-05", 1e-5, True),
-        ("1e-05", 1e-6, False),
-        ("1e-300", 1e-300, True),
-        ("1e-06", 0, False),
-        ("1e-300", 0.0, False),
+        *(("1e-06", 1e-6, True), ("0.000001", 1e-6, True), ("0.1", 0.1, True), ("1e-05", 1e-5, True)),
+        *(("1e-300", 1e-300, True), ("0.00000100000000000000000000000001", 1e-6, False), ("1.1e-6", 1e-6, False)),
+        *(("1e-05", 1e-6, False), ("1e-06", 0, False), ("1e-300", 0.0, False)),
     ],
 )
 def test_max_delta_is_compared_exactly(delta, limit, kept):

@@ -203,38 +203,32 @@ def test_a_release_erases_the_shares(tmp_path):
 GOOD = made(1, 0)
 
 
+COMMITMENTS = GOOD["commitments"]
+BAD = {
+    "not JSON": ["{", "[" * 1200, b"\xff"],
+    "not a JSON object": ["[]", None],
+    "another protocol": [{"protocol": "0" * 16}, {"protocol": None}],
+    "wrong keys": [{"name": "Ada"}],
+    "another server": [{"server": 1}, {"server": False}],
+    "no report number": [{"report": "1" * 63}, {"report": "G" * 64}, {"report": 7}],
+    "no salt": [{"salt": "0" * 31}, {"salt": 0}],
+    "not one commitment for each server": [
+        {"commitments": wrong}
+        for wrong in (COMMITMENTS[:1], [*COMMITMENTS, "0" * 64], COMMITMENTS[0], [None, COMMITMENTS[1]])
+    ],
+    "commitments of another report": [{"commitments": COMMITMENTS[::-1]}, {"report": "0" * 64}],
+    "share of another report": [{"share": GOOD["share"][::-1]}, {"salt": "0" * 32}],
+    "not the right number of numbers": [{"share": GOOD["share"][1:]}, {"share": "abcd"}],
+    "number out of range": [{"share": [wrong, 0, 0, 0]} for wrong in (MODULUS, -1, 1.0, True)],
+}
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ("{", "not JSON"),
-        ("[" * 1200, "not JSON"),
-        (b"\xff", "not JSON"),
-        ("[]", "not a JSON object"),
-        (None, "not a JSON object"),
-        ({**GOOD, "protocol": "0" * 16}, "another protocol"),
-        ({**GOOD, "protocol": None}, "another protocol"),
-        ({**GOOD, "name": "Ada"}, "wrong keys"),
-        ({**GOOD, "server": 1}, "another server"),
-        ({**GOOD, "server": False}, "another server"),
-        ({**GOOD, "report": "1" * 63}, "no report number"),
-        ({**GOOD, "report": "G" * 64}, "no report number"),
-        ({**GOOD, "report": 7}, "no report number"),
-        ({**GOOD, "salt": "0" * 31}, "no salt"),
-        ({**GOOD, "salt": 0}, "no salt"),
-        ({**GOOD, "commitments": GOOD["commitments"][:1]}, "not one commitment for each server"),
-        ({**GOOD, "commitments": [*GOOD["commitments"], "0" * 64]}, "not one commitment for each server"),
-        ({**GOOD, "commitments": GOOD["commitments"][0]}, "not one commitment for each server"),
-        ({**GOOD, "commitments": [None, GOOD["commitments"][1]]}, "not one commitment for each server"),
-        ({**GOOD, "commitments": GOOD["commitments"][::-1]}, "commitments of another report"),
-        ({**GOOD, "report": "0" * 64}, "commitments of another report"),
-        ({**GOOD, "share": GOOD["share"][::-1]}, "share of another report"),
-        ({**GOOD, "salt": "0" * 32}, "share of another report"),
-        ({**GOOD, "share": GOOD["share"][1:]}, "not the right number of numbers"),
-        ({**GOOD, "share": "abcd"}, "not the right number of numbers"),
-        ({**GOOD, "share": [MODULUS, 0, 0, 0]}, "number out of range"),
-        ({**GOOD, "share": [-1, 0, 0, 0]}, "number out of range"),
-        ({**GOOD, "share": [1.0, 0, 0, 0]}, "number out of range"),
-        ({**GOOD, "share": [True, 0, 0, 0]}, "number out of range"),
+        (GOOD | wrong if isinstance(wrong, dict) else wrong, reason)
+        for reason, messages in BAD.items()
+        for wrong in messages
     ],
 )
 def test_each_bad_message_to_a_server_is_refused_for_a_reason(message, reason):
