@@ -11,7 +11,7 @@ import pytest
 from sklearn_dprank import collection as randomizers
 from sklearn_dprank.collection import Device, Randomizer, RefusedReport
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.reports import LONGEST, Inbox, whole_numbers
+from sklearn_dprank.collection.reports import LONGEST, Inbox, parsed, whole_numbers
 
 EVERY = [
     kind
@@ -83,6 +83,21 @@ def test_whole_numbers_are_read_as_they_are_checked(numbers, fine):
     else:
         with pytest.raises(RefusedReport, match="report refused: out of range"):
             whole_numbers(numbers, 0, 3, "out of range")
+
+
+@pytest.mark.parametrize("around", ["", " ", "\t\r\n ", "\x0b", "\x0c", "\x00", "\xa0", "\u2028", "\ufeff", "//"])
+def test_json_parsing_agrees_with_the_standard_library(around):
+    bodies = ["1", '{"a": 1, "a": 2}', "NaN", "-Infinity", "1e999", "", "{", "tea", "[1] 2"]
+    for text in (form for body in bodies for form in (around + body, body + around)):
+        try:
+            expected = repr(json.loads(text))
+        except ValueError:
+            expected = "not JSON"
+        for given in (text, text.encode()):
+            try:
+                assert repr(parsed(given)) == expected
+            except RefusedReport as error:
+                assert error.reason == expected
 
 
 def test_a_stream_is_not_read_far_ahead():
