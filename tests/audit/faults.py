@@ -227,7 +227,7 @@ fault(
     "K-norm noise: many answers at the price of one",
     "mechanisms.KNorm.calibrated",
     one_answer,
-    "test_several_knorm_answers_share_epsilon",
+    "test_knorm_scale_covers_every_neighbour",
 )
 fault(
     "K-norm noise: numbers are published",
@@ -239,37 +239,37 @@ fault(
     "Laplace noise: only the first block of a long answer has noise",
     "mechanisms.additive.LaplaceNoise.added",
     calls(lambda true, self, v, bits: np.append(true(self, v[:4], bits), v[4:])),
-    "test_every_block_of_a_long_answer_gets_noise",
+    "test_answers_longer_than_a_block_have_the_stated_noise",
 )
 fault(
     "exponential mechanism: many orders at the price of one",
     "mechanisms.Exponential.calibrated",
     one_answer,
-    "test_exponential_draws_share_the_budget",
+    "test_draws_share_the_budget",
 )
 fault(
     "exponential mechanism: twice the rate",
     "mechanisms.Exponential.calibrated",
     twice_the_budget,
-    "test_exponential_rates_of_both_relations",
+    "test_rates_of_both_relations",
 )
 fault(
     "exponential mechanism: rounding is not paid for",
     "mechanisms.Exponential.calibrated",
     result(lambda noise: replace(noise, rate=noise.rate * 1.0005)),
-    "test_exponential_rate_pays_for_rounding",
+    "test_rate_pays_for_rounding",
 )
 fault(
     "permute-and-flip: many orders at the price of one",
     "mechanisms.PermuteAndFlip.calibrated",
     one_answer,
-    "test_flipped_draws_share_the_budget",
+    "test_draws_share_the_budget",
 )
 fault(
     "permute-and-flip: twice the rate",
     "mechanisms.PermuteAndFlip.calibrated",
     twice_the_budget,
-    "test_flip_rates_of_both_relations",
+    "test_rates_of_both_relations",
 )
 fault(
     "peeled choices: twice the range",
@@ -539,13 +539,13 @@ fault(
     "budget: what a fit reveals beyond its charge is free",
     "privacy.budget.in_excess",
     nothing,
-    "test_what_a_fit_reveals_beyond_its_charge_is_charged",
+    "test_the_excess_of_a_fit_over_its_charge_is_charged",
 )
 fault(
     "budget: a leak is charged as what was foretold",
     "privacy.budget.in_excess",
     calls(lambda true, terms, charged, spent: charged),
-    "test_after_a_leak_nothing_is_left",
+    "test_a_leak_uses_up_the_budget",
 )
 
 
@@ -1086,7 +1086,7 @@ fault(
     "composition: conditions of the parts are lost",
     "privacy.PrivacyGuarantee.compose",
     result(lambda one: replace(one, caveats=())),
-    "test_what_is_spent_keeps_the_conditions_of_its_parts",
+    "test_the_spent_guarantee_keeps_the_caveats_of_its_releases",
 )
 fault(
     "guarantee: a simulation keeps its certificate",
@@ -1105,7 +1105,7 @@ fault(
     "guarantee: two steps of Gaussian noise count as two releases",
     "privacy.composition.Losses.twice",
     result(lambda losses: losses._replace(mu_squared=losses.mu_squared / 2)),
-    "test_under_replace_knows_the_noise",
+    "test_under_replace_doubles_mu",
 )
 fault(
     "guarantee: the delta of two steps lacks e^epsilon",
@@ -1142,19 +1142,19 @@ fault(
     "guarantee: what others state is believed",
     "privacy.estimator_guarantees.guarantee_after",
     calls(lambda true, fitted, declared: getattr(fitted, "privacy_", None) or true(fitted, declared)),
-    "test_classes_of_others_promise_nothing",
+    "test_other_classes_have_no_guarantee",
 )
 fault(
     "guarantee: every transformer keeps it",
     "privacy.estimator_guarantees.mixing_step",
     nothing,
-    "test_the_step_that_voids_is_named",
+    "test_a_step_that_mixes_ballots_is_named",
 )
 fault(
     "guarantee: a subclass with methods of its own is trusted",
     "privacy.estimator_guarantees.own_methods",
     always([]),
-    "test_a_method_of_its_own_is_refused",
+    "test_an_own_method_is_refused",
     "test_candidates_must_not_override_a_step_of_the_fit",
 )
 fault(

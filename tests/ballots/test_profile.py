@@ -211,7 +211,7 @@ def test_epsilons_stay_with_the_profile(keep):
     assert_same_profile(total, plain + plain)
 
 
-def test_epsilons_are_never_dropped_by_addition():
+def test_addition_keeps_epsilons():
     X = [[0, 1, 2], [2, 1, 0]]
     for first, second in [("counts", "counts"), ("counts", "positions"), ("positions", "counts")]:
         one = Profile.from_rankings(X, keep=first, voter_epsilon=[1, 2])

@@ -6,6 +6,7 @@ import os
 import re
 import textwrap
 import warnings
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile, partitions
 from sklearn_dprank.collection import Device
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
 
 dask = pytest.importorskip("dask", reason="needs the extra distributed")
@@ -168,19 +169,31 @@ def test_ballots_that_are_not_in_memory_are_not_fetched_by_accident(kind):
 # Private fits on workers
 
 
+@contextmanager
+def cluster_of(folder, n_workers=1, processes=True, dashboard_address=None):
+    """Yield the client of a cluster; restore the variables that starting its workers sets."""
+    environment = dict(os.environ)
+    try:
+        with (
+            distributed.LocalCluster(
+                n_workers=n_workers,
+                processes=processes,
+                threads_per_worker=1,
+                dashboard_address=dashboard_address,
+                local_directory=str(folder),
+            ) as cluster,
+            distributed.Client(cluster, timeout="600s") as client,
+        ):
+            yield client
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
+
+
 @pytest.fixture
 def threads(tmp_path):
     """A client of a worker in this process."""
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            processes=False,
-            threads_per_worker=1,
-            dashboard_address=None,
-            local_directory=str(tmp_path),
-        ) as cluster,
-        distributed.Client(cluster, timeout="600s") as client,
-    ):
+    with cluster_of(tmp_path, processes=False) as client:
         yield client
 
 
@@ -223,24 +236,10 @@ def release_in_a_task(path, died):
 def test_a_task_whose_worker_died_does_not_release_again(tmp_path):
     path, died = tmp_path / "voters.budget", tmp_path / "died"
     PrivacyBudget.open(path, 1.0)
-    environment = dict(os.environ)
-    try:
-        with (
-            distributed.LocalCluster(
-                n_workers=1,
-                processes=True,
-                threads_per_worker=1,
-                dashboard_address=None,
-                local_directory=str(tmp_path / "dask"),
-            ) as cluster,
-            distributed.Client(cluster, timeout="600s") as client,
-        ):
-            future = client.submit(release_in_a_task, path, died)
-            with pytest.raises(BudgetExhausted, match="'results of May' was charged"):
-                future.result(timeout=600)
-    finally:
-        os.environ.clear()  # starting workers sets variables here as well
-        os.environ.update(environment)
+    with cluster_of(tmp_path / "dask") as client:
+        future = client.submit(release_in_a_task, path, died)
+        with pytest.raises(BudgetExhausted, match="'results of May' was charged"):
+            future.result(timeout=600)
     assert died.exists()
     (release,) = PrivacyBudget.open(path).releases_
     assert (release.release_id, release.guarantee.epsilon) == ("results of May", 0.25)
@@ -251,24 +250,14 @@ def test_a_task_whose_worker_died_does_not_release_again(tmp_path):
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    environment = dict(os.environ)
     patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
     with (
         dask.config.set(patience),
-        distributed.LocalCluster(
-            n_workers=2,
-            processes=True,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            local_directory=str(tmp_path_factory.mktemp("dask")),
-        ) as cluster,
-        distributed.Client(cluster, timeout="600s") as client,
+        cluster_of(tmp_path_factory.mktemp("dask"), n_workers=2, dashboard_address=":0") as client,
     ):
         client.wait_for_workers(2, timeout=600)
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         yield client
-    os.environ.clear()  # starting workers sets variables here as well
-    os.environ.update(environment)
     gone, alive = psutil.wait_procs(workers, timeout=600)
     assert len(gone) == 2 and not alive
 
@@ -321,22 +310,6 @@ def test_cross_validate_on_a_cluster(on_cluster, estimator, keep):
     assert without_times(found) == without_times(expected)
     assert len(set(expected["test_score"])) > 5
     assert set(where["test_score"]) <= set(on_cluster.run(os.getpid).values())
-
-
-@pytest.mark.slow
-def test_grid_search_on_a_cluster(on_cluster):
-    profile = Profile.from_chunks([make_mallows(500, 6, 0.9, center=range(6), random_state=seed) for seed in range(4)])
-    grid = {"epsilon": [0.01, 0.1, 1.0], "noise": ["laplace", "knorm"]}
-    search = GridSearchCV(DPBorda(), grid, n_trials=15, random_state=0, progress=False)
-    expected = clone(search).set_params(n_jobs=1).fit(profile)
-    with joblib.parallel_config(backend="dask"):
-        found = search.fit(profile)
-    for name in ("params", "mean_test_score", "min_test_score", "rank_test_score"):
-        assert list(found.cv_results_[name]) == list(expected.cv_results_[name])
-    for name in ("trial_test_score", "seed"):
-        np.testing.assert_array_equal(np.stack(found.cv_results_[name]), np.stack(expected.cv_results_[name]))
-    assert found.best_params_ == expected.best_params_
-    assert found.best_estimator_.consensus_.tolist() == expected.best_estimator_.consensus_.tolist()
 
 
 # The user guide and the example

@@ -1,6 +1,5 @@
 """Profiles of chunks equal those of tables, and need the memory of one chunk."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -9,56 +8,6 @@ from hypothesis import given, settings, strategies as st
 from oracles import assert_same_profile, profiles
 
 from sklearn_dprank.ballots.profile import Profile, is_lazy
-
-STREAM = """
-import resource
-import sys
-
-import numpy as np
-
-from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.ballots.profile import Profile
-
-n_voters, n_items, size = 20_000_000, 10, 250_000
-children = np.random.SeedSequence(0).spawn(n_voters // size)
-expected = np.zeros((n_items, n_items), dtype=np.int64)
-places = np.zeros((n_items, n_items), dtype=np.int64)
-
-
-def chunks():
-    for child in children:
-        X = make_mallows(size, n_items, 0.9, center=np.arange(n_items), random_state=int(child.generate_state(1)[0]))
-        by_item = X.T.astype(np.int8)
-        for i, row in enumerate(by_item):
-            expected[i] += (row < by_item).sum(axis=1)
-            places[i] += np.bincount(row, minlength=n_items)
-        yield X
-
-
-def peak():
-    scale = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
-
-
-before = peak()
-profile = Profile.from_chunks(chunks())
-assert profile.n_voters == n_voters and profile.positions is None
-np.testing.assert_array_equal(profile.pairwise_counts, expected)
-found = np.zeros_like(places)
-item, first, last, voters = profile.placements.T
-assert (first == last).all()
-np.add.at(found, (item, first), voters)
-np.testing.assert_array_equal(found, places)
-print(peak() - before)
-"""
-
-
-@pytest.mark.slow
-def test_twenty_million_ballots_in_the_memory_of_one_chunk():
-    pytest.importorskip("resource", reason="no peak memory on this system")
-    done = subprocess.run([sys.executable, "-c", STREAM], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 150  # MB; about 50 measured; the ballots take 1,600 as int64, 200 in compact form
 
 
 @pytest.mark.parametrize("more", [{}, {"sample_weight": np.ones(250)}])

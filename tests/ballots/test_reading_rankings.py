@@ -96,8 +96,8 @@ def test_masked_entries_are_missing_opinions(data):
         table = compact_positions(check_ballots(X)).table.T
         missing = mask | (np.asarray(data) != np.asarray(data))
         np.testing.assert_array_equal(table == 255, missing)
-        for row, held in zip(table, np.asarray(data), strict=True):
-            assert (row[0] < row[2] < 255) == (held[0] < held[2])
+        for row, cells in zip(table, np.asarray(data), strict=True):
+            assert (row[0] < row[2] < 255) == (cells[0] < cells[2])
     np.testing.assert_array_equal(masked.mask, before.mask)
     unused = np.ma.masked_array(data[:1], mask=False)
     if np.isfinite(unused.data).all():

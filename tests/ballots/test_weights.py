@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID, clipped, person_numbers, weight_bound
+from sklearn_dprank.ballots.weights import WEIGHT_GRID, clipped, person_numbers, weight_bound
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget
@@ -252,9 +252,6 @@ def test_weights_are_one_finite_number_at_least_zero_for_each_ballot(bad):
 def test_the_bound_is_a_number_that_the_grid_can_hold(bound):
     with pytest.raises(ValueError, match=r"^max_weight must"):
         Profile.from_rankings(X, groups=WHO, max_weight=bound)
-
-
-def test_a_bound_without_weights_is_refused():
     with pytest.raises(ValueError, match=r"^max_weight=2 is for ballots with groups"):
         Profile.from_rankings(X, max_weight=2)
 
@@ -263,12 +260,6 @@ def test_counts_beyond_64_bits_are_refused():
     Profile.from_rankings(np.zeros((1000, 16)), sample_weight=np.ones(1000), max_weight=1e7)
     with pytest.raises(ValueError, match=r"^max_weight is too large"):
         Profile.from_rankings(np.zeros((1000, 20)), sample_weight=np.ones(1000), max_weight=1e10)
-
-
-def test_units():
-    assert Profile.from_rankings(X).bound is None
-    assert Profile.from_rankings(X, sample_weight=W).bound == (BALLOT, WEIGHT_GRID)
-    assert Profile.from_rankings(X, groups=WHO, max_weight=3).bound == (PERSON, 3 * WEIGHT_GRID)
 
 
 def test_empty_columns_keep_the_bound_and_the_guarantee():

@@ -210,6 +210,17 @@ def test_binary_file_is_refused(content, tmp_path, run):
         assert "votes.csv" in said and "this is not CSV (not UTF-8 text)" in said
 
 
+def test_gzipped_files(tmp_path, run, printed):
+    plain = Path(write(tmp_path / "votes.csv", VOTES)).read_bytes()
+    path = tmp_path / "votes.csv.gz"
+    path.write_bytes(gzip.compress(plain[:999]) + gzip.compress(plain[999:]))
+    assert printed("rank", path, "--positions", *LARGE)["consensus"] == BEST_FIRST
+    damaged = gzip.compress(plain)
+    for content in (damaged[:-9], damaged[:50], damaged[:50] + bytes(9) + damaged[59:], b"\x1f\x8b" + bytes(9)):
+        path.write_bytes(content)
+        assert "votes.csv.gz is gzipped, and cut or damaged; get it again." in run("rank", path, "--positions", *LARGE)
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_standard_input(pack, tmp_path, run, printed, monkeypatch):
     def given(rows, header=NAMES):

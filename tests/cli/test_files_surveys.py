@@ -265,6 +265,16 @@ def test_rows_below_the_names_of_qualtrics_must_be_there(refused, read):
     assert read(qualtrics([]), "--ratings").n_voters == 0
 
 
+def test_a_ballot_is_never_a_row_of_names(read):
+    """The names alone decide that rows are skipped, so that no ballot can hide others."""
+    fake = text([[json.dumps({"ImportId": f"QID1_{item}"}) for item in (1, 2)]])
+    rows = ["1,2\n", fake, "2,1\n"]
+    for place in range(3):
+        content = "tea,milk\n" + "".join(rows[place:] + rows[:place])
+        found = read(content, "--ratings", "--unreadable", "empty")
+        assert found.n_voters == 3 and sorted(found.positions.table.T.tolist()) == [[0, 1], [1, 0], [255, 255]]
+
+
 LINES = ['"', "'", '"{""ImportId"":""QID7_1""}', "StartDate,ResponseId", "R_1,agree", "\x1f\x8b", ",", "\u2028"]
 
 

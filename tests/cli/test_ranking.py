@@ -384,6 +384,12 @@ def test_a_closed_output_is_refused_before_a_charge(monkeypatch, capsys):
     assert not Path("new.sqlite").exists()
 
 
+def test_a_closed_input_is_refused_before_a_charge(monkeypatch, run):
+    monkeypatch.setattr("sys.stdin", None)
+    assert "standard input is closed" in run("-", "--positions", "--epsilon", "1", *NEW)
+    assert not Path("new.sqlite").exists()
+
+
 def test_output_holds_no_ballots_when_stderr_is_closed(monkeypatch, capsys):
     Path("v.csv").write_text("tea,milk\n1,secret\n")
     with monkeypatch.context() as patch:
@@ -451,6 +457,20 @@ def test_standard_output_is_not_a_file_that_is_read_or_written(name, run, monkey
         assert main(["rank", *FILE, "--epsilon", "0.5", *NEW, "--report", "r.html"]) == 2
     assert "standard output" in capsys.readouterr().err and Path(name).read_bytes() == before
     assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
+
+
+def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatch):
+    Path("v.csv").rename("v.html")
+    with open("v.html") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        says = run("-", "--positions", "--epsilon", "1", *NEW, "--report", "v.html")
+    assert "--report: v.html holds the ballots" in says and not Path("new.sqlite").exists()
+
+
+def test_a_last_result_does_not_replace_the_ballots(run):
+    Path("v.csv").rename("new.sqlite.last")
+    says = run("new.sqlite.last", "--positions", "--epsilon", "1", *NEW)
+    assert "--budget: new.sqlite.last holds the ballots" in says and not Path("new.sqlite").exists()
 
 
 def test_symlink_loop_is_refused(run):

@@ -92,13 +92,11 @@ def test_cells_are_compared_as_text(cells, names, expected, tmp_path):
 @pytest.mark.parametrize(
     ("cells", "dtype", "expected"),
     [
-        ([1, 2, 3], "int64", ["1", "2", None]),
         ([1, None, 2], "Int64", ["1", None, "2"]),
         ([1.0, None, 2.0, 1.5], "float64", ["1", None, "2", None]),
         (["1", " 2", None], "category", ["1", "2", None]),
         ([True, False, None], "boolean", ["True", None, None]),
         ([b"1", b"2", None], object, [None] * 3),
-        ([[1], [2], None], object, [None] * 3),
     ],
 )
 def test_cells_of_parquet_are_compared_as_text(cells, dtype, expected, tmp_path):

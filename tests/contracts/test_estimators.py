@@ -61,7 +61,7 @@ TEN_ITEMS = {"check_dtype_object", "check_fit2d_1sample"}
 
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")  # their tables are small
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_estimators()))
-def test_scikit_learn_s_own_checks(estimator, check):
+def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 

@@ -3,8 +3,6 @@
 import gzip
 import os
 import tracemalloc
-from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,12 +134,6 @@ def same(one, other):
     assert one.counts.tolist() == other.counts.tolist()
     assert one.profile.pairwise_counts.tolist() == other.profile.pairwise_counts.tolist()
     assert one.profile.item_names.tolist() == other.profile.item_names.tolist()
-
-
-def test_the_layout_from_before_2022(tmp_path):
-    old = read_preflib(write(tmp_path, OLD))
-    assert old.item_names == ["apple", "pear, green", "fig"]
-    same(old, read_preflib(write(tmp_path, GOOD.replace("pear: green", "pear, green"))))
 
 
 @pytest.mark.parametrize(
@@ -301,20 +293,3 @@ def test_a_file_cut_anywhere_is_an_error(tmp_path, text):
     whole = text.rstrip()
     for length in range(len(whole)):
         message_of(write(tmp_path, whole[:length]))
-
-
-def disagreements(X, order):
-    """Strict disagreements of all voters with an order of the file's own item numbers, best first."""
-    columns = X[:, np.asarray(order) - 1]
-    return sum(int(np.sum(columns[:, i] > columns[:, j])) for i, j in combinations(range(len(order)), 2))
-
-
-@needs_files
-def test_sushi():
-    sushi = read_preflib(Path(FOLDER, "sushi.soc"))
-    assert sushi.data.shape == (5000, 10)
-    assert len(sushi.counts) == 4926
-    assert sushi.item_names[7] == "toro (fatty tuna)"
-    assert disagreements(sushi.data, [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]) == 77_036
-    assert disagreements(sushi.data, [8, 3, 6, 1, 2, 5, 4, 9, 7, 10]) == 76_948
-    assert (np.argsort(sushi.data.sum(axis=0)) + 1).tolist() == [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]

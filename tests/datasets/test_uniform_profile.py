@@ -1,6 +1,7 @@
 """`make_uniform_profile` draws every histogram of rankings with equal probability, with voters in random order."""
 
 from collections import Counter
+from itertools import product
 from math import comb, factorial
 
 import numpy as np
@@ -23,6 +24,17 @@ def test_every_histogram_is_equally_likely(n_voters, n_items):
     seen = histograms(n_voters, n_items, 8000)
     assert len(seen) == comb(n_voters + factorial(n_items) - 1, n_voters)
     assert chisquare(list(seen.values())).pvalue > 1e-3
+
+
+@pytest.mark.slow
+def test_voters_are_in_random_order():
+    """Every way to line up the voters of a histogram is equally likely too."""
+    rng = np.random.default_rng(1)
+    firsts = [tuple(make_uniform_profile(4, 2, random_state=rng)[:, 0].tolist()) for _ in range(8000)]
+    chances = {line: 1 / 5 / comb(4, sum(line)) for line in product((0, 1), repeat=4)}
+    assert sum(chances.values()) == pytest.approx(1)
+    observed = [firsts.count(line) for line in chances]
+    assert chisquare(observed, np.array(list(chances.values())) * 8000).pvalue > 1e-3
 
 
 @pytest.mark.slow

@@ -51,39 +51,6 @@ def test_two_camps_have_one_margin_and_the_order_of_the_larger_camp(central):
 
 
 @pytest.mark.slow
-def test_errors_of_table_1_grow_as_printed(central, shared, tmp_path, is_picture, monkeypatch):
-    """Errors grow as printed and stay below the proved bounds.
-
-    The error of Corollary 6 grows slower than that of Corollary 3, and is larger at these sizes.
-    """
-    repeats = 12
-    by_items = central.by_items((8, 16), (16, 64), repeats)
-    monkeypatch.setattr(central, "VOTERS", (2000, central.CROWD))
-    by_voters = central.sweep(
-        lambda n: {row: central.hardest(row, n, central.SIZE, repeats) for row in central.ROWS}, central.VOTERS
-    )
-    growth = central.exponents(by_voters, by_items)
-    printed = {"Corollary 3": 4, "Corollary 4": 3, "Hay et al. (2017)": 3.4, "Corollary 6": 3.3, "Corollary 7": 2.65}
-    for row, exponent in printed.items():
-        in_n, in_m, error, as_printed = growth[row]
-        assert in_n == pytest.approx(-1, abs=0.01) and as_printed == pytest.approx(exponent, abs=0.06), row
-        assert exponent - 0.5 < in_m < exponent + 0.35 and 0.05 < error < 0.4, row
-    assert growth["Corollary 6"][1] < growth["Corollary 3"][1]
-    assert not central.nearer([by_voters], "Corollary 6", "Corollary 3").any()
-    assert not central.nearer([by_voters], "Corollary 7", "Corollary 4").any()
-    assert central.nearer([by_voters], "Corollary 4", "Corollary 3").all()
-    shares = central.within_proof(by_voters, by_items)
-    assert len(shares) == 4 * 4 and 0.02 < shares.min() < shares.max() < 0.25
-    assert central.first_size_with_less_noise() == 44 and all(central.above_floor(by_items))
-    rows = central.table(by_voters, by_items, growth)
-    assert [row[:17].strip() for row in rows[1:]] == list(central.ROWS) and "m = 16 to 64" in rows[-1]
-    votes = shared.mallows(400, 10, 0.25)
-    real = central.sweep(lambda n: central.sushi(central.some(votes, n), 2), (100, 400))
-    central.draw(by_voters, by_items, votes, (100, 400), real, tmp_path)
-    assert is_picture(tmp_path / "alabi_central.png")
-
-
-@pytest.mark.slow
 @stand_ins_and_real
 def test_verdicts_of_alabi(verdicts, folder, monkeypatch):
     """The settings of the example itself."""

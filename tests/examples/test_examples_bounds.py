@@ -94,6 +94,27 @@ def test_limit_of_two_items_is_met_by_one_noisy_margin(limits):
     assert simulated == pytest.approx(found, abs=4 * math.sqrt(found / 2000))
 
 
+def test_majority_of_responses_by_enumeration(limits):
+    true = math.e / (1 + math.e)
+    wrong = 0.0
+    for heard in np.ndindex(2, 2, 2, 2):  # three voters for the first item, one against
+        chance = math.prod(true if bit == said else 1 - true for bit, said in zip((1, 1, 1, 0), heard, strict=True))
+        wrong += chance * {True: 1.0, False: 0.0}[sum(heard) < 2] + chance * (sum(heard) == 2) / 2
+    assert limits.best_response(4, 1, 1.0) == pytest.approx(wrong)
+
+
+def test_noise_of_streams_from_the_matrices(limits):
+    horizon = 12
+    total = np.tril(np.ones((horizon, horizon)))
+    assert limits.stream_floor(horizon) == pytest.approx(np.linalg.norm(total, "nuc") / horizon)
+    c = [math.comb(2 * k, k) / 4**k for k in range(horizon)]
+    root = np.array([[c[i - j] if i >= j else 0 for j in range(horizon)] for i in range(horizon)])
+    np.testing.assert_allclose(root @ root, total)
+    rows = (root**2).sum(axis=1) * (root**2).sum(axis=0).max()
+    assert limits.stream_noise(horizon) == pytest.approx((math.sqrt(rows.mean()), rows[-1] ** 0.5))
+    assert limits.stream_floor(horizon) < limits.stream_noise(horizon)[0]
+
+
 ALL_OF_SIX = np.array(list(permutations(range(6))))
 
 

@@ -42,6 +42,13 @@ def test_every_rule_is_below_the_general_bound(shang, rule):
     assert shang.within(rates, np.array([shang.bounds(2000, 0.1)["Lemma 3"]])).all()
 
 
+def test_what_theorem_1_gives(shang):
+    known = {"add_remove": [0.0535176, 0.702627, 25.6281], "replace": [0.0792275, 1.0346815]}
+    for relation, given in known.items():
+        asked = (0.1, 1.0, 20.0)[: len(given)]
+        assert shang.really_given(asked, 5e-5, relation) == pytest.approx(given, rel=1e-5)
+
+
 @pytest.mark.parametrize(("n_items", "counts"), [(3, 6), (5, 120)])
 def test_voters_needed(shang, n_items, counts):
     n = shang.voters_needed(n_items)

@@ -120,8 +120,8 @@ def test_vector_of_a_profile_is_the_sum_over_its_ballots(query, m):
         np.testing.assert_array_equal(together, np.sum([each[segment] for each in alone], axis=0))
 
 
-# ScoresByHistogram states the sensitivity of all m! cells, of which its m scores are a shortcut. Without weights, all
-# ballots are in one class of PersonsByWeight; test_weighted_sensitivities.py has the others.
+# ScoresByHistogram states the sensitivity of all m! cells. Without weights, all ballots are in one class of
+# PersonsByWeight; test_base_weighted_sensitivities.py tests the others.
 LOOSE = {ScoresByHistogram, PersonsByWeight}
 
 

@@ -17,7 +17,6 @@ from sklearn_dprank.queries import (
     GroupNetWins,
     Histogram,
     NetWins,
-    NumberOfVoters,
     PositionalScores,
     ScaledMargins,
     ScoresByHistogram,
@@ -49,15 +48,6 @@ def test_group_net_wins_equal_naive_counts(X, data):
     assert found.tolist() == naive_group_wins(X, groups)
 
 
-@pytest.mark.slow
-@given(profiles())
-def test_one_group_of_all_items_gives_net_wins(X):
-    profile = Profile.from_rankings(X)
-    everybody = (tuple(range(profile.n_items)),)
-    for query in (GroupNetWins(), GroupNetWins(everybody)):
-        np.testing.assert_array_equal(query.vector(profile, None), profile.net_wins)
-
-
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
 def test_sensitivity_of_groups_depends_on_their_sizes_only(neighboring):
     one, other = (GroupNetWins(groups).sensitivity(9, neighboring) for groups in GROUPS)
@@ -83,17 +73,6 @@ def test_groups_of_unknown_items_are_refused():
         GroupNetWins(groups).check(5)
     with pytest.raises(ValueError, match="some of the 5 items, 0 to 4"):
         GroupNetWins(((0, 1), (2, 5))).check(5)
-
-
-@pytest.mark.slow
-@given(profiles())
-def test_number_of_voters_is_exact_and_public_under_replace(X):
-    profile = Profile.from_rankings(X)
-    vector = NumberOfVoters().vector(profile, None)
-    assert vector.dtype == np.int64
-    assert NumberOfVoters().read(vector, profile.n_items) == len(X)
-    assert NumberOfVoters().sensitivity(profile.n_items, "add_remove") == (1, 1, None)
-    assert not any(NumberOfVoters().sensitivity(profile.n_items, "replace"))
 
 
 @pytest.mark.slow
@@ -254,20 +233,6 @@ def test_shortcut_gives_the_answer_of_the_histogram(name):
     direct = derived(query, source, source.vector(profile, seeded(1)))
     np.testing.assert_allclose(answer, direct, rtol=1e-12, atol=1e-12)
     assert by_histogram.vector(profile, seeded(1)).dtype == np.int64
-
-
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [3, 4, 5, 6])
-@pytest.mark.parametrize("name", RULES)
-def test_stated_sensitivity_covers_the_scores_themselves(name, m, neighboring):
-    """The noisy scores are private, not only their order."""
-    by_histogram = ScoresByHistogram(RULES[name](m))
-    alone = np.array([by_histogram.vector(Profile.from_rankings([x]), seeded()) for x in rankings(m)])
-    moves = alone if neighboring == "add_remove" else alone - alone[0]
-    stated = by_histogram.sensitivity(m, neighboring)
-    assert isinstance(stated.l2_squared, Fraction)
-    assert (moves**2).sum(axis=1).max() <= stated.l2_squared
-    assert np.abs(moves).sum(axis=1).max() <= stated.l1
 
 
 def test_constant_scores_have_no_noise_and_random_order():
