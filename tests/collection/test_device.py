@@ -7,6 +7,7 @@ import copy
 import json
 import math
 import pickle
+import sys
 import time
 
 import numpy as np
