@@ -117,7 +117,7 @@ def test_unpriced_queries_are_not_answered(declared, asked, noise):
     assert spent(session) == Fraction(1, 3)
 
 
-def test_what_is_no_more_sensitive_than_declared_is_answered():
+def test_less_sensitive_queries_than_declared_are_answered():
     session = open_on(Central(epsilon=1e6), [Ask(PairTallies(), 3)])
     for asked in (PairTallies(((0, 1), (2, 4)), round=1), PairTallies(round=2), PairTallies()):
         session.answer(asked)

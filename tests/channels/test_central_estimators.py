@@ -4,11 +4,9 @@ The scales of all noises are compared with their formulas. Whether a scale prote
 """
 
 import math
-import os
 from collections import Counter
 from fractions import Fraction
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +16,12 @@ from sklearn.base import clone
 
 from sklearn_dprank import DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.datasets import make_mallows, read_preflib
+from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.theory import hay
 
-DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 MOVES = {"add_remove": 1, "replace": 2}  # ballots that change between neighbours
 every_relation = pytest.mark.parametrize(("neighboring", "moves"), MOVES.items(), ids=list(MOVES))
 
@@ -269,13 +266,6 @@ def forty_five_items():
     return mallows_profiles(2, n_voters=5000, n_items=45)
 
 
-@pytest.fixture(scope="module")
-def sushi():
-    if not DATA:
-        pytest.skip("SKLEARN_DPRANK_DATA does not say where the rankings are")
-    return [read_preflib(Path(DATA) / "sushi.soc").profile]
-
-
 @recorded(
     (P_BORDA, 0.1, 1.7),
     (P_BORDA, 0.03, 7.8),
@@ -302,27 +292,3 @@ def test_mallows_ten_items(ten_items, estimator, epsilon, record):
 )
 def test_mallows_forty_five_items(forty_five_items, estimator, epsilon, record):
     assert record / 1.6 - 0.05 <= error(estimator, epsilon, forty_five_items, repeats=6) <= 1.6 * record + 0.05
-
-
-@recorded(
-    (P_BORDA, 0.01, 4.1),
-    (P_BORDA, 0.03, 0.72),
-    (P_SORT, 0.03, 2.4),
-    (DPKemenySampler(), 0.01, 6.0),
-    (DPKemenySampler(), 0.03, 1.9),
-    (DPPairwise(), 0.03, 2.3),
-    (K_NORM, 0.01, 0.92),
-    (K_NORM, 1.0, 0.04),  # Borda is not Kemeny here: what is left is not noise
-    (DPPrudentOrder(), 0.01, 0.88),
-    (DPPrudentOrder(), 0.1, 0.0),
-)
-def test_sushi(sushi, estimator, epsilon, record):
-    assert record / 1.6 - 0.03 <= error(estimator, epsilon, sushi, repeats=60) <= 1.6 * record + 0.03
-
-
-@pytest.mark.slow
-def test_histogram_against_borda_on_few_items():
-    """With four items the histogram is somewhat, not much, worse than P-BORDA."""
-    profiles = mallows_profiles(5, n_voters=200, n_items=4)
-    histogram, borda = (error(estimator, 0.1, profiles, repeats=30) for estimator in (DPHistogram(), P_BORDA))
-    assert borda / 2 < histogram < 4 * borda

@@ -1,23 +1,19 @@
 """The best k items: accuracy, names, scores, searches and displays."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank import Aggregator, DPBorda, DPPrudentOrder, DPTopK
+from sklearn_dprank import Aggregator, DPBorda, DPTopK
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
-from sklearn_dprank.datasets import make_mallows, read_preflib
+from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kemeny_positions
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
 from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.plotting import PairwiseMarginDisplay
 from sklearn_dprank.rules import ChooseTop
 
-DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 NAMES = ["tea", "milk", "water", "wine", "juice", "rum"]
 X = make_mallows(400, 6, 0.7, random_state=3)
 
@@ -43,18 +39,6 @@ def test_mallows_45(k, epsilon):
     assert recall(DPBorda(epsilon, noise="knorm"), X, k) < 0.8
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
-def test_sushi():
-    X = read_preflib(Path(DATA, "sushi.soc")).data
-    for k, epsilon, others in [(1, 0.0018, 0.0045), (3, 0.014, 0.028)]:
-        assert recall(DPTopK(k, epsilon=epsilon), X, k, 200) > 0.88
-        assert recall(DPBorda(others, noise="knorm"), X, k, 200) < 0.88
-        assert recall(DPPrudentOrder(others), X, k, 100) < 0.9
-    # Five of ten: no better than the whole order.
-    assert recall(DPTopK(5, epsilon=0.0137), X, 5, 200) < 0.92 < recall(DPBorda(0.018, noise="knorm"), X, 5, 200)
-
-
 # What a fit leaves
 
 
@@ -76,7 +60,7 @@ def test_names_that_are_numbers_are_those_of_the_columns():
     with pytest.raises(ValueError, match="The item names should match"):
         top.score(pd.DataFrame(X, columns=range(6)))
     named = pd.DataFrame(X, columns=NAMES)
-    assert top.fit(named).score(named) < 0 and top.fit(X).score(X) < 0  # nothing is left of the numbers
+    assert top.fit(named).score(named) < 0 and top.fit(X).score(X) < 0  # the numbers are forgotten
 
 
 def test_top_k_equals_its_channel_and_rule():
@@ -100,7 +84,7 @@ def test_k_is_first_and_the_only_one_without_a_name():
 def test_few_voters_are_warned_of_where_their_number_is_public():
     with pytest.warns(UserWarning, match="the best 2 of 6 items are little better than chance"):
         DPTopK(2, epsilon=0.01, neighboring="replace").fit(X)
-    DPTopK(2, epsilon=0.01).fit(X)  # private: nothing warns
+    DPTopK(2, epsilon=0.01).fit(X)  # no warning, because the number of voters is private
 
 
 # Scores and searches

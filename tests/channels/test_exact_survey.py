@@ -92,16 +92,6 @@ def test_pairs_are_distinct_and_uniform(n_queries):
     assert chisquare([several.count(subset) for subset in subsets]).pvalue > 1e-3
 
 
-@pytest.mark.slow
-def test_margins_of_no_opinion_are_coins():
-    """The mean of the estimate over seeds is the mean margin; ties and silence count 0."""
-    found = np.mean(
-        [session(NonPrivateSurvey(EVERY_PAIR), WEAK, seed).answer(AllMargins()) for seed in range(400)], axis=0
-    )
-    counts = naive_counts(WEAK)
-    np.testing.assert_allclose(found, (counts - counts.T) / len(WEAK), atol=0.04)
-
-
 def test_no_promise_and_no_devices():
     plan = NonPrivateSurvey(3).plan([Ask(NetWins())], M)
     assert str(plan.guarantee) == "not private" and plan.guarantee.epsilon == math.inf

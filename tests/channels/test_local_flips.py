@@ -43,7 +43,7 @@ def questions(m, schedule, randomizer=None, epsilon=1.0, max_queries=None):
 @pytest.mark.slow
 @pytest.mark.parametrize("randomizer", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize(("schedule", "answers"), [(Slots(2), 2), (Rounds(), 1)], ids=str)
-def test_questions_with_published_noise_state_what_a_transcript_tells(randomizer, schedule, answers):
+def test_questions_with_published_noise_state_the_epsilon_of_a_transcript(randomizer, schedule, answers):
     plan = questions(3, schedule, randomizer, epsilon=1.5)
     flip = plan.protocol["flips"]["each"]
     assert plan.protocol["answers"] == answers

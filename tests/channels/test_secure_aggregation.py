@@ -1,6 +1,5 @@
 """Secure aggregation: what is promised, what the curator takes, and that `fit` has the law of devices and servers."""
 
-import json
 import math
 from fractions import Fraction
 
@@ -134,14 +133,9 @@ def test_more_voters_only_add_noise():
 @pytest.mark.parametrize(
     ("parameters", "n_voters", "message"),
     [
-        ({"delta": 0.0}, 10, "delta must be positive for Skellam noise, got 0"),
         ({}, None, "min_reports must be given"),
-        ({"min_reports": 11}, 10, "min_reports=11 is above the 10 voters; no result is released"),
-        ({"max_reports": 9}, 10, "max_reports=9 is below the number of voters, 10"),
         ({"min_reports": 12, "max_reports": 11}, None, "max_reports=11 is below the number of voters, 12"),
-        ({"n_servers": 1}, 10, "n_servers must be an integer"),
         ({"n_servers": 21}, 10, "n_servers must be an integer"),
-        ({"epsilon": 1e-7}, 10, "epsilon must be a number of at least 1e-06"),
         ({"release": NetWins()}, 10, "release=NetWins does not determine it"),
     ],
 )
@@ -193,23 +187,6 @@ def test_fit_simulates_what_devices_and_servers_send(release):
 
 def read(answer, query):
     return answer if query == NetWins() else np.array(answer)[np.triu_indices(3, 1)]
-
-
-@pytest.mark.slow
-def test_fit_sums_from_end_to_end():
-    names = ["tea", "milk", "water"]
-    estimator = SecAggBorda(epsilon=2.0, n_servers=3, min_reports=100)
-    servers = [AggregationServer(estimator.protocol(names), number) for number in range(3)]
-    for _ in range(120):
-        for server, message in zip(servers, estimator.client(names).report([1, 2, 0]), strict=True):
-            server.receive([json.dumps(message)])
-    chosen = agreed(server.reports() for server in servers)
-    lines = [json.dumps(server.release(chosen)) for server in servers]
-    fitted = estimator.fit_sums(["nonsense", *reversed(lines)], items=names)
-    assert fitted.consensus_.tolist() == ["water", "tea", "milk"]
-    assert (fitted.reports_accepted_, fitted.reports_refused_) == (120, {"not JSON": 1})
-    assert fitted.privacy_ == estimator.plan_for(Shape(3))[1].guarantee
-    assert fitted.privacy_.certified and fitted.n_features_in_ == 3
 
 
 SUMS = collected(SecAggBorda(min_reports=5), BALLOTS, 7)
@@ -276,10 +253,6 @@ class Few(BradleyTerryRule):
 
     def aggregate(self, session):
         return Consensus(np.argsort(-session.answer(self.asks(4)[0].query)[0].wins.sum(axis=1)))
-
-
-def test_fit_goes_further_than_devices():
-    assert sorted(Aggregator(SecureAggregation(), Few()).fit([[0, 1, 2, 3]] * 20).consensus_) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
