@@ -24,12 +24,12 @@ from ..model_selection.parameters import (
     EstimatorOrFunction,
     child_seeds,
     configured,
+    find_parameter,
     is_aggregator,
-    is_called,
     is_function,
     parameters_of_function,
 )
-from ..model_selection.search import metric_names, trials_of
+from ..model_selection.search import metric_names
 from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ..privacy.estimator_guarantees import mixing_step
@@ -160,7 +160,7 @@ class ErrorDisplay:
                     "use GridSearchCV and from_search."
                 )
             names = parameters_of_function(estimator) if function else estimator.get_params()
-            full = find_parameter(names, cls._parameter)
+            full = find_parameter(names, cls._parameter, None, "estimators")
             own[name] = [math.nan] if full is None else values
             if full is None:
                 candidates[name] = [estimator]
@@ -199,12 +199,12 @@ class ErrorDisplay:
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
         parameter, candidates = cls._parameter, search.cv_results_["params"]
-        found = [find_parameter(params, parameter, chosen) for params in candidates]
+        found = [find_parameter(params, parameter, chosen, parameter) for params in candidates]
         if not any(found):
             wanted = f"{parameter!r} or a name that ends in '__{parameter}'" if chosen is None else repr(chosen)
             raise ValueError(f"no candidate of the search has a parameter {wanted}: put it into the grid.")
         lines: dict = {}
-        for params, name, scores in zip(candidates, found, trials_of(search, metric), strict=True):
+        for params, name, scores in zip(candidates, found, search.cv_results_[f"trial_test_{metric}"], strict=True):
             value = params.get(name, math.nan)
             if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
                 raise ValueError(
@@ -377,20 +377,6 @@ def scale(ax, which, shown, percent=False):
     if percent or kind != "linear":
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %" if percent else f"{value:g}")
         axis.set_minor_formatter(NullFormatter())
-
-
-def find_parameter(names, parameter, chosen=None):
-    """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
-
-    If `chosen` is given (one name or several), return the name that it contains. More than one match raises ValueError.
-    """
-    if chosen is None:
-        found = [name for name in names if is_called(name, parameter)]
-    else:
-        found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
-    if len(found) > 1:
-        raise ValueError(f"{found} could all be the {parameter} to draw; from_search takes the name as {parameter}=.")
-    return found[0] if found else None
 
 
 def bounds(profile, floor):

@@ -148,7 +148,10 @@ def test_several_metrics(plt, searched):
     [
         ({"noise": "knorm"}, "no candidate of the search has a parameter 'epsilon' or a name that ends in '__epsilon'"),
         ({"myepsilon": 1.0}, "no candidate of the search has a parameter 'epsilon'"),
-        ({"epsilon": 1.0, "a__epsilon": 1.0}, r"\['epsilon', 'a__epsilon'\] could all be the epsilon to draw"),
+        (
+            {"epsilon": 1.0, "a__epsilon": 1.0},
+            r"several parameters \['epsilon', 'a__epsilon'\] could be 'epsilon'; name one, epsilon=",
+        ),
         ({"epsilon": None}, "epsilon must be a positive number to be drawn, got None"),
         ({"epsilon": 0.0}, "epsilon must be a positive number to be drawn, got 0.0"),
     ],
