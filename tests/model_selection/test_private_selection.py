@@ -6,7 +6,6 @@ Wrong parameters are refused before a ballot is read. The number of draws has te
 import math
 import pickle
 import re
-import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -118,11 +117,6 @@ def test_the_score_of_local_candidates_needs_a_curator():
     assert search.privacy_.trust == "central"
 
 
-def test_arithmetic_is_that_of_the_candidates():
-    guarantee = PrivateSelection([DPBorda(noise="knorm"), DPBorda()]).guarantee(4)
-    assert guarantee.arithmetic == DPBorda(noise="knorm").fit(X).privacy_.arithmetic != "exact"
-
-
 # The selected draw
 
 
@@ -223,21 +217,6 @@ def test_pairs_are_counted_once(monkeypatch, draws):
     assert len(calls) == 1
 
 
-def test_memory_does_not_grow_with_the_number_of_draws(monkeypatch, draws):
-    alive, numbers, with_seed = weakref.WeakSet(), [], private_selection.with_seed
-
-    def counted(estimator, seed):
-        alive.add(estimator)
-        numbers.append(len(alive))
-        return with_seed(estimator, seed)
-
-    monkeypatch.setattr(private_selection, "with_seed", counted)
-    draws(60)
-    PrivateSelection(TWO, random_state=0).fit(X)
-    assert len(numbers) == 60
-    assert max(numbers) <= 3
-
-
 def test_a_fit_keeps_no_ballot_and_no_draw_that_lost():
     search = PrivateSelection(TWO, random_state=0)
     before = repr(search.get_params())
@@ -267,15 +246,6 @@ def test_item_names():
     assert not hasattr(named, "feature_names_in_")
 
 
-def test_integer_names_are_not_feature_names():
-    """As in scikit-learn. The consensus has them nevertheless."""
-    plain = PrivateSelection(TWO, random_state=0).fit(X)
-    assert not hasattr(clone(plain).fit(pd.DataFrame(X)), "feature_names_in_")
-    ids = [40, 10, 30, 20]
-    found = clone(plain).fit(pd.DataFrame(X, columns=ids))
-    assert found.consensus_.tolist() == [ids[i] for i in plain.consensus_]
-
-
 @pytest.mark.parametrize("keep", ["positions", "counts"])
 def test_a_profile_gives_the_result_of_its_ballots(keep):
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -296,11 +266,6 @@ def test_candidates_may_be_pipelines():
     assert search.score(-X) == -average_kendall_tau(search.ranks_, X) > -0.5
     both = PrivateSelection([pipeline, DPBorda(epsilon=1.0)], random_state=0).fit(X)
     assert both.privacy_.epsilon == 6.0
-
-
-def test_a_selection_may_end_a_pipeline():
-    pipeline = make_pipeline(RatingsToRankings(), PrivateSelection(TWO, random_state=0)).fit(-X)
-    assert pipeline.score(-X) > -0.5
 
 
 def test_a_list_of_grids_over_channels_and_rules():

@@ -414,8 +414,8 @@ def _without_crowd(estimator):
         ({"delta": -0.1}, "delta must be a number in [0, 1), got -0.1"),
         ({"intervals": 1}, "intervals must be True or False, got 1"),
         (
-            {"trust": "nobody"},
-            "trust must be one of ['central', 'local', 'shuffle', 'secure_aggregation'], got 'nobody'",
+            {"trust": "none"},
+            "trust must be one of ['central', 'local', 'shuffle', 'secure_aggregation'], got 'none'",
         ),
         ({"k": 0}, "k must be an integer from 1 to 9, got 0"),
         ({"k": 10}, "k must be an integer from 1 to 9, got 10"),

@@ -50,7 +50,7 @@ def test_a_line_for_each_combination_of_the_others(searched):
     search = searched(params, DPBorda(), score=[[[-k]] for k in (0.4, 0.3, 0.2, 0.1)])
     display = PrivacyUtilityDisplay.from_search(search)
     found = {name: errors.ravel().tolist() for name, errors in display.errors.items()}
-    assert found == {"noise=laplace": [0.4, 0.3], "noise=knorm": [0.2, 0.1]}  # what is always the same is not said
+    assert found == {"noise=laplace": [0.4, 0.3], "noise=knorm": [0.2, 0.1]}  # labels leave out what all lines share
 
 
 def test_lists_of_grids_with_other_estimators_and_names(searched):
@@ -189,7 +189,7 @@ def test_candidates_without_epsilon_are_level(plt, searched):
     params = [{"a": LDPPairwise(), "a__n_queries": k} for k in (1, 2)] + [{"a": LDPBorda()}]
     search = searched(params, score=[[[-0.4]], [[-0.3]], [[-0.2]]])
     counts = QueryCountDisplay.from_search(search).plot()
-    assert counts.best == {"LDPPairwise": 2}  # there is no K to choose for the other
+    assert counts.best == {"LDPPairwise": 2}  # the other does not depend on K
     assert [line.get_label() for line in counts.ax_.get_lines()] == ["LDPPairwise (best K = 2)", "LDPBorda", "_ring"]
 
 
