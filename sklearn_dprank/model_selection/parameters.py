@@ -141,15 +141,15 @@ def is_called(name, parameter):
 def find_parameter(names, parameter, chosen, argument):
     """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
 
-    If `chosen` is given (one name or several), return the name that it contains. If several match, raise ValueError,
-    which asks for the name as `argument`.
+    If `chosen` is given (one name or several), return the name that it contains. If several match, raise ValueError;
+    `argument` is how a caller chooses one.
     """
     if chosen is None:
         found = [name for name in names if is_called(name, parameter)]
     else:
         found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
     if len(found) > 1:
-        raise ValueError(f"several parameters {found} could be {parameter!r}; name one, {argument}={found[0]!r}.")
+        raise ValueError(f"several parameters {found} could be {parameter!r}; choose one by {argument}.")
     return found[0] if found else None
 
 

@@ -621,7 +621,7 @@ class smallest_within(BaseEstimator):
         near = score >= np.nanmax(score) - self.tolerance
         values = []  # infinity where the parameter is missing or None
         for candidate in cv_results["params"]:
-            value = candidate.get(find_parameter(candidate, "epsilon", self.parameter, "parameter"))
+            value = candidate.get(find_parameter(candidate, "epsilon", self.parameter, "parameter="))
             values.append(np.inf if value is None else float(value))
         epsilon = np.array(values)
         if not np.isfinite(epsilon).any():

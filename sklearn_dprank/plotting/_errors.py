@@ -160,7 +160,7 @@ class ErrorDisplay:
                     "use GridSearchCV and from_search."
                 )
             names = parameters_of_function(estimator) if function else estimator.get_params()
-            full = find_parameter(names, cls._parameter, None, "estimators")
+            full = find_parameter(names, cls._parameter, None, f"{cls._parameter}= of from_search")
             own[name] = [math.nan] if full is None else values
             if full is None:
                 candidates[name] = [estimator]
@@ -199,7 +199,7 @@ class ErrorDisplay:
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
         parameter, candidates = cls._parameter, search.cv_results_["params"]
-        found = [find_parameter(params, parameter, chosen, parameter) for params in candidates]
+        found = [find_parameter(params, parameter, chosen, f"{parameter}=") for params in candidates]
         if not any(found):
             wanted = f"{parameter!r} or a name that ends in '__{parameter}'" if chosen is None else repr(chosen)
             raise ValueError(f"no candidate of the search has a parameter {wanted}: put it into the grid.")

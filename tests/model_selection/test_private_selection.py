@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -284,17 +283,6 @@ def test_candidates_are_all_pairs_of_an_estimator_and_a_point_of_the_grid():
         ("DPPairwise", 1.0),
     ]
     assert [set(params) for _, params in candidates] == [{"estimator", "epsilon"}] * 4
-
-
-def test_conventions_of_scikit_learn():
-    search = PrivateSelection(DPBorda(), {"epsilon": [1.0]}, mean_draws=3, random_state=1)
-    assert repr(clone(search)) == repr(search)
-    assert "mean_draws=3" in repr(search)
-    assert search.get_params()["estimator__epsilon"] == 1.0
-    assert search.set_params(estimator__noise="knorm").estimator.noise == "knorm"
-    with pytest.raises(NotFittedError):
-        search.score(X)
-    assert repr(clone(PrivateSelection(TWO))) == repr(PrivateSelection(TWO))
 
 
 # Refusals

@@ -410,18 +410,6 @@ def test_callables_decide_among_several_metrics():
         search(refit=lambda results: 7).fit(X)
 
 
-def test_parameters_and_clone():
-    """A search is an estimator: it clones, reaches into its parts, changes none of them, and can be fitted again."""
-    found = search(refit=smallest_within(0.1))
-    again = clone(found)
-    assert again.get_params()["refit"].tolerance == 0.1
-    assert again.set_params(estimator__noise="knorm").estimator.noise == "knorm"
-    assert found.estimator.get_params()["noise"] == "laplace"
-    found.fit(X)
-    assert not hasattr(found.estimator, "ranks_")
-    assert found.fit(X[:, :4]).n_features_in_ == 4
-
-
 # --- Cost: exact scores have no guarantee, and everything else adds up.
 
 

@@ -59,13 +59,6 @@ def test_profiles_and_workers(display):
         np.testing.assert_array_equal(again.errors[name], display.errors[name])
 
 
-def test_estimators_are_left_alone():
-    borda = DPBorda(epsilon=7.0)
-    PrivacyUtilityDisplay.from_estimators({"P-BORDA": borda}, X, epsilons=[0.1], n_trials=1)
-    assert borda.epsilon == 7.0
-    assert not hasattr(borda, "ranks_")
-
-
 @pytest.mark.slow
 def test_plot(plt, display):
     assert display.plot(excess=False) is display
