@@ -102,7 +102,7 @@ class ErrorDisplay:
     """Base class for displays of error against a parameter; a subclass defines the parameter and its axis."""
 
     _parameter = ""
-    _argument = ""  # name of the argument of `from_estimators` with its values
+    _argument = ""  # name of the attribute, and of the argument of `from_estimators`, with its values
     _whole = False  # whether the values are whole numbers
     _xlabel = ""
 
@@ -113,7 +113,7 @@ class ErrorDisplay:
         if set(own) != set(errors):
             raise ValueError(f"{self._parameter}: {sorted(own)} and errors: {sorted(errors)} must have the same names.")
         self._own = {name: np.atleast_1d(np.asarray(own[name], dtype=float)) for name in errors}
-        self._values = self._own if isinstance(values, dict) else next(iter(self._own.values()))
+        setattr(self, self._argument, self._own if isinstance(values, dict) else next(iter(self._own.values())))
         self.errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
         for name, points in self._own.items():
             level = points.size == 1 and np.isnan(points).all()
@@ -463,6 +463,7 @@ class QueryCountDisplay(ErrorDisplay):
     (2, 3)
     """
 
+    n_queries: Any
     _parameter, _argument, _whole = "n_queries", "n_queries", True
     _xlabel = "K, queries a voter"
 
@@ -477,11 +478,6 @@ class QueryCountDisplay(ErrorDisplay):
         floor_name: str = "given floor",
     ) -> None:
         super().__init__(n_queries, errors, floor, ceiling, measure, floor_name=floor_name)
-
-    @property
-    def n_queries(self) -> Any:
-        """Queries per voter: an array, or a dict with one array per mechanism."""
-        return self._values
 
     @property
     def best(self) -> dict[str, int]:
@@ -626,6 +622,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     (2, 2)
     """
 
+    epsilons: Any
     _parameter, _argument = "epsilon", "epsilons"
     _xlabel = "epsilon of one release"
 
@@ -640,11 +637,6 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         floor_name: str = "given floor",
     ) -> None:
         super().__init__(epsilons, errors, floor, ceiling, measure, floor_name=floor_name)
-
-    @property
-    def epsilons(self) -> Any:
-        """Privacy losses: an array, or a dict with one array per mechanism."""
-        return self._values
 
     @classmethod
     def from_estimators(
