@@ -357,7 +357,7 @@ def scoring_of(metrics, X):
             guarantees.append(scorer.guarantee_for(X))
         elif hasattr(scorer, "guarantee"):
             claims.append(
-                f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as "
+                f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which is not checked: it counts as "
                 "exact"
             )
     return Scoring(guarantees if len(guarantees) == len(metrics) else None, claims)

@@ -382,7 +382,7 @@ def scale(ax, which, shown, percent=False):
 def bounds(profile, floor):
     """Return the floor, its name, and the ceiling, which is the expected distance of a random order.
 
-    A random order violates half of all opinions. Without ballots (None), nothing is computed.
+    A random order violates half of all opinions. Without ballots (None), neither is computed.
     """
     wanted = floor == "kemeny" if isinstance(floor, str) else isinstance(floor, Real) and math.isfinite(floor)
     if not wanted and floor is not None:

@@ -1,7 +1,5 @@
 """scikit-learn's own model selection on the estimators."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 from sklearn import model_selection
@@ -75,16 +73,3 @@ def test_pipelines_over_mechanisms():
     assert search.best_estimator_[-1].consensus_.tolist() == Borda().fit(X).consensus_.tolist()
     scores = model_selection.cross_val_score(make_pipeline(RatingsToRankings(), Borda()), -X.astype(float), cv=2)
     assert scores.tolist() == model_selection.cross_val_score(Borda(), X, cv=2).tolist()
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("sklearn.callback") is None or importlib.util.find_spec("rich") is None,
-    reason="needs scikit-learn's callbacks, and rich",
-)
-def test_progress_bar_of_scikit_learn(capsys):
-    from sklearn.callback import ProgressBar
-
-    search = model_selection.GridSearchCV(seeded(DPBorda()), GRID, cv=2)
-    search.set_callbacks(ProgressBar(max_propagation_depth=0))
-    assert search.fit(X).best_params_["epsilon"] >= 1.0
-    assert "GridSearchCV" in capsys.readouterr().out

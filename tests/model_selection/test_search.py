@@ -556,7 +556,7 @@ def test_a_claim_is_not_a_guarantee(scorer):
     found = search(scoring=scorer).fit(X)
     assert found.privacy_.epsilon == math.inf
     assert found.privacy_.caveats == (
-        f"the scorer 'score' ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact",
+        f"the scorer 'score' ({type(scorer).__name__}) claims a guarantee, which is not checked: it counts as exact",
     )
     assert "selected on exact scores" in caveat_of(found.best_estimator_)
     both = search(scoring={"private": PrivateKendallTau(), "claimed": scorer}, refit="private").fit(X)

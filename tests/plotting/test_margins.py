@@ -78,13 +78,6 @@ def test_numbers(plt, contrast):
     assert not many.ax_.texts
 
 
-def test_unknown_margins_are_grey(plt):
-    """Grey is not on the scale, where 0 is white."""
-    image = PairwiseMarginDisplay([[0, np.nan], [np.nan, 0]]).plot().ax_.images[0]
-    red, green, blue, _ = image.to_rgba(np.ma.masked_invalid([np.nan]))[0]
-    assert red == green == blue == pytest.approx(0.8, abs=0.01)
-
-
 def test_frames_are_the_pairs_that_a_majority_would_swap(plt):
     positions = [4, 0, 1, 2, 3]
     display = PairwiseMarginDisplay.from_profile(X, positions).plot()
