@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -80,15 +80,13 @@ class Family(NamedTuple):
     ----------
     grid : ndarray of float, shape (n_points,)
         Signals times 1 - 2 disagreement, from much noise to little.
-    curves : dict of {str: ndarray of float, shape (n_levels, 3, n_points)}
-        Mean, least and largest error in units of `UNIT`, by `name`.
-    bests : dict of {int: list of int}
-        Values of k with curves of the best k items, by number of items.
+    curves : dict of {(int, int or None): ndarray of float, shape (n_levels, 3, n_points)}
+        Mean, least and largest error in units of `UNIT`, by number of items m and k. With k = None, it is the excess
+        error of the whole order; with a number, the missed share of the best k items.
     """
 
     grid: NDArray[np.float64]
-    curves: dict[str, NDArray[np.float64]]
-    bests: dict[int, list[int]]
+    curves: dict[tuple[int, int | None], NDArray[np.float64]]
 
 
 class Curves(NamedTuple):
@@ -98,22 +96,17 @@ class Curves(NamedTuple):
     families: dict[str, Family]
 
 
-def name(n_items: int, k: int | None = None) -> str:
-    """Return the key of the curves of `n_items` items, or of the best `k` of them."""
-    return f"{n_items}" if k is None else f"{n_items}:{k}"
-
-
 @cache
 def curves() -> Curves:
-    """Return the stored curves; the file is read once."""
+    """Return the stored curves; the file is read once. Its keys are "m", or "m:k"."""
     found = json.loads(Path(__file__).with_name("curves.json").read_text(encoding="utf-8"))
     families = {}
     for family, each in found["families"].items():
-        bests: dict[int, list[int]] = {}
-        for size, *best in (map(int, key.split(":")) for key in each["curves"]):
-            bests.setdefault(size, []).extend(best)
-        stored = {key: np.array(rows, float) for key, rows in each["curves"].items()}
-        families[family] = Family(np.array(each["grid"]), stored, bests)
+        stored = {}
+        for key, rows in each["curves"].items():
+            size, _, best = key.partition(":")
+            stored[int(size), int(best) if best else None] = np.array(rows, float)
+        families[family] = Family(np.array(each["grid"]), stored)
     return Curves(found["levels"], families)
 
 
@@ -155,17 +148,17 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     place = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
     resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST
     grid = np.log(stored.grid)
-    sizes = [size for size, bests in stored.bests.items() if (bests if k is not None else name(size) in stored.curves)]
+    sizes = [size for size, best in stored.curves if (best is None) == (k is None)]
     logs = np.zeros(3)  # of the errors, relative to those of a random order
     for size, of_size in _around(sizes, n_items, math.log):
         around: list[tuple[Any, float]] = [(None, 1.0)]
         if k is not None:
-            same_place = size ** (math.log(k) / math.log(n_items))
-            around = _around(stored.bests[size], same_place, math.log)
+            bests = [best for of_items, best in stored.curves if of_items == size and best is not None]
+            around = _around(bests, size ** (math.log(k) / math.log(n_items)), math.log)
         for best, of_best in around:
             for level, of_level in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
                 random = of_random_order(size, level, best)
-                ratios = UNIT * stored.curves[name(size, best)][levels.index(level)] / random
+                ratios = UNIT * stored.curves[size, best][levels.index(level)] / random
                 rows = np.log(np.clip(ratios, resolution / random, 1))
                 found = [np.interp(place, grid, row, left=0.0) for row in rows]
                 logs += of_size * of_best * of_level * np.array(found)
@@ -251,20 +244,15 @@ class Considered(NamedTuple):
     judged: float
     costs: int
 
-    @property
-    def penalised(self) -> float:
-        """Mean error, with the penalty for the disadvantages."""
-        return self.judged * WORTH_MORE**-self.costs
-
 
 def preferred(considered: list[Considered]) -> Considered:
     """Return the mechanism of least mean error after the penalty for its disadvantages.
 
     Of those that are equal within the precision of the curves, return the one of the smallest largest error.
     """
-    least = min(each.penalised for each in considered)
-    equal = (each for each in considered if each.penalised <= EQUAL * least)
-    return min(equal, key=lambda each: each.alternative.error_range[1])
+    penalised = [each.judged * WORTH_MORE**-each.costs for each in considered]
+    equal = np.flatnonzero(np.array(penalised) <= EQUAL * min(penalised))
+    return min((considered[each] for each in equal), key=lambda each: each.alternative.error_range[1])
 
 
 @dataclass(frozen=True)
@@ -294,19 +282,14 @@ class ErrorModel:
     def consider(self, estimator: Any, family: str, signal: float, costs: int = 0) -> Considered:
         """Return an estimator with the errors of its family at the signal of ballots without gaps."""
         guess = self.disagreement
-        judged: tuple[float, ...]
-        plausible: tuple[float, ...]
-        if guess is None:
-            middle, judged, plausible = REFERENCE, tuple(map(self.of_sample, JUDGED)), PLAUSIBLE
-        else:
-            middle = guess
-            judged = plausible = max(LEAST_GUESS, guess - SLACK), guess, min(LARGEST_GUESS, guess + SLACK)
+        middle, judged, plausible = REFERENCE, [self.of_sample(level) for level in JUDGED], [*PLAUSIBLE]
+        if guess is not None:
+            middle, judged = guess, [max(LEAST_GUESS, guess - SLACK), guess, min(LARGEST_GUESS, guess + SLACK)]
+            plausible = judged
         found = {level: self.errors(family, signal, level) for level in {middle, *judged, *plausible}}
         most = 1.0 if guess is None or self.k else round(of_random_order(self.n_items, guess), 6)
-        least, largest = (
-            min(found[level].least for level in plausible),
-            max(min(found[level].largest, most) for level in plausible),
-        )
+        least = min(found[level].least for level in plausible)
+        largest = min(max(found[level].largest for level in plausible), most)
         mean = sum(found[level].mean for level in judged) / len(judged)
         return Considered(Alternative(estimator, found[middle].mean, (least, largest)), mean, costs)
 
@@ -566,6 +549,12 @@ def recommend(
     check_flag(intervals, "intervals")
     if trust != "central" and epsilon > _LARGEST_EPSILON:
         raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
+    if trust in ("shuffle", "secure_aggregation") and delta == 0:
+        because = "shuffling" if trust == "shuffle" else "the noise that voters add"
+        raise ValueError(
+            f"delta must be positive for trust={trust!r}, got 0: {because} hides no voter with certainty; set "
+            "delta=1e-6, say, or trust='local'."
+        )
     n, epsilon, delta = float(n_voters), float(epsilon), float(delta)  # estimators would keep single precision
     level = None if disagreement is None else float(disagreement)
     model = ErrorModel(int(n_items), level, None if k is None else int(k), n, shares)
@@ -727,7 +716,6 @@ def local_choice(model: ErrorModel, epsilon: float) -> Choice:
 
 def shuffle_choice(model: ErrorModel, epsilon: float, delta: float) -> Choice:
     """Return the choice for the shuffle model: `ShufflePairwise`, or `LDPBorda` if shuffling helps too little."""
-    _check_delta(delta, "shuffle", "shuffling hides no voter with certainty")
     n_reports = max(1, math.floor(model.n_voters))
 
     def pairwise(n_queries):
@@ -773,7 +761,6 @@ def _pair_signal(n_items, answers):
     return math.sqrt(8 * answers / (n_items - 1))
 
 
-@lru_cache(maxsize=256)
 def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float:
     """Return the number of truthful answers that one voter's K shuffled messages equal, K tanh^2(local epsilon / 2)."""
     if n_reports < 2:
@@ -783,7 +770,6 @@ def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float
 
 def secure_choice(model: ErrorModel, epsilon: float, delta: float, intervals: bool) -> Choice:
     """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
-    _check_delta(delta, "secure_aggregation", "the noise that voters add hides none with certainty")
     n_reports = max(1, math.floor(model.n_voters))
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": n_reports}
     m = model.n_items
@@ -810,13 +796,6 @@ def _summed_signal(estimator, n_items, n_voters):
     moved = NetWins().sensitivity(n_items, "replace").l2_squared
     variance = 2 * float(price.mechanism.rate) * n_voters * share * float(moved / price.sensitivity.l2_squared)
     return 2 * n_voters * n_items / math.sqrt(variance)
-
-
-def _check_delta(delta, trust, because):
-    if delta == 0:
-        raise ValueError(
-            f"delta must be positive for trust={trust!r}, got 0: {because}; set delta=1e-6, say, or trust='local'."
-        )
 
 
 def _figure(x):

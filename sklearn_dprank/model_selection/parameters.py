@@ -138,6 +138,21 @@ def is_called(name, parameter):
     return name == parameter or name.endswith(f"__{parameter}")
 
 
+def find_parameter(names, parameter, chosen, argument):
+    """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
+
+    If `chosen` is given (one name or several), return the name that it contains. If several match, raise ValueError;
+    `argument` is how a caller chooses one.
+    """
+    if chosen is None:
+        found = [name for name in names if is_called(name, parameter)]
+    else:
+        found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
+    if len(found) > 1:
+        raise ValueError(f"several parameters {found} could be {parameter!r}; choose one by {argument}.")
+    return found[0] if found else None
+
+
 def grid_of(param_grid):
     """Return the rows of `param_grid`; raise ValueError or TypeError if it is not a valid grid or is empty."""
     grids = param_grid if isinstance(param_grid, (list, tuple)) else [param_grid]

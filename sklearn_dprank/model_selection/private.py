@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Never, Self
+from typing import Any, Literal, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +130,7 @@ class PrivateKendallTau(BaseEstimator):
         >>> PrivateKendallTau(epsilon=0.5).guarantee_for(persons).unit
         'all ballots of one person'
         """
-        bound = public_bound(X)
-        return self._guarantee(BALLOT if bound is None else bound.unit)
+        return self._guarantee(unit_of(X.bound, X.weights) if isinstance(X, Profile) else BALLOT)
 
     def _guarantee(self, unit):
         check_epsilon(self.epsilon)
@@ -185,27 +184,22 @@ class PrivateKendallTau(BaseEstimator):
                 "estimator has an order for each segment, and a score is of one order; leave out its classes."
             )
         profile = fitted.read_ballots(X)
-        agreement, bound = NetAgreement(tuple(fitted.ranks_.tolist())), public_bound(profile)
+        agreement, bound = NetAgreement(tuple(fitted.ranks_.tolist())), profile.bound
         noise = score_noise(self.epsilon, self.neighboring, profile.n_items, bound)
         drawn = noise.sampler(agreement, agreement.vector(profile, bits.coins))(bits.noise)
         score = agreement.read(drawn, profile.n_items)
         return score if bound is None else score / WEIGHT_GRID
 
 
-def public_bound(X):
-    """Return the public bound on the weights of ballots, or None; raise ValueError if there are weights without one."""
-    if not isinstance(X, Profile) or (X.bound is None and X.weights is None):
-        return None
-    check_public(X.bound)
-    return X.bound
-
-
-def check_public(bound):
-    """Raise ValueError unless a bound on weights is a public number."""
+def unit_of(bound, weights=None):
+    """Return the unit of a private score; raise ValueError if ballots have weights without a public bound on them."""
+    if bound is None and weights is None:
+        return BALLOT
     if bound is None or not isinstance(bound.most, int):
         raise ValueError(
             "a private score needs a public bound on weights; pass a number as max_weight when you read the Profile."
         )
+    return bound.unit
 
 
 def score_noise(epsilon, neighboring, n_items, bound):
@@ -332,16 +326,6 @@ def happens(probability, bits):
 
 # Candidates of private selection: configured estimators with pure guarantees that share one profile.
 
-#: Methods that state the guarantee of a fit. `own_methods` accepts a class that overrides its forecast.
-_FORECAST = ("plan_for", "guarantee_before")
-
-
-class Candidate(NamedTuple):
-    """An unfitted estimator, and the parameters that distinguish it from the other candidates."""
-
-    estimator: Any
-    params: dict
-
 
 def aggregator_of(estimator):
     """Return the aggregator that a candidate is or ends in; raise ValueError if there is none."""
@@ -383,7 +367,7 @@ def pure_guarantee(estimator, shape):
         raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
     if isinstance(rule, SegmentRule):
         refuse("has an order for each segment, and a score is of one order; leave out its classes.")
-    for name in _FORECAST:
+    for name in ("plan_for", "guarantee_before"):  # `own_methods` accepts a class that overrides these
         definer = next(base for base in type(aggregator).__mro__ if name in vars(base))
         if definer not in (RankAggregator, SegmentedAggregator):
             refuse(f"has a {name} of its own, which may not match its fit; define _compose instead, or leave it out.")
@@ -402,13 +386,14 @@ def public_shape(X):
     if isinstance(X, Profile):
         if X.voter_epsilon is not None:
             raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
-        return Shape(X.n_items, X.n_voters, bound=public_bound(X))
+        unit_of(X.bound, X.weights)
+        return Shape(X.n_items, X.n_voters, bound=X.bound)
     n_voters, n_items = shape_of(X)
     return Shape(n_items, n_voters)
 
 
 def candidates_of(estimator, param_grid):
-    """Return every configured candidate with its row of the grid."""
+    """Return (unfitted estimator, parameters that distinguish it from the others) of every candidate."""
     several = isinstance(estimator, (list, tuple))
     bases = list(estimator) if several else [estimator]
     if not bases:
@@ -419,7 +404,7 @@ def candidates_of(estimator, param_grid):
         aggregator_of(base)
         for row in grid:
             params = {"estimator": base, **row} if several else row
-            candidates.append(Candidate(configured(base, row), params))
+            candidates.append((configured(base, row), params))
     return candidates
 
 
@@ -612,13 +597,12 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         eta = eta_of(self.distribution)
         gamma = gamma_of(eta, self.mean_draws)
         count_bits: BitSource = SecureBits()
-        choice_bits: BitSource = SecureBits()
-        sequence = None
+        choice_bits, sequence = count_bits, None
         if self.random_state is not None:
             count, choice, sequence = seed_sequence(self.random_state).spawn(3)
             count_bits, choice_bits = SeededBits(count), SeededBits(choice)
         shared: Any = None  # a profile with counted pairs for all draws of candidates that accept one
-        reader = next((each.estimator for each in candidates if is_aggregator(each.estimator)), None)
+        reader = next((each for each, _ in candidates if is_aggregator(each)), None)
         if reader is not None:
             shared = clone(reader).read_ballots(X, reset=True)
             shared.pairwise_counts  # noqa: B018
@@ -673,10 +657,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_epsilon(self.score_epsilon, "score_epsilon")
         eta = eta_of(self.distribution)
         gamma_of(eta, self.mean_draws)
-        if shape.bound is not None:
-            check_public(shape.bound)
-        guarantees = [pure_guarantee(candidate.estimator, shape) for candidate in candidates]
-        unit = BALLOT if shape.bound is None else shape.bound.unit
+        unit = unit_of(shape.bound)
+        guarantees = [pure_guarantee(candidate, shape) for candidate, _ in candidates]
         total = guarantee_of_the_best(guarantees, float(self.score_epsilon), eta, unit)
         try:
             score_noise(self.score_epsilon, total.neighboring, shape.n_items, shape.bound)

@@ -51,6 +51,7 @@ from .parameters import (
     as_estimator,
     child_seeds,
     configured,
+    find_parameter,
     grid_of,
     is_aggregator,
     is_called,
@@ -349,14 +350,14 @@ class Scoring(NamedTuple):
 
 
 def scoring_of(metrics, X):
-    """Return the guarantees of scores of X by these metrics; only those of `PrivateKendallTau` itself are trusted."""
+    """Return the `Scoring` of X by these metrics; only guarantees of `PrivateKendallTau` itself are trusted."""
     guarantees, claims = [], []
     for name, scorer in metrics.items():
         if type(scorer) is PrivateKendallTau and not replaced_methods(scorer):
             guarantees.append(scorer.guarantee_for(X))
         elif hasattr(scorer, "guarantee"):
             claims.append(
-                f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as "
+                f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which is not checked: it counts as "
                 "exact"
             )
     return Scoring(guarantees if len(guarantees) == len(metrics) else None, claims)
@@ -376,11 +377,6 @@ def metric_names(search):
     if not names:
         raise ValueError("search does not store single trials; use sklearn_dprank.model_selection.GridSearchCV.")
     return names
-
-
-def trials_of(search, metric):
-    """Return one array of shape (n_splits, n_trials) per candidate: its scores, NaN for trials that did not finish."""
-    return [np.asarray(scores, dtype=float) for scores in search.cv_results_[_TRIALS + metric]]
 
 
 def results_frame(search: GridSearchCV) -> Any:
@@ -428,25 +424,21 @@ def results_frame(search: GridSearchCV) -> Any:
         import pandas as pd
     except ImportError:
         raise ImportError('results_frame needs pandas: install the extra "plot", or pip install pandas') from None
-    metrics = metric_names(search)
-    results = search.cv_results_
-    seeds = [np.asarray(seed) for seed in results["seed"]]
-    sizes = [seed.size for seed in seeds]
-    places = [np.indices(seed.shape).reshape(2, -1) for seed in seeds]
-    fixed = {"candidate", "split", "trial", "seed", *metrics}
-    columns = {"candidate": np.repeat(np.arange(len(seeds)), sizes)}
-    for name in dict.fromkeys(name for params in results["params"] for name in params):
-        whole = np.empty(len(seeds), dtype=object)  # estimators and arrays stay whole objects
-        for k, params in enumerate(results["params"]):
-            whole[k] = params.get(name, math.nan)
-        column = pd.Series(np.repeat(whole, sizes))
-        none = any(value is None for value in whole)  # a value of its own, which infer_objects would make NaN
-        columns[f"param_{name}" if name in fixed else name] = column if none else column.infer_objects()
-    columns["split"], columns["trial"] = np.concatenate(places, axis=1)
-    columns["seed"] = np.concatenate([seed.ravel() for seed in seeds])
-    for metric in metrics:
-        columns[metric] = np.concatenate([scores.ravel() for scores in trials_of(search, metric)])
-    return pd.DataFrame(columns)
+    metrics, results, rows = metric_names(search), search.cv_results_, []
+    after = ["split", "trial", "seed", *metrics]
+    name_of = {
+        name: f"param_{name}" if name in ("candidate", *after) else name
+        for params in results["params"]
+        for name in params
+    }
+    for candidate, (params, seeds) in enumerate(zip(results["params"], results["seed"], strict=True)):
+        given = {"candidate": candidate, **{name_of[name]: value for name, value in params.items()}}
+        for place, seed in np.ndenumerate(seeds):
+            scores = {metric: results[_TRIALS + metric][candidate][place] for metric in metrics}
+            rows.append({**given, "split": place[0], "trial": place[1], "seed": seed, **scores})
+    frame = pd.DataFrame(rows, columns=["candidate", *name_of.values(), *after], dtype=object)
+    # None is a value of its own, which infer_objects would make NaN.
+    return frame.apply(lambda column: column if any(each is None for each in column) else column.infer_objects())
 
 
 # `cross_validate`: repeated fits of one estimator.
@@ -629,14 +621,7 @@ class smallest_within(BaseEstimator):
         near = score >= np.nanmax(score) - self.tolerance
         values = []  # infinity where the parameter is missing or None
         for candidate in cv_results["params"]:
-            found = [
-                name
-                for name in candidate
-                if (is_called(name, "epsilon") if self.parameter is None else name == self.parameter)
-            ]
-            if len(found) > 1:
-                raise ValueError(f"several parameters {found}: say which to keep small, parameter={found[0]!r}.")
-            value = candidate[found[0]] if found else None
+            value = candidate.get(find_parameter(candidate, "epsilon", self.parameter, "parameter="))
             values.append(np.inf if value is None else float(value))
         epsilon = np.array(values)
         if not np.isfinite(epsilon).any():

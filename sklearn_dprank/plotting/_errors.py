@@ -24,12 +24,12 @@ from ..model_selection.parameters import (
     EstimatorOrFunction,
     child_seeds,
     configured,
+    find_parameter,
     is_aggregator,
-    is_called,
     is_function,
     parameters_of_function,
 )
-from ..model_selection.search import metric_names, trials_of
+from ..model_selection.search import metric_names
 from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ..privacy.estimator_guarantees import mixing_step
@@ -102,7 +102,7 @@ class ErrorDisplay:
     """Base class for displays of error against a parameter; a subclass defines the parameter and its axis."""
 
     _parameter = ""
-    _argument = ""  # name of the argument of `from_estimators` with its values
+    _argument = ""  # name of the attribute, and of the argument of `from_estimators`, with its values
     _whole = False  # whether the values are whole numbers
     _xlabel = ""
 
@@ -113,7 +113,7 @@ class ErrorDisplay:
         if set(own) != set(errors):
             raise ValueError(f"{self._parameter}: {sorted(own)} and errors: {sorted(errors)} must have the same names.")
         self._own = {name: np.atleast_1d(np.asarray(own[name], dtype=float)) for name in errors}
-        self._values = self._own if isinstance(values, dict) else next(iter(self._own.values()))
+        setattr(self, self._argument, self._own if isinstance(values, dict) else next(iter(self._own.values())))
         self.errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
         for name, points in self._own.items():
             level = points.size == 1 and np.isnan(points).all()
@@ -160,7 +160,7 @@ class ErrorDisplay:
                     "use GridSearchCV and from_search."
                 )
             names = parameters_of_function(estimator) if function else estimator.get_params()
-            full = find_parameter(names, cls._parameter)
+            full = find_parameter(names, cls._parameter, None, f"{cls._parameter}= of from_search")
             own[name] = [math.nan] if full is None else values
             if full is None:
                 candidates[name] = [estimator]
@@ -199,12 +199,12 @@ class ErrorDisplay:
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
         parameter, candidates = cls._parameter, search.cv_results_["params"]
-        found = [find_parameter(params, parameter, chosen) for params in candidates]
+        found = [find_parameter(params, parameter, chosen, f"{parameter}=") for params in candidates]
         if not any(found):
             wanted = f"{parameter!r} or a name that ends in '__{parameter}'" if chosen is None else repr(chosen)
             raise ValueError(f"no candidate of the search has a parameter {wanted}: put it into the grid.")
         lines: dict = {}
-        for params, name, scores in zip(candidates, found, trials_of(search, metric), strict=True):
+        for params, name, scores in zip(candidates, found, search.cv_results_[f"trial_test_{metric}"], strict=True):
             value = params.get(name, math.nan)
             if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
                 raise ValueError(
@@ -379,24 +379,10 @@ def scale(ax, which, shown, percent=False):
         axis.set_minor_formatter(NullFormatter())
 
 
-def find_parameter(names, parameter, chosen=None):
-    """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
-
-    If `chosen` is given (one name or several), return the name that it contains. More than one match raises ValueError.
-    """
-    if chosen is None:
-        found = [name for name in names if is_called(name, parameter)]
-    else:
-        found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
-    if len(found) > 1:
-        raise ValueError(f"{found} could all be the {parameter} to draw; from_search takes the name as {parameter}=.")
-    return found[0] if found else None
-
-
 def bounds(profile, floor):
     """Return the floor, its name, and the ceiling, which is the expected distance of a random order.
 
-    A random order violates half of all opinions. Without ballots (None), nothing is computed.
+    A random order violates half of all opinions. Without ballots (None), neither is computed.
     """
     wanted = floor == "kemeny" if isinstance(floor, str) else isinstance(floor, Real) and math.isfinite(floor)
     if not wanted and floor is not None:
@@ -477,6 +463,7 @@ class QueryCountDisplay(ErrorDisplay):
     (2, 3)
     """
 
+    n_queries: Any
     _parameter, _argument, _whole = "n_queries", "n_queries", True
     _xlabel = "K, queries a voter"
 
@@ -491,11 +478,6 @@ class QueryCountDisplay(ErrorDisplay):
         floor_name: str = "given floor",
     ) -> None:
         super().__init__(n_queries, errors, floor, ceiling, measure, floor_name=floor_name)
-
-    @property
-    def n_queries(self) -> Any:
-        """Queries per voter: an array, or a dict with one array per mechanism."""
-        return self._values
 
     @property
     def best(self) -> dict[str, int]:
@@ -640,6 +622,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     (2, 2)
     """
 
+    epsilons: Any
     _parameter, _argument = "epsilon", "epsilons"
     _xlabel = "epsilon of one release"
 
@@ -654,11 +637,6 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         floor_name: str = "given floor",
     ) -> None:
         super().__init__(epsilons, errors, floor, ceiling, measure, floor_name=floor_name)
-
-    @property
-    def epsilons(self) -> Any:
-        """Privacy losses: an array, or a dict with one array per mechanism."""
-        return self._values
 
     @classmethod
     def from_estimators(

@@ -85,7 +85,7 @@ def law_of_a_draw(selection, profile, scores):
     scorer = PrivateKendallTau(selection.score_epsilon, selection.guarantee(m).neighboring)
     by_score = np.array([score_pmf(scorer, order, profile, scores) for order in permutations(range(m))])
     candidates = candidates_of(selection.estimator, selection.param_grid)
-    orders = np.array([law(candidate.estimator, profile) for candidate in candidates])
+    orders = np.array([law(candidate, profile) for candidate, _ in candidates])
     return orders[:, :, None] * by_score / len(orders)
 
 

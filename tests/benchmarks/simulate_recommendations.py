@@ -199,10 +199,10 @@ def measured(family, n_items, votes, signals, seed, trials=None):
     ks = BEST.get(n_items, ()) if family == "top" or n_items in (*sizes, 20) else ()
     if family == "top":
         by_k = {k: simulate(votes, signals, trials or n_trials(family, n_items, k), seed, k) for k in ks}
-        return {stored.name(n_items, k): [votes.missed(ranks, k).mean() for ranks in by_k[k]] for k in ks}
+        return {(n_items, k): [votes.missed(ranks, k).mean() for ranks in by_k[k]] for k in ks}
     drawn = simulate(votes, signals, trials or n_trials(family, n_items), seed)
-    found = {stored.name(n_items): [votes.excess(ranks).mean() for ranks in drawn]} if n_items in sizes else {}
-    return found | {stored.name(n_items, k): [votes.missed(ranks, k).mean() for ranks in drawn] for k in ks}
+    found = {(n_items, None): [votes.excess(ranks).mean() for ranks in drawn]} if n_items in sizes else {}
+    return found | {(n_items, k): [votes.missed(ranks, k).mean() for ranks in drawn] for k in ks}
 
 
 def simulated(family, n_items, level, all_votes, seed=0, trials=None):
@@ -225,7 +225,7 @@ def all_curves(families=tuple(FAMILIES)):
     """Simulate the curves of some families, and read the others; errors are made monotone in the signal."""
     known = stored.curves().families
     curves = {
-        family: {name: np.rint(rows).astype(int).tolist() for name, rows in known[family].curves.items()}
+        family: {key: np.rint(rows).astype(int).tolist() for key, rows in known[family].curves.items()}
         if family not in families
         else {}
         for family in FAMILIES
@@ -235,9 +235,9 @@ def all_curves(families=tuple(FAMILIES)):
         for level in LEVELS if again else ():
             all_votes = electorates(n_items, level)
             for family in again:
-                for name, found in simulated(family, n_items, level, all_votes).items():
+                for key, found in simulated(family, n_items, level, all_votes).items():
                     falling = np.minimum.accumulate(found, axis=1)
-                    curves[family].setdefault(name, []).append(np.rint(falling / stored.UNIT).astype(int).tolist())
+                    curves[family].setdefault(key, []).append(np.rint(falling / stored.UNIT).astype(int).tolist())
             print(n_items, level, file=sys.stderr)
     return curves
 
@@ -245,10 +245,10 @@ def all_curves(families=tuple(FAMILIES)):
 def as_text(curves):
     """Return the file that stores the curves: JSON with one line per level."""
     families = []
-    for family, by_name in curves.items():
+    for family, by_key in curves.items():
         rows = ",\n".join(
-            f'"{name}": [\n' + ",\n".join(str(level).replace(" ", "") for level in levels) + "]"
-            for name, levels in by_name.items()
+            f'"{n_items}{f":{k}" if k else ""}": [\n' + ",\n".join(str(each).replace(" ", "") for each in levels) + "]"
+            for (n_items, k), levels in by_key.items()
         )
         families.append(f'"{family}": {{"grid": {list(FAMILIES[family][1])}, "curves": {{\n{rows}}}}}')
     return f'{{"levels": {list(LEVELS)}, "families": {{\n' + ",\n".join(families) + "}}\n"
@@ -277,9 +277,9 @@ def spot_checks(level=0.35, place=6, seed=1):
             votes = electorates(n_items, level, 2, seed=seed)
             trials = 6 if family == "swiss" else 40
             found = [measured(family, n_items, each, signals, seed + 1000 * i, trials) for i, each in enumerate(votes)]
-            for name in found[0]:
-                known = stored.UNIT * stored.curves().families[family].curves[name][LEVELS.index(level)][:, place]
-                rows.append((family, name, signals[0], *known, float(np.mean([each[name] for each in found]))))
+            for key in found[0]:
+                known = stored.UNIT * stored.curves().families[family].curves[key][LEVELS.index(level)][:, place]
+                rows.append((family, key, signals[0], *known, float(np.mean([each[key] for each in found]))))
     return rows
 
 

@@ -5,16 +5,15 @@ import re
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise, Kemeny, KwikSort, LDPPairwise, LDPQuickSort
+from sklearn_dprank import Aggregator, Borda, DPBorda, Kemeny, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate
+from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import PrivateSelection, cross_validate, with_seed
 from sklearn_dprank.preprocessing import RatingsToRankings
 
@@ -25,13 +24,6 @@ TIMES = ("fit_time", "score_time")
 
 def without_times(trials):
     return {key: value.tolist() for key, value in trials.items() if key not in TIMES}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", [NOISY, LDPPairwise(2.0), KwikSort()], ids=repr)
-def test_results_do_not_depend_on_workers(estimator):
-    one, two = (cross_validate(estimator, X, n_trials=4, random_state=7, n_jobs=jobs) for jobs in (1, 2))
-    assert without_times(one) == without_times(two)
 
 
 def test_shape_of_the_result():
@@ -58,13 +50,6 @@ def test_random_state():
     assert generators[0] == generators[1]
 
 
-@pytest.mark.parametrize("estimator", [NOISY, DPPairwise(epsilon=0.5), LDPPairwise(1.0)], ids=repr)
-def test_a_seed_replays_its_fit(estimator):
-    trials = cross_validate(estimator, X, n_trials=5, random_state=1)
-    for seed, score in zip(trials["seed"].tolist(), trials["test_score"], strict=True):
-        assert clone(estimator).set_params(random_state=seed).fit(X).score(X) == score
-
-
 @pytest.mark.parametrize("cv", [3, KFold(3), list(KFold(3).split(X))], ids=["int", "splitter", "pairs"])
 def test_splits(cv):
     trials = cross_validate(Kemeny(), X, n_trials=2, cv=cv, random_state=0)
@@ -76,20 +61,6 @@ def test_cv_none_is_five_folds():
     assert cross_validate(Borda(), X, n_trials=1, cv=None)["split"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_random_splitters_and_seeds_replay():
-    splitter = ShuffleSplit(2, test_size=20, random_state=0)
-    trials = cross_validate(NOISY, X, n_trials=2, cv=splitter, random_state=0)
-    splits = list(splitter.split(X))
-    for split, seed, score in zip(trials["split"], trials["seed"].tolist(), trials["test_score"], strict=True):
-        train, test = splits[split]
-        assert DPBorda(0.5, random_state=seed).fit(X[train]).score(X[test]) == score
-
-
-def test_all_means_all_voters():
-    trials = cross_validate(Kemeny(), X, n_trials=2)
-    assert trials["test_score"].tolist() == [Kemeny().fit(X).score(X)] * 2
-
-
 @pytest.mark.parametrize("keep", ["positions", "counts"])
 def test_profiles(keep):
     profile = Profile.from_rankings(X, keep=keep)
@@ -97,45 +68,6 @@ def test_profiles(keep):
     assert without_times(cross_validate(NOISY, profile, n_trials=3, random_state=0)) == without_times(expected)
     with pytest.raises(ValueError, match=re.escape('a Profile cannot be split by cv=5; use cv="all", or pass the')):
         cross_validate(NOISY, profile, cv=5)
-
-
-def test_ballots_are_counted_once(monkeypatch):
-    from sklearn_dprank.ballots import counting as module
-
-    calls = []
-    count = module.count_pairs
-    monkeypatch.setattr(module, "count_pairs", lambda *counted: calls.append(1) or count(*counted))
-    cross_validate(NOISY, X, n_trials=6, n_jobs=1)
-    assert len(calls) == 1
-    cross_validate(NOISY, X, n_trials=6, cv=3, n_jobs=1)
-    assert len(calls) == 1 + 2 * 3  # once to fit and once to score, for each split
-
-
-def test_estimator_is_left_alone():
-    estimator = DPBorda(epsilon=2.0)
-    cross_validate(estimator, X, n_trials=2, random_state=0)
-    assert estimator.get_params()["random_state"] is None
-    assert not hasattr(estimator, "ranks_")
-
-
-def test_scoring():
-    trials = cross_validate(
-        NOISY, X, n_trials=3, random_state=0, scoring=lambda fitted, test: pairwise_error_rate(fitted.ranks_, test)
-    )
-    for seed, score in zip(trials["seed"].tolist(), trials["test_score"], strict=True):
-        assert score == pairwise_error_rate(DPBorda(0.5, random_state=seed).fit(X).ranks_, X)
-
-
-def test_pipeline():
-    """Ballots reach a pipeline as they are: its transformers come first."""
-    ratings = -X.astype(float)
-    pipeline = make_pipeline(RatingsToRankings(), NOISY)
-    trials = cross_validate(pipeline, ratings, n_trials=3, random_state=0)
-    assert without_times(trials) == without_times(cross_validate(NOISY, X, n_trials=3, random_state=0))
-    seed = int(trials["seed"][0])
-    replayed = clone(pipeline).set_params(dpborda__random_state=seed).fit(ratings)
-    assert replayed.score(ratings) == trials["test_score"][0]
-    assert cross_validate(pipeline, ratings, n_trials=1, cv=2)["split"].tolist() == [0, 1]
 
 
 def test_dataframes():
@@ -149,14 +81,8 @@ def test_dataframes():
 def test_seeds_reach_nested_parameters():
     assert with_seed(make_pipeline(RatingsToRankings(), DPBorda()), 5)[-1].random_state == 5
     assert with_seed(Aggregator(Central()), 5).random_state == 5
-    assert with_seed(Borda(), 5).get_params() == {}  # nothing to seed
+    assert with_seed(Borda(), 5).get_params() == {}  # it has no seed
     assert with_seed(Ridge(), 5).random_state == 5
-
-
-@pytest.mark.parametrize("n_trials", [0, -1, 2.0, "many", True])
-def test_bad_number_of_trials(n_trials):
-    with pytest.raises(ValueError, match=re.escape(f"n_trials must be an integer from 1 to 1000000, got {n_trials!r}")):
-        cross_validate(NOISY, X, n_trials=n_trials)
 
 
 @pytest.mark.slow

@@ -31,37 +31,27 @@ def votes_of(example):
     return example("_electorates")
 
 
-def parsed(curve):
-    """Return m and k of the name of a curve."""
-    size, _, best = curve.partition(":")
-    return int(size), int(best) if best else None
-
-
 # Reading
 
 
 @pytest.mark.parametrize("family", STORED.families)
 def test_stored_points_are_read_as_they_stand(family):
     stored = STORED.families[family]
-    for curve in stored.curves:
-        m, k = parsed(curve)
+    for (m, k), of_levels in stored.curves.items():
         resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST
-        for level, rows in zip(STORED.levels, stored.curves[curve], strict=True):
+        for level, rows in zip(STORED.levels, of_levels, strict=True):
             worst = of_random_order(m, level, k)
             wanted = np.clip(UNIT * rows, resolution, worst)
             # Rounding of the signal must not move it below the first point.
             read = [expected(family, m, x * (1 + 1e-9) / (1 - 2 * level), level, k) for x in stored.grid]
-            np.testing.assert_allclose(
-                np.transpose(read), wanted, rtol=1e-6, atol=1e-6, err_msg=f"{curve} at level {level}"
-            )
+            np.testing.assert_allclose(np.transpose(read), wanted, rtol=1e-6, atol=1e-6, err_msg=f"{m, k, level}")
 
 
 @pytest.mark.parametrize("family", STORED.families)
 def test_curves_fall_and_lie_around_their_mean(family):
-    for curve, rows in STORED.families[family].curves.items():
-        m, k = parsed(curve)
+    for (m, k), rows in STORED.families[family].curves.items():
         for level, (mean, least, largest) in zip(STORED.levels, rows, strict=True):
-            where = f"{curve} at level {level}"
+            where = (m, k, level)
             assert (np.diff([mean, least, largest]) <= 0).all(), where
             assert (least <= mean).all() and (mean <= largest).all(), where
             assert mean[-1] >= 0, where
@@ -98,7 +88,7 @@ def test_between_what_was_simulated():
 
 def test_script_stores_what_is_read(script):
     found = {
-        family: {n: np.rint(c).astype(int).tolist() for n, c in each.curves.items()}
+        family: {key: np.rint(rows).astype(int).tolist() for key, rows in each.curves.items()}
         for family, each in STORED.families.items()
     }
     text = files("sklearn_dprank.model_selection").joinpath("curves.json").read_text(encoding="utf-8")
@@ -106,11 +96,9 @@ def test_script_stores_what_is_read(script):
     assert tuple(STORED.levels) == script.LEVELS
     for family, (_, grid, sizes) in script.FAMILIES.items():
         assert tuple(STORED.families[family].grid) == grid
-        assert (
-            tuple(size for size in STORED.families[family].bests if str(size) in STORED.families[family].curves)
-            == sizes
-        )
-    assert {m: tuple(STORED.families["top"].bests[m]) for m in script.BEST} == script.BEST
+        assert tuple(m for m, k in STORED.families[family].curves if k is None) == sizes
+    of_top = STORED.families["top"].curves
+    assert {m: tuple(k for size, k in of_top if size == m) for m in script.BEST} == script.BEST
 
 
 @pytest.mark.slow
@@ -119,7 +107,7 @@ def test_stored_curves_are_simulated_again(script, capsys):
     rows = script.spot_checks()
     assert {row[0] for row in rows} == set(script.SPOT_CHECKS)
     for family, curve, _, mean, least, largest, found in rows:
-        slack = 0.1 * mean + (0.002 if ":" not in curve else 0.05)
+        slack = 0.1 * mean + (0.002 if curve[1] is None else 0.05)
         assert least - slack <= found <= largest + slack, (family, curve)
 
 

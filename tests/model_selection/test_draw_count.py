@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from sklearn_dprank.model_selection.private import draw_count, eta_of, gamma_of, happens, mean_draws_of
-from sklearn_dprank.sampling.bit_source import SecureBits, SeededBits
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 
 def seeded(seed=0):
@@ -103,7 +103,3 @@ def test_coins_have_exact_probabilities():
     fine = Fraction(1, 2**100)
     assert happens(fine, Words(0, 2**28 - 1))
     assert not happens(fine, Words(0, 2**28))
-
-
-def test_the_secure_source_is_accepted():
-    assert draw_count(0.0, gamma_of(0.0, 5), SecureBits()) >= 1

@@ -187,11 +187,6 @@ def test_no_progress_where_none_is_wanted(at_once, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_short_sweeps_show_no_progress_bar(capsys):
-    sweep(n_trials=2).fit(X)
-    assert capsys.readouterr().err == ""
-
-
 def test_without_tqdm(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(progress, "_DELAY", 0.0)

@@ -41,13 +41,6 @@ class Named(MeanOrder):
         return self
 
 
-class Scored(MeanOrder):
-    """The same with a `score` that is not a distance."""
-
-    def score(self, X, y=None):
-        return 17.0
-
-
 def by_mean(ballots):
     """Return the Borda order of complete ballots."""
     return np.argsort(ballots.mean(axis=0))
@@ -76,11 +69,6 @@ def test_an_estimator_of_one_s_own_needs_only_a_consensus(ballots):
     ratings = -ballots
     pipeline = Pipeline([("read", make_pipeline(RatingsToRankings())), ("own", make_pipeline(Named()))])
     assert cross_validate(pipeline, ratings, n_trials=1)["test_score"].tolist() == [BEST]
-
-
-def test_the_own_score_and_the_distance_are_distinguished():
-    assert cross_validate(Scored(), X, n_trials=1)["test_score"].tolist() == [17.0]
-    assert cross_validate(Scored(), X, n_trials=1, scoring=kendall_tau_scorer)["test_score"].tolist() == [BEST]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import math
 import re
-from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -20,12 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dprank import Borda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.mechanisms import Laplace
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import PrivateKendallTau, cross_validate
 from sklearn_dprank.model_selection.private import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.privacy.rounding import round_down
 
 X = make_mallows(50, 4, 0.8, random_state=0)
 FITTED = Borda().fit(X)
@@ -41,14 +38,10 @@ def naive_agreement(order, ballots):
     )
 
 
-def ranks_of(order):
-    return np.argsort(order)
-
-
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(all_ballots(4).tolist()), min_size=1, max_size=8), st.permutations(range(4)))
 def test_net_agreement_is_the_naive_one(ballots, order):
-    agreement = NetAgreement(tuple(ranks_of(order)))
+    agreement = NetAgreement(tuple(np.argsort(order)))
     vector = agreement.vector(Profile.from_rankings(ballots), None)
     assert agreement.read(vector, 4) == naive_agreement(order, ballots)
 
@@ -79,12 +72,6 @@ def test_noise_has_the_exact_law(neighboring, epsilon):
         np.append(expected[kept], size - expected[kept].sum()),
     )
     assert stats.chisquare(observed, expected).pvalue > 1e-3
-
-
-def test_score_is_an_integer():
-    assert type(PrivateKendallTau(0.1)(FITTED, X)) is int
-    scores = {PrivateKendallTau(0.1)(FITTED, X) for _ in range(20)}
-    assert len(scores) > 1  # fresh noise from the system
 
 
 def test_random_state():
@@ -139,12 +126,6 @@ def test_as_a_scikit_learn_scorer():
     assert trials["test_score"].tolist() == [PrivateKendallTau(SILENT)(FITTED, X)] * 2
 
 
-def test_larger_is_better():
-    reverse = Borda().fit(-X)
-    scorer = PrivateKendallTau(SILENT)
-    assert scorer(FITTED, X) == -scorer(reverse, X) > 0
-
-
 def test_conventions():
     scorer = PrivateKendallTau(epsilon=0.5, neighboring="replace", random_state=3)
     assert clone(scorer).get_params() == scorer.get_params()
@@ -152,7 +133,7 @@ def test_conventions():
     assert scorer.set_params(epsilon=2.0).guarantee.epsilon == 2.0
     before = dict(vars(scorer))
     scorer(FITTED, X)
-    assert vars(scorer) == before  # nothing is kept
+    assert vars(scorer) == before  # a score keeps no value
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, "much"])
@@ -183,10 +164,3 @@ def test_bad_estimators_and_ballots():
         scorer(FITTED, X[:, :3])
     with pytest.raises(ValueError, match="expecting 4 items"):
         scorer(FITTED, Profile.from_rankings(X[:, :3]))
-
-
-def test_a_fine_epsilon_is_rounded_down():
-    """The sampler's rate is a ratio of small integers, never above the promise."""
-    sensitivity = NetAgreement(tuple(range(45))).sensitivity(45, "replace")
-    noise = Laplace().calibrated(None, sensitivity, 45, round_down(math.pi), 0.0)
-    assert 0.999999 * Fraction(math.pi) / 1980 < noise.rate <= Fraction(math.pi) / 1980

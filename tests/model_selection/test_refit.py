@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_dprank import DPBorda, Kemeny
@@ -93,11 +92,3 @@ def test_bad_tolerance(tolerance):
 def test_refit_without_a_scored_trial():
     with pytest.raises(ValueError, match="no candidate was scored"):
         smallest_within(0.1)({**RESULTS, "mean_test_score": np.full(4, np.nan)})
-
-
-def test_parameters():
-    assert clone(smallest_within(0.25, metric="x")).get_params() == {
-        "tolerance": 0.25,
-        "parameter": None,
-        "metric": "x",
-    }

@@ -1,5 +1,6 @@
 """Fixtures for displays: pyplot, and checks for cut or overlapping text."""
 
+import numpy as np
 import pytest
 
 
@@ -34,3 +35,19 @@ def apart():
         return not any(one.overlaps(other) for k, one in enumerate(boxes) for other in boxes[:k])
 
     return check
+
+
+@pytest.fixture
+def contrast():
+    """Return the contrast of two colours by WCAG 2; 1 is invisible."""
+    colors = pytest.importorskip("matplotlib.colors")
+
+    def luminance(colour):
+        rgb = np.array(colors.to_rgb(colour))
+        return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126729, 0.7151522, 0.0721750]
+
+    def between(one, other):
+        low, high = sorted([luminance(one), luminance(other)])
+        return (high + 0.05) / (low + 0.05)
+
+    return between

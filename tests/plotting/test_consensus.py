@@ -190,14 +190,6 @@ def test_everything_fits(plt, inside, apart, n_items, long):
     assert len({text.get_text() for text in display.ax_.get_yticklabels()}) == n_items
 
 
-def test_given_axes(plt):
-    figure, (left, right) = plt.subplots(1, 2)
-    display = ConsensusDisplay.from_positions([0, 1], [1, 0])
-    assert display.plot(right) is display
-    assert (display.ax_, display.figure_) == (right, figure)
-    assert not left.get_lines()
-
-
 def test_caveats_are_marked():
     """Parameters selected on exact scores: the guarantee and the picture state it."""
     search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1).fit([[0, 1, 2]] * 5)

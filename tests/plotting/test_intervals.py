@@ -114,9 +114,3 @@ def test_refusals():
     for intervals in ([[0, 1]], [[0, 1], [1, 0]], [[0.5, 1.0], [0, 1]], [0, 1]):
         with pytest.raises(ValueError, match="the best and the worst rank of each of the 2 items"):
             RankIntervalDisplay(intervals, [0, 1])
-
-
-def test_without_matplotlib(without):
-    without("matplotlib")
-    with pytest.raises(ImportError, match='install the extra "plot"'):
-        RankIntervalDisplay([[0, 0], [1, 1]], [0, 1]).plot()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dprank.plotting import PrivacyUtilityDisplay, RankIntervalDisplay
+from sklearn_dprank.plotting import PrivacyUtilityDisplay
 
 FALLING = {"a": [[0.3, 0.4]] * 4 + [[0.11, 0.12], [0.101, 0.102]]}  # room at the lower left
 EPSILONS = np.geomspace(0.01, 1, 6)
@@ -47,10 +47,3 @@ def test_part_of_a_figure(plt):
     part, _ = plt.figure(layout="constrained").subfigures(1, 2)
     display = PrivacyUtilityDisplay(EPSILONS, FALLING, 0.1).plot(part.subplots())
     assert display.figure_ is part and len(boxes(display.ax_)) == 2
-
-
-@pytest.mark.slow
-def test_intervals(plt, inside):
-    display = RankIntervalDisplay([[0, 1], [0, 1], [2, 3], [2, 3]], range(4)).plot()
-    legend, frame = boxes(display.ax_)
-    assert legend.y1 < frame.y0 and inside(display.figure_)

@@ -73,14 +73,6 @@ def test_ticks_are_whole_numbers(plt, apart, counts, scale):
     assert apart(display.ax_.get_xticklabels())
 
 
-def test_on_given_axes(plt):
-    figure, (left, right) = plt.subplots(1, 2)
-    display = QueryCountDisplay([1, 2], {"a": [[0.3], [0.2]]})
-    assert display.plot(ax=right) is display
-    assert (display.ax_, display.figure_) == (right, figure)
-    assert not left.get_lines()
-
-
 def test_counts_must_be_numbers(searched):
     search = searched([{"n_queries": None}], LDPPairwise(), score=[[[-0.3]]])
     with pytest.raises(ValueError, match=r"n_queries must be a positive number to be drawn, got None.*out of the grid"):

@@ -129,12 +129,6 @@ def test_of_an_estimator(plt, inside, apart, settings, simultaneous):
     )
 
 
-def test_what_may_be_published_has_no_mark(plt):
-    by_region = SegmentedAggregator(REGIONS).fit(X, segments=LABELS)
-    assert SegmentsDisplay.from_estimator(by_region).mark == ""
-    assert SegmentsDisplay.from_estimator(by_region).name == "SegmentedAggregator"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_segments", "n_items"), [(20, 12), (5, 30), (20, 30)])
 def test_many(plt, inside, apart, n_segments, n_items):

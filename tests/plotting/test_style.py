@@ -3,15 +3,16 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sklearn_dprank import plotting
 from sklearn_dprank.plotting import (
     ConsensusDisplay,
     PairwiseMarginDisplay,
     PrivacyUtilityDisplay,
     QueryCountDisplay,
+    RankIntervalDisplay,
     SegmentsDisplay,
 )
 from sklearn_dprank.plotting._style import fitting, shortened
@@ -21,6 +22,7 @@ DISPLAYS = [
     QueryCountDisplay([1], {"a": [[0.2]]}),
     PairwiseMarginDisplay([[0, 1], [-1, 0]]),
     ConsensusDisplay([0, 1], [1, 0]),
+    RankIntervalDisplay([[0, 0], [1, 1]], [0, 1]),
     SegmentsDisplay([[0, 1], [1, 0]]),
 ]
 
@@ -32,24 +34,19 @@ def test_without_matplotlib(display, without):
         display.plot()
 
 
+@pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: type(display).__name__)
+def test_displays_draw_on_given_axes(plt, display):
+    figure, (left, right) = plt.subplots(1, 2)
+    assert display.plot(ax=right) is display
+    assert (display.ax_, display.figure_) == (right, figure)
+    assert not left.has_data() and plt.get_fignums() == [figure.number]
+
+
 @pytest.mark.slow
 def test_matplotlib_is_not_imported_before_it_is_needed():
     code = "import sys, sklearn_dprank.plotting; print('matplotlib' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "False"
-
-
-def test_what_is_exported():
-    assert sorted(plotting.__all__) == plotting.__all__
-    for name in plotting.__all__:
-        assert getattr(plotting, name).__module__.startswith("sklearn_dprank.plotting._")
-
-
-def test_earlier_lines_are_wider(plt):
-    """Lines below show on both sides of lines above them."""
-    lines = PrivacyUtilityDisplay([0.1, 1.0], {str(k): [[0.2], [0.1]] for k in range(7)}).plot().ax_.get_lines()[:7]
-    widths = [line.get_linewidth() for line in lines]
-    assert widths == sorted(set(widths), reverse=True)
 
 
 @pytest.mark.slow
@@ -69,3 +66,24 @@ def test_shortened(text, length):
     short = shortened(text, length)
     assert len(short) <= length
     assert ("…" in short) or short == " ".join(text.split())
+
+
+SAME = {"a": [[0.3], [0.1], [0.1]], "b": [[0.4], [0.1], [0.1]], "c": [[0.2], [0.2], [0.1]]}
+
+
+def test_earlier_lines_are_wider_and_have_larger_markers(plt):
+    """Markers at the same point are all visible, each around the next."""
+    display = PrivacyUtilityDisplay([0.1, 1.0, 10.0], SAME, 0.1, None).plot()
+    lines = display.ax_.get_lines()[:3]
+    for sizes in ([line.get_markersize() for line in lines], [line.get_linewidth() for line in lines]):
+        assert sizes == sorted(set(sizes), reverse=True)
+    for line, errors in zip(lines, SAME.values(), strict=True):
+        np.testing.assert_allclose(line.get_ydata(), np.ravel(errors) - 0.1)
+
+
+def test_what_lies_below_shows_in_gaps(plt):
+    """Every line but the lowest has gaps, so that none hides another."""
+    ax = PrivacyUtilityDisplay([0.1, 1.0], {str(k): [[0.2], [0.1]] for k in range(7)}, 0.1).plot().ax_
+    first, *others = ax.get_lines()[:7]
+    assert not first.is_dashed() and all(line.is_dashed() for line in others)
+    assert [line.get_zorder() for line in others] == [first.get_zorder()] * 6  # in the order in which they were drawn
