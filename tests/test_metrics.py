@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Borda, Kemeny, PositionalRule
+from sklearn_dprank import Kemeny, PositionalRule
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import check_ballots, compact_positions
 from sklearn_dprank.datasets import make_mallows
@@ -128,7 +128,9 @@ def test_fagin_s_distance_of_top_lists():
     assert average_kendall_tau(top, [[0, 1, 2, 2]], normalize=False) == 0  # tied by both
     assert average_kendall_tau(top, [[0, 2, 1, 3]], normalize=False) == 1.5  # and item 2 before item 1
     assert average_kendall_tau(top, [[3, 2, 1, 0]], normalize=False) == 5.5
-    assert average_kendall_tau(top, [[2, 2, 0, 1]], normalize=False) == 4.5  # what only the ballot ties costs nothing
+    assert (
+        average_kendall_tau(top, [[2, 2, 0, 1]], normalize=False) == 4.5
+    )  # pairs that only the ballot ties do not count
     assert average_kendall_tau(top, [[0, 1, np.nan, 2]], normalize=False) == 0  # nor does what it does not know
     assert average_kendall_tau([5, 5, 5], [[0, 1, 2], [2, 1, 0]]) == 0.5
 
@@ -166,14 +168,6 @@ def test_ties_and_missing_opinions_do_not_disagree():
     assert kendall_tau_distance([0, np.nan, 1], [1, 0, 0]) == pytest.approx(1 / 3)
     assert average_kendall_tau([1, 0], [[0, np.nan], [1, 1], [0, 1]]) == pytest.approx(1 / 3)
     assert pairwise_error_rate([0, 1], [[0, 1], [1, 0]]) == 0  # no majority, no error
-
-
-def test_scores_are_read_by_their_order():
-    X = make_mallows(50, 5, 0.6, random_state=0)
-    ranking = np.array([3, 0, 4, 1, 2])
-    for same in (ranking * 10.5 - 7, ranking.tolist(), np.exp(ranking)):
-        assert average_kendall_tau(same, X) == average_kendall_tau(ranking, X)
-        assert pairwise_error_rate(same, X) == pairwise_error_rate(ranking, X)
 
 
 def test_metrics_need_only_pair_counts():
@@ -256,9 +250,3 @@ def test_scorer_in_a_pipeline():
     ).fit(ratings)
     best = search.best_estimator_
     assert kendall_tau_scorer(best, ratings) == -average_kendall_tau(best[-1].ranks_, -ratings)
-
-
-def test_scorer_is_the_estimators_score():
-    X = [[0, 1, 2], [2, 0, 1]]
-    fitted = Borda().fit(X)
-    assert kendall_tau_scorer(fitted, X) == kendall_tau_scorer(fitted, Profile.from_rankings(X)) == fitted.score(X)

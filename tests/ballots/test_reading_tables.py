@@ -77,13 +77,6 @@ def test_missing_values_without_pandas(monkeypatch):
     assert missing(cells).tolist() == expected
 
 
-def test_frames_are_left_alone():
-    frame = pd.DataFrame({"a": [1, pd.NA], "b": [2, 1]}, dtype=object)
-    before = frame.copy()
-    check_ballots(frame)
-    pd.testing.assert_frame_equal(frame, before)
-
-
 def test_the_error_for_a_shifted_table_names_the_remedy():
     """The first ballot has one cell too many, and pandas takes the first cells of all rows for their names."""
     shifted = pd.read_csv(io.StringIO("tea,milk,wine,comment\n1,2,3,hello, world\n4,5,6,ok\n"))

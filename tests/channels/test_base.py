@@ -218,8 +218,8 @@ def test_numbered_items_are_names():
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (["tea", "tea", "milk"], "distinct, and 'tea' stands twice; rename one of the items."),
-        ([1, 2, 1], "distinct, and 1 stands twice; rename one of the items."),
+        (["tea", "tea", "milk"], "distinct, and 'tea' stands twice; rename one, or leave it out."),
+        ([1, 2, 1], "distinct, and 1 stands twice; rename one, or leave it out."),
         (["tea", 1, 2], "all strings or all whole numbers, got int and str; rename the items."),
         ([1.0, 2.0, 3.0], "all strings or all whole numbers, got float; rename the items."),
         ([("a", 1), ("a", 2), ("b", 1)], "all strings or all whole numbers, got tuple; rename the items."),
@@ -278,8 +278,8 @@ def test_methods_that_do_not_apply_are_hidden():
     [
         (1, "items must name at least two items, got 1."),
         ([], "items must name at least two items, got 0."),
-        (["tea", "tea"], "items must be distinct, and 'tea' stands twice; rename one of the items."),
-        ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
+        (["tea", "tea"], "items must be distinct, and 'tea' stands twice; rename one, or leave it out."),
+        ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one, or leave it out."),
         ("tea", "items must list one name an item, got 'tea'; pass a list of names."),
         (2.0, "items must list one name an item, got 2.0; pass a list of names."),
         ({"tea", "milk"}, "items must list one name an item, got a set; pass a list of names."),

@@ -78,7 +78,7 @@ def test_totals_with_a_large_budget_are_exact(query):
     plan, stream, total = channel.plan([Ask(query)], M), None, 0
     for profile in periods:
         poll = plan.open(profile)
-        stream = poll(Bits.from_random_state(0)) if stream is None else poll.after(stream)
+        stream = poll(Bits.from_random_state(0), stream)
         total = total + query.read(query.vector(profile, None), M)
         np.testing.assert_allclose(stream.answer(query), total, atol=0.01)
 
@@ -100,7 +100,7 @@ def arrays(value):
 def test_a_stream_keeps_sums_and_no_ballots():
     ballots = np.tile(np.arange(M), (1237, 1))
     stream = opened(Streaming(horizon=3), SortByScore().asks(M), Profile.from_rankings(ballots), None)
-    again = Streaming(horizon=3).plan(SortByScore().asks(M), M).open(PROFILE).after(stream)
+    again = Streaming(horizon=3).plan(SortByScore().asks(M), M).open(PROFILE)(Bits.from_random_state(None), stream)
     for kept, periods in ((stream, 1), (again, 2)):
         shapes = {array.shape for array in arrays(vars(kept)) if array.dtype != np.uint64}  # but words of the source
         assert shapes == {(periods, M), (M,)}  # and the published total

@@ -69,12 +69,12 @@ amounts = st.floats(0, 1e3)
 deltas = st.floats(0, 1)
 
 
-@pytest.mark.slow
 @given(amounts, deltas, st.lists(amounts, max_size=3), st.lists(st.tuples(amounts, deltas), max_size=3), st.booleans())
 def test_a_guarantee_survives_its_text(epsilon, delta, pures, pairs, certified):
     losses = Losses(epsilon / 3, tuple(pures), tuple(pairs))
     guarantee = PrivacyGuarantee(
-        epsilon, delta, "local", "replace", "x", "double precision", certified, ("é",), "y", losses
+        *(epsilon, delta, "shuffle", "replace", "x", "double precision", certified, ("é",), "y", losses),
+        whom=(("shuffle", "a"), ("shuffle", "b")),
     )
     assert guarantee_from_text(guarantee_as_text(guarantee)) == guarantee
 
@@ -210,7 +210,7 @@ def test_a_charge_reads_no_earlier_guarantee(account, monkeypatch):
     budget.charge(pure(1.0), "x", release_id="last")
 
 
-def test_a_charge_is_on_the_disk_before_it_counts(path, monkeypatch):
+def test_a_charge_is_on_the_disk_when_it_is_committed(path, monkeypatch):
     """Read the settings of SQLite back when the charge is committed."""
     settings = []
 
@@ -227,7 +227,7 @@ def test_a_charge_is_on_the_disk_before_it_counts(path, monkeypatch):
     assert settings == [[3, "delete"]]  # EXTRA
 
 
-def test_a_file_that_is_cut_short(path):
+def test_a_file_that_is_cut_short_is_refused(path):
     budget = PrivacyBudget.open(path, 1.0)
     for _ in range(4):
         budget.charge(pure(0.01), "x" * 5000)
@@ -237,7 +237,7 @@ def test_a_file_that_is_cut_short(path):
 
 
 @pytest.mark.parametrize("terms", [{}, {"epsilon": 1.0}])
-def test_an_emptied_file_is_damaged_and_not_unspent(path, terms):
+def test_an_emptied_file_is_refused(path, terms):
     budget = PrivacyBudget.open(path, 1.0)
     budget.charge(pure(1.0), "all")
     os.truncate(path, 0)

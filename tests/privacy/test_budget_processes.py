@@ -16,51 +16,44 @@ from sklearn_dprank import DPBorda
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, budget as budget_file
 
 X = [[0, 1, 2]] * 100
-KILLED = -signal.SIGKILL if hasattr(signal, "SIGKILL") else None
-needs_kill = pytest.mark.skipif(KILLED is None, reason="no SIGKILL here")
+needs_kill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+START = """
+import os, signal, sqlite3, sys
+from functools import partial
+from pathlib import Path
+
+from sklearn_dprank import DPBorda
+from sklearn_dprank.channels.base import RankAggregator
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
+
+path, after = Path(sys.argv[1]), sys.argv[2]
+part = PrivacyGuarantee(1 / 32, 0.0, "central", "add_remove", "noise")
 
 
-def process(path, code):
+class Killing(sqlite3.Connection):
+    def execute(self, command, *args):
+        done = super().execute(command, *args)
+        if command.startswith(after):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+"""
+
+
+def process(path, code, after=""):
     """Start another process that runs code with the budget's path, as `path`."""
-    start = "import os, signal, sqlite3, sys; from pathlib import Path; path = Path(sys.argv[1])\n"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, "-c", start + textwrap.dedent(code), str(path)],
+        [sys.executable, "-c", START + textwrap.dedent(code), str(path), after],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         text=True,
     )
 
 
-def finished(started):
-    """Return what a process printed, line by line, and how it ended."""
-    return started.communicate(timeout=600)[0].split(), started.returncode
-
-
-def killed_after(path, after, code):
-    """Return how a process finished that kills itself after an SQL command, on a connection of `killing`."""
-    start = """
-        from functools import partial
-        class Killing(sqlite3.Connection):
-            def execute(self, command, *args):
-                done = super().execute(command, *args)
-                if command.startswith(after):
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return done
-        killing = partial(sqlite3.connect, factory=Killing)
-    """
-    return finished(process(path, f"after = {after!r}\n" + textwrap.dedent(start) + textwrap.dedent(code)))
-
-
-def both_at_once(path, code):
-    """Return how two processes finished that ran the same code from the moment when both were ready."""
-    both = [process(path, code), process(path, code)]
-    assert [started.stdout.readline() for started in both] == ["ready\n"] * 2
-    for started in both:
-        started.stdin.write("go\n")
-        started.stdin.flush()
-    return [finished(started) for started in both]
+def is_killed(started):
+    """Wait for a process, and return whether it was killed."""
+    started.communicate(timeout=600)
+    return started.returncode == -signal.SIGKILL
 
 
 # --- concurrent charges
@@ -70,24 +63,27 @@ def both_at_once(path, code):
 def test_two_processes_cannot_spend_the_same_budget(path):
     PrivacyBudget.open(path, 0.75)
     spend = """
-        from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
         budget = PrivacyBudget.open(path, 0.75)
         print("ready", flush=True)
         sys.stdin.readline()
         for _ in range(24):
             try:
-                budget.charge(PrivacyGuarantee(1 / 32, 0.0, "central", "add_remove", "noise"), str(os.getpid()))
+                budget.charge(part, str(os.getpid()))
             except BudgetExhausted:
                 print("no")
             else:
                 print("yes")
     """
-    (first, *codes), (second, code) = both_at_once(path, spend)
-    assert [*codes, code, len(first), len(second)] == [0, 0, 24, 24]
-    assert [*first, *second].count("yes") == 24
+    both = [process(path, spend), process(path, spend)]
+    assert [started.stdout.readline() for started in both] == ["ready\n"] * 2
+    for started in both:
+        started.stdin.write("go\n")
+        started.stdin.flush()
+    answers = [started.communicate(timeout=600)[0].split() for started in both]
+    assert [started.returncode for started in both] == [0, 0]
+    assert [len(lines) for lines in answers] == [24, 24] and sum(lines.count("yes") for lines in answers) == 24
     budget = PrivacyBudget.open(path)
-    assert budget.spent_.epsilon == 0.75
-    assert len(budget.releases_) == 24
+    assert (budget.spent_.epsilon, len(budget.releases_)) == (0.75, 24)
 
 
 def test_a_locked_file_refuses_a_charge(path, monkeypatch):
@@ -111,31 +107,12 @@ def test_a_locked_file_refuses_a_charge(path, monkeypatch):
 @pytest.mark.parametrize("after", ["BEGIN", "CREATE TABLE releases", "INSERT", "COMMIT"])
 def test_a_process_killed_while_it_makes_a_file_leaves_none(path, after):
     code = """
-        from sklearn_dprank.privacy import PrivacyBudget
-        sqlite3.connect = killing
+        sqlite3.connect = partial(sqlite3.connect, factory=Killing)
         PrivacyBudget.open(path, 1.0)
     """
-    assert killed_after(path, after, code) == ([], KILLED)
+    assert is_killed(process(path, code, after))
     assert not path.exists()
     assert PrivacyBudget.open(path, 1.0).remaining.epsilon == 1.0
-
-
-@pytest.mark.slow
-@needs_kill
-def test_a_process_killed_while_it_reads_ballots_has_paid(path):
-    killed = """
-        from sklearn_dprank import DPBorda
-        from sklearn_dprank.channels.base import RankAggregator
-        from sklearn_dprank.privacy import PrivacyBudget
-        RankAggregator.read_ballots = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)
-        PrivacyBudget.open(path, 1.0).fit(DPBorda(epsilon=0.75), [[0, 1, 2]] * 9)
-    """
-    assert finished(process(path, killed)) == ([], KILLED)
-    budget = PrivacyBudget.open(path)
-    assert [(release.what, release.guarantee.epsilon) for release in budget.releases_] == [("DPBorda", 0.75)]
-    assert (datetime.now(UTC) - budget.releases_[0].when).total_seconds() < 100
-    with pytest.raises(BudgetExhausted):
-        budget.fit(DPBorda(epsilon=0.75), X)
 
 
 @pytest.mark.slow
@@ -144,12 +121,26 @@ def test_a_process_killed_while_it_reads_ballots_has_paid(path):
 def test_a_process_killed_while_it_charges_leaves_the_account_whole(path, after):
     PrivacyBudget.open(path, 1.0).charge(pure(0.25), "before")
     code = """
-        from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee
         budget = PrivacyBudget.open(path)
-        sqlite3.connect = killing
-        budget.charge(PrivacyGuarantee(0.5, 0.0, "central", "add_remove", "noise"), "killed")
+        sqlite3.connect = partial(sqlite3.connect, factory=Killing)
+        budget.charge(part, "killed")
     """
-    assert killed_after(path, after, code) == ([], KILLED)
+    assert is_killed(process(path, code, after))
     budget = PrivacyBudget.open(path)
     assert [release.what for release in budget.releases_] == ["before"]
     budget.charge(pure(0.75), "after")
+
+
+@pytest.mark.slow
+@needs_kill
+def test_a_process_killed_while_it_reads_ballots_has_paid(path):
+    code = """
+        RankAggregator.read_ballots = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)
+        PrivacyBudget.open(path, 1.0).fit(DPBorda(epsilon=0.75), [[0, 1, 2]] * 9)
+    """
+    assert is_killed(process(path, code))
+    budget = PrivacyBudget.open(path)
+    assert [(release.what, release.guarantee.epsilon) for release in budget.releases_] == [("DPBorda", 0.75)]
+    assert (datetime.now(UTC) - budget.releases_[0].when).total_seconds() < 100
+    with pytest.raises(BudgetExhausted):
+        budget.fit(DPBorda(epsilon=0.75), X)

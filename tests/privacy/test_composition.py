@@ -98,12 +98,6 @@ def test_ten_and_a_hundred_gaussian_releases():
         assert "tight" in total.how
 
 
-def test_one_gaussian_release_has_its_own_epsilon():
-    sigma = gaussian_sigma(0.7, 1e-6)
-    assert Losses(sigma**-2).epsilon(1e-6) == pytest.approx(0.7, rel=1e-8)
-    assert gaussian_delta(Losses(sigma**-2).epsilon(1e-6), sigma) <= 1e-6
-
-
 def test_a_composition_of_compositions_is_one():
     gaussian = DPBorda(0.1, 1e-7, "gaussian").fit(BALLOTS).privacy_
     pure = DPPairwise(0.2).fit(BALLOTS).privacy_

@@ -34,27 +34,19 @@ every_relation = pytest.mark.parametrize("neighboring", ["add_remove", "replace"
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *("fit", "read_ballots", "_set_items", "_planned", "_release", "publish", "_checked_order"),
-        "guarantee_after",
-    ],
+    ["fit", "read_ballots", "_set_items", "_planned", "_release", "publish", "_checked_order", "guarantee_after"],
 )
 def test_an_own_method_is_refused(name):
-
     def own(self, *args, **kwargs):
         pytest.fail("a ballot was read")
 
-    in_front = type("InFront", (), {name: own})
-    derived = type("Derived", (DPBorda,), {name: own})
+    in_front, derived = type("InFront", (), {name: own}), type("Derived", (DPBorda,), {name: own})
     of_object = DPBorda(epsilon=0.1)
     setattr(of_object, name, own)
     for estimator in (derived(epsilon=0.1), type("Mixed", (in_front, DPBorda), {})(epsilon=0.1), of_object):
         for fitted in (estimator, make_pipeline(RatingsToRankings(), estimator)):
             budget = PrivacyBudget(10.0)
-            refusal = (
-                rf"has a {name} of its own, so its guarantee is not known before the fit; charge\(\) an upper bound"
-            )
-            with pytest.raises(ValueError, match=refusal):
+            with pytest.raises(ValueError, match=rf"has a {name} of its own, so .* charge\(\) an upper bound"):
                 budget.fit(fitted, X)
             assert budget.releases_ == ()
 

@@ -96,14 +96,6 @@ def test_rule_decides_how_ballots_are_completed(rule, unseen_last):
     assert list(plan.prices) == [Histogram(unseen_last=unseen_last)]
 
 
-def test_item_without_votes_does_not_win():
-    X = np.tile([0, 1, np.nan, 2], (400, 1))
-    fitted = DPHistogram(epsilon=5.0, rule=SortByScore("plurality"), random_state=0).fit(X)
-    assert fitted.consensus_[0] == 0
-    net_wins = derived(NetWins(), Histogram(), histogram(X))
-    np.testing.assert_allclose(net_wins / 400, [2, 0, 0, -2], atol=0.6)  # an average item by margins
-
-
 def test_histogram_with_unseen_items_last_does_not_determine_margins():
     with pytest.raises(ValueError, match=r"release=Histogram\(unseen_last=True\) does not determine it"):
         Central(release=Histogram(unseen_last=True)).plan(KemenyRule().asks(4), 4)
@@ -176,14 +168,6 @@ def test_eleven_items_are_refused(noise, delta, rule):
     X = make_mallows(20, 11, 0.5, random_state=0)
     with pytest.raises(ValueError, match=r"11! rankings is explicit up to 10 items.*noise='gaussian'.*DPBorda"):
         DPHistogram(noise=noise, delta=delta, rule=rule).fit(X)
-
-
-@pytest.mark.parametrize("rule", [None, SortByScore("borda"), SortByScore("plurality"), SortByScore(range(12, 0, -1))])
-def test_fit_of_twelve_items_uses_the_shortcut(rule):
-    X = make_mallows(50, 12, 0.5, random_state=0)
-    fitted = DPHistogram(epsilon=1.0, delta=1e-6, noise="gaussian", rule=rule, random_state=0).fit(X)
-    assert sorted(fitted.ranks_) == list(range(12))
-    assert fitted.privacy_.epsilon == 1.0
 
 
 def test_large_sizes_warn_or_are_refused():
