@@ -84,21 +84,3 @@ def test_unanimous_answers_are_flipped_with_the_probability_of_their_kind(run):
     deviation = 2 * np.sqrt(last * (1 - last) / (n_voters / 10)) / (1 - 2 * last)
     assert np.abs(margins - 1).max() < 4 * deviation < 0.25
     assert abs(margins.mean() - 1) < 4 * deviation / np.sqrt(10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["each", "last"])
-def test_a_device_flips_each_kind_of_answer_with_its_own_probability(kind):
-    estimator, seen = LDPGroupKwikSort(EPSILON), []
-    collecting = devices_by_text(estimator, M)
-    estimator.fit_interactive(lambda asked: seen.append(asked) or collecting(asked), items=M, n_voters=M)
-    question = {**{k: v for k, v in seen[0].items() if k != "voters"}, "kind": kind, "pairs": [[1, 3]]}
-    size, protocol = 1500, estimator.protocol(M)
-    said = [
-        Device(protocol, random_state=seed).answer(question, [0, ahead, 2, behind, 4])["answer"]
-        for ahead, behind in ((1, 3), (3, 1))
-        for seed in range(size)
-    ]
-    flip = dict(zip(("each", "last"), flips(estimator), strict=True))[kind]
-    wrong = size - sum(said[:size]) + sum(said[size:])
-    assert stats.binomtest(wrong, 2 * size, flip).pvalue > 1e-4

@@ -305,3 +305,21 @@ def test_a_plan_is_for_as_many_items_as_it_was_made_for():
     rule, small = DPBorda().plan_for(Shape(3))
     with pytest.raises(ValueError, match="the plan is for 3 items, got voters with 5"):
         next(refits(DPBorda(), PROFILE, rule, small, [None]))
+
+
+@pytest.mark.parametrize(
+    ("release", "message"),
+    [
+        (NetWins, r"release must be a query object, got the class NetWins; use release=NetWins\(\)."),
+        ("wins", "release must be None or a query object, got 'wins'."),
+    ],
+)
+def test_a_release_must_be_a_query(release, message):
+    with pytest.raises(ValueError, match=message):
+        Central(release=release).plan([Ask(NetWins())], M)
+
+
+def test_each_session_completes_ballots_with_its_own_coins():
+    poll = Central(1e6, release=Histogram()).plan([Ask(Histogram())], 3).open(Profile.from_rankings([[0, 0, 0]]))
+    seen = {tuple(poll(Bits.from_random_state(seed)).answer(Histogram()).tolist()) for seed in range(40)}
+    assert len(seen) == 6 and {sum(cells) for cells in seen} == {1}

@@ -171,23 +171,6 @@ def test_large_scores_of_many_voters():
         assert private.fit(profile).consensus_.tolist() == [2, 0, 1]
 
 
-@pytest.mark.slow
-@needs_data
-@pytest.mark.parametrize("unranked", ["no_opinion", "last"])
-def test_dublin_west(unranked):
-    """29,988 truncated ballots; what is not listed means two things."""
-    ballots = read_preflib(Path(DATA, "00001-00000002.soi"), unranked=unranked)
-    assert ballots.data.shape == (29_988, 9)
-    best = Kemeny().fit(ballots.profile)
-    np.testing.assert_array_equal(ballots.profile.pairwise_counts, naive_counts(ballots.data))
-    _, optima = naive_kemeny(naive_counts(ballots.data))
-    assert tuple(np.argsort(best.ranks_).tolist()) in optima
-    for estimator in CLASSIC:
-        fitted = estimator.fit(ballots.profile)
-        check_fitted(fitted, ballots.profile)
-        assert best.score(ballots.profile) >= fitted.score(ballots.profile) > -0.5
-
-
 # Positional rules
 
 

@@ -163,8 +163,6 @@ def lines_of(estimator, n_items, distinct=300):
         (LDPPairwise(rule="borda"), 30, 20_000),
         (LDPBorda(), 12, 10_000),
         (LDPPairwise(randomizer="djw"), 8, 10_000),
-        pytest.param(LDPPairwise(rule="borda"), 30, 100_000, marks=pytest.mark.slow),
-        pytest.param(LDPBorda(), 12, 100_000, marks=pytest.mark.slow),
     ],
 )
 def test_a_stream_of_reports_takes_memory_for_the_items_only(estimator, n_items, size):
