@@ -31,7 +31,7 @@ from sklearn_dprank import (
     LDPPairwise,
     ShufflePairwise,
 )
-from sklearn_dprank.ballots import profile as profile_module
+from sklearn_dprank.ballots import counting
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
@@ -216,8 +216,8 @@ def test_seeds_of_candidates_are_replaced():
 
 
 def test_pairs_are_counted_once(monkeypatch, draws):
-    calls, count_pairs = [], profile_module.count_pairs
-    monkeypatch.setattr(profile_module, "count_pairs", lambda *args, **kw: calls.append(1) or count_pairs(*args, **kw))
+    calls, count_pairs = [], counting.count_pairs
+    monkeypatch.setattr(counting, "count_pairs", lambda *args, **kw: calls.append(1) or count_pairs(*args, **kw))
     draws(20)
     PrivateSelection(TWO, random_state=0).fit(X)
     assert len(calls) == 1
