@@ -393,7 +393,7 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     if len(set(shown)) < len(shown):
         twice = Counter(shown).most_common(1)[0][0]
         raise ValueError(
-            f"{input_name} must be distinct, and {safe_repr(twice)} stands twice; rename one of the items."
+            f"{input_name} must be distinct, and {safe_repr(twice)} stands twice; rename one, or leave it out."
         )
     return plain
 

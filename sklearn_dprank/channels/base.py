@@ -454,8 +454,8 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             rule, plan = draft.plan_for(profile)
             if draft.random_state is None:
                 warn_in_worker(plan.guarantee)
-            period = plan.open(profile)
-            stream = period(Bits.from_random_state(draft.random_state)) if before is None else period.after(before)
+            # The seed begins a stream, and each later period without a seed has a new source.
+            stream = plan.open(profile)(Bits.from_random_state(draft.random_state if before is None else None), before)
             consensus = rule.aggregate(stream)
             stream.close()
             draft.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
@@ -638,8 +638,8 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             check_epsilon(epsilon)
             epsilons = [epsilon]
         elif epsilons is not None:
-            listed = isinstance(epsilons, Iterable) and not isinstance(epsilons, str)
-            if not listed or not (grid := list(epsilons)):
+            grid = list(epsilons) if isinstance(epsilons, Iterable) and not isinstance(epsilons, str) else []
+            if not grid:
                 raise ValueError(
                     f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {safe_repr(epsilons)}."
                 )

@@ -286,23 +286,22 @@ class CuratorAnswers(Answers):
         The ballots.
     bits : Bits
         Random bits.
-    published : dict, default=()
+    published : dict or None, default=None
         Public facts that are published with the answers.
     """
 
-    def __init__(self, prices, release, sensitivity, profile, bits, published=()):
-        super().__init__(profile.n_items, bits.coins, {kind: price.times for kind, price in prices.items()})
+    def __init__(self, prices, release, sensitivity, profile, bits, published=None):
+        planned = {kind: price.times for kind, price in prices.items()}
+        super().__init__(profile.n_items, bits.coins, planned, published)
         self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
         # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
         self._noise, self._completion = bits.noise, bits.assignment
         if profile.bound is not None:
             self.grid = WEIGHT_GRID
-        self.published |= published
+            self.published["max_weight"] = profile.bound.max_weight
         if release is not None:
             known = release.scores if isinstance(release, ScoresByHistogram) else release
             self.publish(known, self.answer(release))
-        if profile.bound is not None:
-            self.published["max_weight"] = profile.bound.max_weight
 
     def charge(self, query):
         price = self.prices.get(query.kind)
@@ -312,16 +311,13 @@ class CuratorAnswers(Answers):
 
     def ask(self, query):
         mechanism, profile = self.prices[query.kind].mechanism, self._profile
-        if query.answered_with == "vector" and query.needs != "positions":  # its counts are already cached
+        # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the last
+        # one is kept, because a random anchor does not recur. The first release does not read `strict`, so its time
+        # does not depend on it.
+        asked, sampler = profile.kept_sampler
+        if asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
             sampler = mechanism.sampler(query, query.vector(profile, self._completion))
-        else:
-            # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the
-            # last one is kept, because a random anchor does not recur. The first release does not read `strict`, so its
-            # time does not depend on it.
-            asked, sampler = profile.kept_sampler
-            if asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
-                sampler = mechanism.sampler(query, query.vector(profile, self._completion))
-                profile.kept_sampler = (query, mechanism), sampler
+            profile.kept_sampler = (query, mechanism), sampler
         answer = query.read(sampler(self._noise), self.n_items)
         law, name = getattr(mechanism, "law", None), query.published_as
         if name is not None and law is not None and (query.published_always or len(self.prices) == 1):

@@ -294,27 +294,23 @@ class Interactive(BaseEstimator):
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
-        opening = partial(_opened, load, kinds, protocol, n_voters)
+        opening = partial(partial, _InteractiveAnswers, load, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
 
-def _opened(load, kinds, protocol, n_voters, voters):
-    """Return what answers, given bits, from simulated voters or from the messenger of remote voters."""
-    if isinstance(voters, Profile):
-        return partial(_InteractiveAnswers, load, kinds, protocol, voters.n_voters, ballots_of(voters), None)
-    return partial(_InteractiveAnswers, load, kinds, protocol, n_voters, None, voters)
-
-
 class _InteractiveAnswers(Answers):
-    """Answers of voters whom the schedule chooses: simulated, with these ballots, or remote.
+    """Answers of voters whom the schedule chooses: simulated, with the ballots of a profile, or remote.
 
-    ``messenger(question)`` returns an iterable of reports, or of pairs (voter, report).
+    For remote voters, ``voters(question)`` returns an iterable of reports, or of pairs (voter, report).
     """
 
-    def __init__(self, load, kinds, protocol, n_voters, ballots, messenger, bits):
+    def __init__(self, load, kinds, protocol, n_voters, voters, bits):
         super().__init__(len(protocol["items"]), bits.coins)
+        self._ballots: Any = None
+        self._messenger = voters
+        if isinstance(voters, Profile):
+            self._ballots, n_voters = ballots_of(voters), voters.n_voters
         self._kinds, self._protocol, self._n_voters, self._bits = kinds, protocol, n_voters, bits
-        self._ballots, self._messenger = ballots, messenger
         self._asked: Any = None  # voters who pay for the next answer
         self._following = load.start(n_voters, bits.assignment)
         self._inbox, self._n_asked = Inbox(), 0
@@ -333,7 +329,16 @@ class _InteractiveAnswers(Answers):
         pairs = np.fromiter(chain.from_iterable(query.asked_pairs(self.n_items)), dtype=np.int64).reshape(-1, 2)
         self._n_asked += 1
         if self._ballots is None:
-            first, second, answers = self._received(kind, pairs, asked)
+            # A report contains a random number of its device, and each number is accepted once per question.
+            name, number = digest(self._protocol), self._n_asked
+            question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
+            reports = self._messenger({**question, "voters": asked.tolist()})
+            reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
+            if not hasattr(reports, "readline"):
+                reports = self._one_each(reports, set(asked.tolist()))
+            read = partial(self._read, number, pairs, self._inbox.accepted + len(asked), set())
+            drawn = [each for _, each in self._inbox.read_together(reports, {name}, read)]
+            first, second, answers = joined(drawn) if drawn else np.empty((3, 0), dtype=np.int64)
         else:
             self._inbox.accepted += len(asked)
             first, second, answers = InteractiveRandomizer().draw(
@@ -343,22 +348,6 @@ class _InteractiveAnswers(Answers):
             return 2 * np.count_nonzero(answers) - np.size(answers)
         wins = counted_wins(first, second, answers, self.n_items)
         return query.derive_from(PairTallies(), (Tallies(self._protocol["flips"][kind] / FLIP_GRID, wins),))
-
-    def _received(self, kind, pairs, asked):
-        """Return (first, second, answers) of the valid reports, at most as many as voters were asked.
-
-        A report contains a random number of its device, and each number is accepted once per question. Of pairs
-        (voter, report), only the first of each voter who was asked is read.
-        """
-        name, number = digest(self._protocol), self._n_asked
-        question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
-        reports = self._messenger({**question, "voters": asked.tolist()})
-        reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
-        if not hasattr(reports, "readline"):
-            reports = self._one_each(reports, set(asked.tolist()))
-        read = partial(self._read, number, pairs, self._inbox.accepted + len(asked), set())
-        answers = [drawn for _, drawn in self._inbox.read_together(reports, {name}, read)]
-        return joined(answers) if answers else np.empty((3, 0), dtype=np.int64)
 
     def _one_each(self, reports, asked):
         """Yield reports; of pairs (voter, report), yield the first of each voter who was asked and count the rest."""

@@ -196,8 +196,7 @@ def _answers(randomizer, protocol, published, received, groups, bits):
     ]
     # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
     law = randomizer.law(received[0]) if len(received) == 1 else None
-    answers = Answers(len(protocol["items"]), bits.coins)
-    answers.published = dict(published)
+    answers = Answers(len(protocol["items"]), bits.coins, published=published)
     answers.publish_numbers(randomizer.releases, randomizer.combined(received), law)
     return answers
 

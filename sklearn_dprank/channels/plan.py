@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
@@ -39,6 +39,8 @@ class Answers:
         Random bits for rules: pivots, random choices of a search and, if `fair_ties`, tie-breaking.
     planned : dict of {object: int} or None, default=None
         Number of planned answers of each kind of query.
+    published : dict or None, default=None
+        Facts that the channel publishes in any case.
     fair_ties : bool, default=True
         Whether coins break ties. False breaks them by item index.
 
@@ -63,12 +65,12 @@ class Answers:
     grid: int = 1
 
     def __init__(
-        self, n_items: int, coins: BitSource, planned: Mapping[Any, int] | None = None, *, fair_ties: bool = True
+        self, n_items: int, coins: BitSource, planned: Any = None, published: Any = None, *, fair_ties: bool = True
     ) -> None:
         self.n_items = n_items
         self.coins = coins
-        self.left = dict(planned or {})
-        self.published: dict[str, Any] = {}
+        self.left: dict[Any, int] = dict(planned or {})
+        self.published: dict[str, Any] = dict(published or {})
         self._planned = dict(self.left)
         self._fair_ties = fair_ties
         self._given: dict[Query, Any] = {}

@@ -94,9 +94,8 @@ def _opened(prices, release, protocol, published, least, n_voters, voters):
 
 def _answers_of_sum(query, answer, published, n_items, bits):
     """Return answers that follow from one sum."""
-    answers = Answers(n_items, bits.coins)
+    answers = Answers(n_items, bits.coins, published=published)
     answers.publish(query, answer)
-    answers.published = dict(published)
     return answers
 
 
@@ -108,14 +107,14 @@ class _RoundsAnswers(Answers):
     """
 
     def __init__(self, messenger, n_voters, prices, protocol, published, bits):
-        super().__init__(len(protocol["items"]), bits.coins, {kind: price.times for kind, price in prices.items()})
+        planned = {kind: price.times for kind, price in prices.items()}
+        super().__init__(len(protocol["items"]), bits.coins, planned, published)
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
         noisy = [kind for kind, price in prices.items() if price.epsilon]
         before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
         self._next = dict(zip(noisy, before, strict=False))  # number of the last question of each kind
         self._n_reports: dict[Any, int] = {}  # number of voters in each answer
         self._refused: Counter[str] = Counter()
-        self.published = dict(published)
 
     def deviation(self, query):
         """Return the standard deviation of the scaled noise; before the answer, that for `n_voters` voters."""
@@ -317,19 +316,11 @@ class SecureAggregation(BaseEstimator):
         check_asks(self, asks)
         prices = self._prices(asks, n_items, least)
         noisy = [price for price in prices.values() if price.epsilon]  # of queries that a ballot can change
-        alone = skellam_epsilon(  # with the noise of one voter
-            float(self.delta),
-            [
-                SkellamRelease(
-                    2 * price.mechanism.rate, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
-                )
-                for price in noisy
-            ],
-        )
-        try:
-            protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items), ""
-        except _Unsent as error:
-            protocol, unsent = None, str(error)
+        # With the noise of one voter, which has twice the rate as its variance.
+        sent = [(price.mechanism.rate, price.sensitivity, price.times) for price in noisy]
+        own = [SkellamRelease(2 * rate, moved.l1, moved.l2_squared, times) for rate, moved, times in sent]
+        alone = skellam_epsilon(float(self.delta), own)
+        protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items)
         opening = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
         answers: Counter[str] = Counter()
         for price in noisy:
@@ -354,32 +345,47 @@ class SecureAggregation(BaseEstimator):
         asks = rescale_shares(asks, sensitivities)
         releases: dict[Any, SkellamRelease] = {}
         prices: dict[Any, Price] = {}
-        noise: Any
         for ask, moved in zip(asks, sensitivities, strict=True):
             if any(moved):
                 variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
                 releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
         unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
+        noise: Any
         for ask, moved in zip(asks, sensitivities, strict=True):
-            kind = ask.query.kind
             noise, cost = NoNoise(), Fraction(0)
-            if kind in releases:
-                rate = releases[kind].variance * unit / (2 * least)
+            if ask.query.kind in releases:
+                rate = releases[ask.query.kind].variance * unit / (2 * least)
                 grid = RATE_GRID if rate < _LARGE - 1 else 1
                 rate = Fraction(math.ceil(rate * grid), grid)
                 if rate * least > LARGEST_RATE:
                     raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
                 noise, cost = SkellamNoise(rate), Fraction(ask.share) * exact(self.epsilon) / ask.times
-            prices[kind] = Price(ask.query, moved, noise, ask.times, cost)
+            prices[ask.query.kind] = Price(ask.query, moved, noise, ask.times, cost)
         return prices
 
     def _protocol(self, prices, noisy, n_items, least, most, alone, items):
-        """Return the protocol; raise `_Unsent` if devices cannot send what is asked."""
-        rounds = [self._sum(price, n_items, most) for price in noisy]
+        """Return (protocol, ""), or (None, reason) if devices cannot send what is asked."""
+        rounds = []
+        for price in noisy:
+            query, rate = price.query, price.mechanism.rate
+            statistic = query.summed_as(n_items)
+            if statistic is None:
+                return None, f"devices have no form for {query}"
+            try:
+                what = summand(statistic, n_items)
+            except RefusedProtocol:
+                return None, f"{query} has numbers beyond what devices send"
+            if what.numbers > MOST_NUMBERS:
+                return None, f"{query} has {what.numbers:,} numbers, and devices send {MOST_NUMBERS:,} at most"
+            bits, grid = modulus_bits(what, most, float(rate)), RATE_GRID if rate < _LARGE else 1
+            if bits > MOST_BITS or rate * grid >= 2**53:
+                return None, f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon"
+            noise = {"modulus_bits": bits, "rate": [int(rate * grid), grid]}
+            rounds.append({"statistic": statistic, **noise, "times": price.times})
         if not rounds:
-            raise _Unsent("no ballot can change what it asks for")
+            return None, "no ballot can change what it asks for"
         if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
-            raise _Unsent("one of its questions no ballot can change, and it is not the number of voters")
+            return None, "one of its questions no ballot can change, and it is not the number of voters"
         common = {
             "servers": int(self.n_servers),
             "delta": repr(float(self.delta)),
@@ -388,35 +394,13 @@ class SecureAggregation(BaseEstimator):
             "max_reports": most,
         }
         name, fields = "skellam-rounds", {"rounds": rounds, **common}
-        reported_once = rounds[0]["times"] == 1 and summand(rounds[0]["statistic"], n_items).asked_about is None
-        if len(prices) == 1 and reported_once:
+        if len(prices) == 1 and rounds[0]["times"] == 1 and what.asked_about is None:
             fields = {**rounds[0], **common}
             name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
-            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields))
+            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields)), ""
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
-            raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
-
-    def _sum(self, price, n_items, most):
-        """Return the protocol entry for one kind of sum; raise `_Unsent` if devices cannot send it."""
-        query, rate = price.query, price.mechanism.rate
-        statistic = query.summed_as(n_items)
-        if statistic is None:
-            raise _Unsent(f"devices have no form for {query}")
-        try:
-            what = summand(statistic, n_items)
-        except RefusedProtocol:
-            raise _Unsent(f"{query} has numbers beyond what devices send") from None
-        if what.numbers > MOST_NUMBERS:
-            raise _Unsent(f"{query} has {what.numbers:,} numbers, and devices send {MOST_NUMBERS:,} at most")
-        bits, grid = modulus_bits(what, most, float(rate)), RATE_GRID if rate < _LARGE else 1
-        if bits > MOST_BITS or rate * grid >= 2**53:
-            raise _Unsent(f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon")
-        return {"statistic": statistic, "modulus_bits": bits, "rate": [int(rate * grid), grid], "times": price.times}
-
-
-class _Unsent(ValueError):
-    """Reason why devices cannot send what a rule asks for."""
+            return None, f"{error.args[0].rstrip('.')}, as devices count"
 
 
 # Estimators for secure aggregation by several servers.

@@ -323,8 +323,7 @@ def _answers(protocol, published, wins, ballots, bits):
         first, second, answers = ShuffledRandomizer().draw(protocol, ballots, bits, design)
         wins = counted_wins(first, second, answers, m)
     flip, grid = protocol["flip"]
-    tallies, release = Tallies(flip / grid, wins), Answers(m, bits.coins)
-    release.published = dict(published)
+    tallies, release = Tallies(flip / grid, wins), Answers(m, bits.coins, published=published)
     release.publish_numbers(PairTallies(), (tallies,), tallies.law)
     return release
 

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_parameters, check_whole
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, Neighboring, RandomState
+from ..ballots.profile import Profile
 from ..mechanisms.additive import Gaussian, GaussianNoise
 from ..privacy.composition import Losses
 from ..privacy.errors import BudgetExhausted
@@ -75,16 +76,7 @@ class CorrelatedNoise:
     arithmetic = "exact"
 
     @classmethod
-    def calibrated(
-        cls,
-        query: Query,
-        sensitivity: Sensitivity,
-        n_items: int,
-        epsilon: Fraction,
-        delta: float,
-        horizon: int,
-        whole: Fraction,
-    ) -> Self:
+    def calibrated(cls, query, sensitivity, n_items, epsilon, delta, horizon, whole):
         """Return the noise that makes all periods together (epsilon, delta)-differentially private.
 
         `sensitivity` is that of one period's vector, where each ballot is in one period. `epsilon` and `delta` are the
@@ -95,15 +87,6 @@ class CorrelatedNoise:
         sums = sum(root_weights(horizon).tolist())
         all_mixtures = Sensitivity(sensitivity.l1 * sums, sensitivity.l2_squared * squares)
         return cls(Gaussian().calibrated(query, all_mixtures, n_items, epsilon, delta, whole), all_mixtures, horizon)
-
-    @property
-    def how(self) -> str:
-        """Short description for the guarantee."""
-        return f"{self.noise.how}, correlated over {self.horizon} periods,"
-
-    def losses(self) -> Losses:
-        """Return the squared mu of the stream."""
-        return self.noise.losses(self.sensitivity, 1)
 
     def law(self, period: int) -> NormalLaw:
         """Return the distribution of the noise on the rounded total after `period` periods.
@@ -219,41 +202,15 @@ class Streaming(BaseEstimator):
             query, sensitivity = ask.query, ask.query.sensitivity(n_items, self.neighboring)
             whole = 1 / Fraction(ask.share)
             prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, whole)
-        losses = Losses.together(price.losses() for price in prices.values())
+        losses = Losses.together(price.noise.losses(price.sensitivity, 1) for price in prices.values())
         epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
         if sum(Fraction(ask.share) for ask in asks) != 1:
             epsilon = losses.epsilon(delta)
-        how = ", then ".join(f"{price.how} on {query}" for query, price in prices.items())
+        periods = f"correlated over {int(self.horizon)} periods,"
+        how = ", then ".join(f"{price.noise.how}, {periods} on {query}" for query, price in prices.items())
         guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
         needs = frozenset(query.needs for query in prices)
-        return Plan(guarantee, partial(Period, prices), needs=needs, prices=prices, n_items=n_items)
-
-
-class Period:
-    """Voters of one period."""
-
-    def __init__(self, prices, profile):
-        self.prices, self.profile = prices, profile
-
-    def __call__(self, bits):
-        """Return a new stream that begins with this period."""
-        return Stream(self, bits)
-
-    def after(self, stream):
-        """Return the stream after this period; `stream` itself does not change.
-
-        Raise BudgetExhausted if all periods are published, and ValueError if parameters have changed.
-        """
-        stream.check_room()
-        if self.prices != stream.prices:
-            raise ValueError(
-                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
-                "back, or begin another stream with sklearn.base.clone()."
-            )
-        # Without a seed, open a new source, so that two copies of a stream never read the same random words.
-        # With a seed, copy the bits, so that a repeated period draws the same noise again.
-        bits = Bits.from_random_state(None) if stream.bits.certified else deepcopy(stream.bits)
-        return Stream(self, bits, stream)
+        return Plan(guarantee, partial(partial, Stream, prices), needs=needs, prices=prices, n_items=n_items)
 
 
 class Stream(Answers):
@@ -274,18 +231,25 @@ class Stream(Answers):
     far. Without a seed, they do not reveal future noise.
     """
 
-    def __init__(self, period: Period, bits: Bits, before: Self | None = None) -> None:
-        super().__init__(period.profile.n_items, bits.coins)
-        self.bits = bits
+    def __init__(self, prices: dict[Query, CorrelatedNoise], profile: Profile, bits: Bits, before: Any = None) -> None:
+        if before is not None and prices != before.prices:
+            raise ValueError(
+                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
+                "back, or begin another stream with sklearn.base.clone()."
+            )
+        # Without a seed, every period has a new source, so that two copies of a stream never read the same random
+        # words. With a seed, copy the bits, so that a repeated period draws the same noise again.
+        self.bits = bits if before is None or before.bits.certified else deepcopy(before.bits)
+        super().__init__(profile.n_items, self.bits.coins)
         self.period: int = 1 if before is None else before.period + 1
-        self.prices = period.prices
+        self.prices = prices
         self._kept: dict[Query, Any] = {}
-        for query, price in period.prices.items():
-            vector = query.vector(period.profile, bits.assignment)
+        for query, price in prices.items():
+            vector = query.vector(profile, self.bits.assignment)
             sums, found = (vector[:0], np.empty((0, len(vector)))) if before is None else before._kept[query]
             sums = np.vstack([sums.reshape(-1, len(vector)), vector])
-            self._kept[query] = sums, np.vstack([found, price.added(sums, found, bits.noise)])
-            if len(period.prices) == 1 and query.published_as is not None:
+            self._kept[query] = sums, np.vstack([found, price.added(sums, found, self.bits.noise)])
+            if len(prices) == 1 and query.published_as is not None:
                 self.published[query.published_as] = self.answer(query)
                 self.published["noise"] = PublishedNoise(query.published_as, price.law(self.period))
         self.published["periods"] = self.period

@@ -126,6 +126,8 @@ def _estimator(options):
     estimator: Any = _ESTIMATORS[options.estimator](**common)
     for name in given.keys() - estimator.get_params().keys():
         raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
+    if options.noise == "knorm" and options.estimator != "DPBorda":
+        raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {options.estimator}.")
     return estimator.set_params(**given)
 
 

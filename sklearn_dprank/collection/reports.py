@@ -329,7 +329,7 @@ class Inbox:
                 else:
                     known.append((name, found))
             numbers = [found[number] for _, found in known if type(found.get(number)) is int]
-            if len(names) == 1 or len(set(numbers)) == len(numbers):  # else the first of a number must stay the first
+            if len(names) > 1 and len(set(numbers)) == len(numbers):  # else the first of a number must stay the first
                 known.sort(key=lambda one: places[one[0]])
             for name, mine in groupby(known, itemgetter(0)):
                 for drawn in self._accepted([found for _, found in mine], partial(read, name=name)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import expm1, log
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import factorial
@@ -87,10 +89,18 @@ def make_mallows(
 
     # One row per place of the centre and one column per voter, so that every step is a few passes over rows.
     positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
-    cumulative = np.cumsum(float(phi) ** np.arange(n_items))
     for place in range(n_items):
-        earlier, chances = positions[:place], cumulative[: place + 1] / cumulative[place]
-        positions[place] = place - np.searchsorted(chances, rng.random(n_voters), side="right")  # inversion
+        # The item overtakes v of the earlier ones with a probability proportional to phi^v. By inversion:
+        # P(V < v) = (1 - phi^v) / (1 - phi^(place + 1)) = u, solved for v. The minimum is for rounding errors.
+        uniform = rng.random(n_voters)
+        if phi == 1:
+            overtaken = uniform * (place + 1)
+        elif phi == 0:
+            overtaken = 0 * uniform
+        else:
+            overtaken = np.log1p(uniform * expm1((place + 1) * log(phi))) / log(phi)
+        positions[place] = place - np.minimum(overtaken.astype(np.int64), place)
+        earlier = positions[:place]
         earlier += earlier >= positions[place]
     return positions[places.astype(np.int64)].T.astype(np.int64, order="C")
 

@@ -17,7 +17,6 @@ from sklearn_dprank._utils.checks import (
     as_double,
     at_least_two,
     changed_ballots,
-    check_choice,
     check_delta,
     check_epsilon,
     check_flag,
@@ -49,32 +48,17 @@ from sklearn_dprank.privacy.guarantee import NEIGHBORING
             [-1e-300, 1, 1.0, 2, math.inf, math.nan, "0", None, [0.1]],
             "a number in [0, 1)",
         ),
-        (
-            one_of(*CHANGED_BALLOTS),
-            ["add_remove", "replace"],
-            ["swap", None, "", 1],
-            "one of ['add_remove', 'replace']",
-        ),
+        (one_of("a", "b"), ["a", "b"], ["swap", None, "", 1, ["a"]], "one of ['a', 'b']"),
         (check_whole, [1, np.int8(3), 10**40], [0, True, 1.0, None, "1", math.nan], "a positive integer"),
         (COUNT_OR_NONE, [None, 1], [0, False, 2.5], "None or a positive integer"),
-        (lambda v, n: check_whole(v, n, 0), [0, 7], [-1, None], "an integer of at least 0"),
-        (lambda v, n: check_whole(v, n, 2, 12), [2, 12], [1, 13], "an integer from 2 to 12"),
+        (partial(check_whole, least=0), [0, 7], [-1, None], "an integer of at least 0"),
+        (partial(check_whole, least=2, most=12), [2, 12], [1, 13], "an integer from 2 to 12"),
         (check_number, [-1, 0.5, Fraction(1, 3)], [math.inf, math.nan, True, 10**400, "1"], "a finite number"),
-        (
-            lambda v, n: check_number(v, n, above=0),
-            [5e-324, Fraction(1, 10**400)],
-            [0, -0.0, None],
-            "a finite number above 0",
-        ),
-        (lambda v, n: check_number(v, n, least=0), [0, -0.0], [-1, -math.inf], "a finite number of at least 0"),
-        (
-            lambda v, n: check_number(v, n, least=0, most=math.inf),
-            [0, math.inf],
-            [-1, math.nan],
-            "a number of at least 0",
-        ),
-        (lambda v, n: check_number(v, n, least=0, most=1), [0, 1], [1.5, -1], "a number of at least 0 and at most 1"),
-        (lambda v, n: check_number(v, n, above=0, optional=True), [None, 1], [0], "None or a finite number above 0"),
+        (partial(check_number, above=0), [5e-324, Fraction(1, 10**400)], [0, -0.0, None], "a finite number above 0"),
+        (partial(check_number, least=0), [0, -0.0], [-1, -math.inf], "a finite number of at least 0"),
+        (partial(check_number, least=0, most=math.inf), [0, math.inf], [-1, math.nan], "a number of at least 0"),
+        (partial(check_number, least=0, most=1), [0, 1], [1.5, -1], "a number of at least 0 and at most 1"),
+        (partial(check_number, above=0, optional=True), [None, 1], [0], "None or a finite number above 0"),
         (lambda v, n: check_probability(**{n: v}), [0.5, 1e-300], [0, 1, math.nan], "a number above 0 and below 1"),
         (lambda v, n: check_positive(**{n: v}), [1, 0.5], [0, math.inf], "a finite number above 0"),
         (lambda v, n: at_least_two(**{n: v}), [2, np.int64(9)], [1, 2.0], "an integer of at least 2"),
@@ -108,16 +92,6 @@ def test_values_below_the_arithmetic_are_refused(check, values, remedy):
         assert refusal(check, value, "x") == f"x is too small for the arithmetic, got {safe_repr(value)}; {remedy}."
 
 
-def test_names_of_parameters_have_defaults():
-    assert refusal(check_epsilon, -1).startswith("epsilon must be")
-    assert refusal(check_delta, -1).startswith("delta must be")
-    assert refusal(changed_ballots, "swap").startswith("neighboring must be")
-
-
-def test_a_choice_in_a_list_is_not_a_choice():
-    assert refusal(check_choice, [1], "x", ("a",)) == "x must be one of ['a'], got a list."
-
-
 def test_neighboring_relations_change_one_or_two_ballots():
     assert (changed_ballots("add_remove"), changed_ballots("replace")) == (1, 2)
     assert set(CHANGED_BALLOTS) == set(NEIGHBORING)
@@ -127,13 +101,6 @@ def test_neighboring_relations_change_one_or_two_ballots():
 def test_variants_of_theory():
     assert is_as_printed("as_printed") and not is_as_printed("corrected")
     assert refusal(is_as_printed, "paper") == "variant must be one of ['corrected', 'as_printed'], got 'paper'."
-
-
-def test_messages_show_short_numbers_and_words_only():
-    assert [safe_repr(x) for x in (1.5, "a", None, 10**20)] == ["1.5", "'a'", "None", "1" + 20 * "0"]
-    assert [safe_repr(x) for x in ([1], np.ones(3), {})] == ["a list", "an ndarray", "a dict"]
-    assert safe_repr(10**5000) == "an int that is too long to print"
-    assert safe_repr("x" * 300) == "a str that is too long to print"
 
 
 def test_numbers_beyond_doubles_are_infinite_and_other_types_are_not_numbers():

@@ -539,13 +539,13 @@ fault(
     "budget: what a fit reveals beyond its charge is free",
     "privacy.budget.in_excess",
     nothing,
-    "test_what_a_fit_reveals_beyond_its_charge_is_charged",
+    "test_the_excess_of_a_fit_over_its_charge_is_charged",
 )
 fault(
     "budget: a leak is charged as what was foretold",
     "privacy.budget.in_excess",
     calls(lambda true, terms, charged, spent: charged),
-    "test_after_a_leak_nothing_is_left",
+    "test_a_leak_uses_up_the_budget",
 )
 
 
@@ -1086,7 +1086,7 @@ fault(
     "composition: conditions of the parts are lost",
     "privacy.PrivacyGuarantee.compose",
     result(lambda one: replace(one, caveats=())),
-    "test_what_is_spent_keeps_the_conditions_of_its_parts",
+    "test_the_spent_guarantee_keeps_the_caveats_of_its_releases",
 )
 fault(
     "guarantee: a simulation keeps its certificate",
@@ -1105,7 +1105,7 @@ fault(
     "guarantee: two steps of Gaussian noise count as two releases",
     "privacy.composition.Losses.twice",
     result(lambda losses: losses._replace(mu_squared=losses.mu_squared / 2)),
-    "test_under_replace_knows_the_noise",
+    "test_under_replace_doubles_mu",
 )
 fault(
     "guarantee: the delta of two steps lacks e^epsilon",
@@ -1142,19 +1142,19 @@ fault(
     "guarantee: what others state is believed",
     "privacy.estimator_guarantees.guarantee_after",
     calls(lambda true, fitted, declared: getattr(fitted, "privacy_", None) or true(fitted, declared)),
-    "test_classes_of_others_promise_nothing",
+    "test_other_classes_have_no_guarantee",
 )
 fault(
     "guarantee: every transformer keeps it",
     "privacy.estimator_guarantees.mixing_step",
     nothing,
-    "test_the_step_that_voids_is_named",
+    "test_a_step_that_mixes_ballots_is_named",
 )
 fault(
     "guarantee: a subclass with methods of its own is trusted",
     "privacy.estimator_guarantees.own_methods",
     always([]),
-    "test_a_method_of_its_own_is_refused",
+    "test_an_own_method_is_refused",
     "test_candidates_must_not_override_a_step_of_the_fit",
 )
 fault(

@@ -164,7 +164,7 @@ def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
 def asked_by(estimator, m):
     """A question as the curator itself asks it, to be put about other pairs."""
     seen = []
-    with suppress(ValueError):  # nobody answers
+    with suppress(ValueError):  # no device answers
         estimator.fit_interactive(lambda question: seen.append(question) or [], items=m, n_voters=m)
     return {key: value for key, value in seen[0].items() if key != "voters"}
 

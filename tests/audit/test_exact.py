@@ -89,13 +89,6 @@ def test_loss_never_exceeds_the_promise_elsewhere(estimator, base, neighboring):
     check_pure(under(estimator, neighboring), base, neighboring)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize("name", ["KwikSort, Kemeny after 1", "pairwise Kemeny", "pairwise Borda"])
-def test_loss_never_exceeds_the_promise_of_many_answers(name, neighboring):
-    check_pure(under(LARGE[name], neighboring), MORE_BASES["unanimous"], neighboring, CORNERS)
-
-
 EVERYWHERE = {
     f"{name}, {where}": (estimator, base)
     for name, estimator in LARGE.items()

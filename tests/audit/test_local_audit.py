@@ -12,11 +12,11 @@ from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from audit_tools import epsilon_lower_bound, number_of, worst_delta, worst_loss
-from local_tools import Field, apart, law_of, reports_of, worst_ratio
+from audit_tools import worst_delta, worst_loss
+from local_tools import law_of, worst_ratio
 from oracles import distinct_ballots, flip_epsilon, rankings
 
-from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPPairwise, LDPQuickSort, ShufflePairwise
+from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.collection import Device, HypercubeSampling, RandomizedResponse
@@ -86,14 +86,6 @@ def test_a_report_spends_exactly_what_is_stated(randomizer, epsilon, ballots):
     assert spent <= stated + 1e-12
     assert spent == pytest.approx(stated, rel=1e-9)
     assert getattr(randomizer, "is_tight", True) == (stated == epsilon)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["best_cap", "half_tie"])
-def test_hypercube_of_four_items(variant):
-    """Six pairs, an even number: as printed, ties would cost ln(1 + e) = 1.313."""
-    laws, stated = report_laws(HypercubeSampling(variant), 1.0, rankings(4)[::5], coins=False)
-    assert worst_ratio(laws) == pytest.approx(stated, rel=1e-9) and worst_ratio(laws) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("n_queries", [1, 2])
@@ -238,7 +230,7 @@ def test_whole_runs_of_the_rule(estimator, others):
 
         try:
             estimator.fit_interactive(ask, items=3, n_voters=n_voters)
-        except ValueError as error:  # all groups that were drawn are empty, and nobody was asked
+        except ValueError as error:  # all groups that were drawn are empty
             return messages, str(error)
         return messages, estimator.consensus_.tolist()
 
@@ -307,13 +299,6 @@ def test_hidden_pair_hides_among_all(n, ballots, local_epsilon, delta):
     assert 0.5 * delta < truth <= delta
     exact = shuffle_amplification(local_epsilon, n, truth * (1 + 1e-6), method="exact")
     assert exact == pytest.approx(stated, rel=1e-4)
-
-
-@pytest.mark.slow
-def test_hidden_pair_of_six_voters():
-    plan = shuffle_plan(local_epsilon=1.0, delta=0.03, min_reports=6)
-    laws = single(message_laws(plan, rankings(3)))
-    assert 0.015 < delta_of_shuffle(laws, 6, plan.guarantee.epsilon) <= 0.03
 
 
 def test_more_voters_than_the_minimum_only_help():
@@ -386,52 +371,3 @@ def test_two_assigned_pairs():
 
 
 # --- samples of the whole path, as text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("spent", "low", "high"), [(1.0, 0.5, 1.0), (3.0, 1.5, 3.0)])
-def test_full_path_through_text(spent, low, high):
-    """The curator states epsilon 1. Devices that spend 3 under that protocol's name are seen by the audit."""
-    device, curator = (LDPPairwise(epsilon, rule="borda", random_state=0) for epsilon in (spent, 1.0))
-    name = digest(curator.protocol(3))
-    samples = []
-    for seed, ballot in enumerate(OPPOSITES):
-        lines = [
-            json.dumps({**json.loads(line), "protocol": name}) for line in reports_of(device, [ballot] * 1000, seed)
-        ]
-        samples.append(np.array([number_of(curator.fit_reports([line], items=3).consensus_) for line in lines]))
-    assert low < epsilon_lower_bound(*samples) <= high
-
-
-@pytest.mark.slow
-def test_full_path_of_a_shuffle():
-    estimator = ShufflePairwise(local_epsilon=2.0, delta=0.05, min_reports=4, rule="borda")
-    plan, rng = estimator.plan_for(Shape(3))[1], np.random.default_rng(0)
-    numbers: dict[bytes, int] = {}
-    samples = []
-    for mine in OPPOSITES:
-        outputs = []
-        for _ in range(3000):
-            devices = [Device(plan.protocol, random_state=int(seed)) for seed in rng.integers(2**32, size=4)]
-            ballots = [mine, *[[2, 1, 0]] * 3]
-            lines = [json.dumps(m) for d, b in zip(devices, ballots, strict=True) for m in apart(d.report(b))]
-            rng.shuffle(lines)
-            session = plan.open(iter(lines))(Bits.from_random_state(0))
-            wins = session.answer(PairTallies())[0].wins.tobytes()
-            outputs.append(numbers.setdefault(wins, len(numbers)))
-        samples.append(np.array(outputs))
-    assert epsilon_lower_bound(*samples, delta=0.05) <= plan.guarantee.epsilon < 2.0
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-def test_full_path_of_an_interactive_protocol():
-    estimator, samples = LDPQuickSort(1.0, n_queries=2), []
-    for mine in OPPOSITES:
-        outputs = []
-        for seed in range(700):
-            field = Field(estimator.protocol(3), [mine, [1, 0, 2]], seed)
-            fitted = estimator.set_params(random_state=seed).fit_interactive(field, items=3, n_voters=2)
-            outputs.append(number_of(fitted.consensus_))
-        samples.append(np.array(outputs))
-    assert epsilon_lower_bound(*samples) <= 1.0

@@ -1,35 +1,29 @@
 """Exact audits of the mechanisms that draw an order, and of the histogram: every output, every neighbour."""
 
 from dataclasses import replace
-from functools import lru_cache
-from itertools import combinations, permutations, product
+from functools import lru_cache, partial
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from audit_tools import (
-    ScriptedCoins,
-    empty_profile,
     flipped_cells,
     knorm_cells,
     law,
     log_flipped_law,
     neighbours,
-    noise_pmf,
     order_cells,
-    outcomes,
     profile_of,
-    reach,
-    sampled_orders,
     worst_loss,
 )
-from oracles import distinct_ballots, naive_counts
+from oracles import cost_of, distinct_ballots, naive_counts
 from scipy import stats
 
-from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
-from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNoise, PermuteAndFlip, PermuteAndFlipNoise
+from sklearn_dprank import DPKemenySampler, DPPrudentOrder
+from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 from sklearn_dprank.orders.samplers import MinimaxMarginFlips, MinimaxMarginSampler, PartitionTable, WindowedSampler
 from sklearn_dprank.privacy.rounding import round_down
-from sklearn_dprank.queries import Histogram, KemenyUtility, MaxViolatedMargin
+from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 NEIGHBORING = ["add_remove", "replace"]
@@ -111,15 +105,6 @@ def test_every_neighbour_and_every_order(mechanism, m, epsilon, neighboring):
     assert worst >= {0.1: 0.3, 1.0: 0.97, 4.0: 0.97}[epsilon] * epsilon
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_five_items(mechanism, neighboring):
-    assert len(votes(5)) > 1000
-    worst = audit(mechanism(epsilon=2.0, neighboring=neighboring), 5)
-    assert 0.97 * 2.0 <= worst <= 2.0 * ROUNDING
-
-
 @pytest.mark.parametrize("m", [3, 4])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_audited_law_is_that_of_the_package(mechanism, m):
@@ -132,22 +117,7 @@ def test_audited_law_is_that_of_the_package(mechanism, m):
         np.testing.assert_allclose(law(estimator, profile_of(base, m)), expected, rtol=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [3, 4, 6])
-def test_p_sample_is_tight_on_one_mind(m, neighboring):
-    """One enemy more: the reverse ranking gains all that epsilon allows, so no rate could be larger."""
-    epsilon, ranking = 1.0, list(range(m))
-    crowd = [ranking] * 400
-    if neighboring == "add_remove":
-        pair = [profile_of(crowd, m), profile_of([*crowd, ranking[::-1]], m)]
-    else:
-        pair = [profile_of([*crowd, ballot], m) for ballot in (ranking, ranking[::-1])]
-    laws = [law(DPKemenySampler(epsilon=epsilon, neighboring=neighboring), profile) for profile in pair]
-    assert 0.99 * epsilon <= worst_loss(laws, [(0, 1)]) <= epsilon * ROUNDING
-
-
-query_cost = MaxViolatedMargin().cost
+query_cost = partial(cost_of, MaxViolatedMargin())
 
 
 def test_prudent_orders_of_the_exponential_mechanism_hold_their_law():
@@ -189,28 +159,7 @@ def test_the_audited_law_is_what_the_samplers_hold(mechanism, m):
     np.testing.assert_allclose(np.exp(held), audited, rtol=1e-9)
 
 
-@pytest.mark.slow
-def test_sampled_orders_follow_the_audited_law():
-    profile = profile_of(bases(3)["ties and gaps"] + [[0, 1, 2]] * 3, 3)
-    for estimator in (DPKemenySampler(epsilon=2.0), DPPrudentOrder(epsilon=1.0), DPPrudentOrder(epsilon=1.0, window=2)):
-        seen = np.bincount(sampled_orders(estimator, profile, 2000, seed=0), minlength=6)
-        assert stats.chisquare(seen, law(estimator, profile) * 2000).pvalue > 1e-3
-
-
 # The two-stage form
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("window", "neighboring"), [(2, "add_remove"), (2, "replace"), (3, "add_remove")])
-def test_two_stages_at_three_items(window, neighboring):
-    """The whole: the anchor's law is exact too, by integration of the K-norm density over the cones of orders."""
-    estimator = DPPrudentOrder(epsilon=2.0, window=window, neighboring=neighboring)
-    worst = 0.0
-    for base in ([], [[0, 1, 2]] * 12 + [[2, 1, 0]], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]):
-        profiles, pairs = neighbours(base, distinct_ballots(3), neighboring, 3)
-        worst = max(worst, worst_loss([law(estimator, profile) for profile in profiles], pairs))
-    assert worst <= 2.0 * (1 + 1e-6)
-    assert worst >= 1.0  # more than one stage alone may spend
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
@@ -282,116 +231,6 @@ def test_forgotten_factor_two_is_caught(monkeypatch):
 
 
 # The histogram of three items
-
-
-def order_law(histogram, mechanism):
-    """The law of the Borda order from noisy counts of the six rankings; ties by coins.
-
-    A ranking and its reverse count against each other, so that three differences (a, b, c) of two counts each are all
-    there is. Half of the net wins of item 0 over item 1 is a + 2b - c, of 1 over 2 it is a - b + 2c. Given (a, b), each
-    weak order is an interval of c.
-    """
-    noise = noise_pmf(mechanism, np.arange(-reach(mechanism), reach(mechanism) + 1))
-    difference = np.convolve(noise, noise)  # from -2 reach to 2 reach
-    far = len(difference) // 2
-    below = np.concatenate([[0], np.cumsum(difference)])  # of c, less than each integer
-    shift = histogram[:3] - histogram[:2:-1]
-    a, b = (shift[k] + np.arange(-far, far + 1).reshape([(-1, 1), (1, -1)][k]) for k in range(2))
-    # Half of the net wins of 0 over 1, 1 over 2 and 0 over 2 are these plus -c, 2c and c.
-    forms = [(a + 2 * b, -1), (a - b, 2), (2 * a + b, 1)]
-    out = np.zeros(6)
-    for signs in product([-1, 0, 1], repeat=3):
-        fits = np.array([agrees(signs, order) for order in permutations(range(3))])
-        if fits.any():
-            low, high = -(10**9), 10**9
-            for sign, (constant, slope) in zip(signs, forms, strict=True):
-                # sign (constant + slope c) >= 1, or constant + slope c = 0, as bounds of slope c
-                least = 1 - constant if sign > 0 else -constant if sign == 0 else -(10**9)
-                most = -1 - constant if sign < 0 else -constant if sign == 0 else 10**9
-                if slope < 0:
-                    least, most = -most, -least
-                low, high = np.maximum(low, -(-least // abs(slope))), np.minimum(high, most // abs(slope))
-            first, last = (np.clip(end - shift[2] + far, 0, len(difference)) for end in (low, high + 1))
-            chance = np.where(first < last, below[last] - below[np.minimum(first, last)], 0)
-            out += difference @ chance @ difference * fits / fits.sum()
-    return out
-
-
-def agrees(signs, order):
-    """Tell whether the order contradicts no strict sign of (0 over 1, 1 over 2, 0 over 2), and signs add up."""
-    x, y, both = signs
-    if both != np.sign(x + y) and x + y != 0:
-        return False
-    if both and x == y == 0:
-        return False
-    place = np.argsort(order)
-    gaps = place[1] - place[0], place[2] - place[1], place[2] - place[0]
-    return all(sign * gap >= 0 for sign, gap in zip(signs, gaps, strict=True))
-
-
-@lru_cache
-def completions(ballot):
-    """(shares, histograms) of one ballot over the coins that complete it."""
-    profile = profile_of([ballot], 3)
-    every = outcomes(lambda branch: tuple(Histogram().vector(profile, ScriptedCoins(branch)).tolist()))
-    shares: dict = {}
-    for share, histogram in every:
-        shares[histogram] = shares.get(histogram, 0.0) + share
-    return shares
-
-
-def laws_with_every_ballot(base, mechanism):
-    """The laws of the base with each extra ballot, then without: mixtures over its completions."""
-    base = np.array(base)
-    cell = [order_law(base + unit, mechanism) for unit in np.eye(6, dtype=int)]
-    laws = []
-    for ballot in distinct_ballots(3):
-        shares = completions(tuple(ballot.tolist()))
-        laws.append(sum(share * cell[histogram.index(1)] for histogram, share in shares.items()))
-    return [*laws, order_law(base, mechanism)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1.0, 3.0])
-def test_histogram_with_discrete_laplace_noise(epsilon):
-    """Ties and gaps of the extra ballot are completed by coins, which only mixes the laws of strict ones."""
-    for neighboring in NEIGHBORING:
-        [price] = planned(DPHistogram(epsilon=epsilon, neighboring=neighboring), 3).values()
-        assert price.mechanism == LaplaceNoise(round_down(epsilon) / {"add_remove": 1, "replace": 2}[neighboring])
-        crowd = round(8 / epsilon)  # larger ones leave orders to what the cut of the noise leaves out
-        worst = 0.0
-        for base in (
-            [0] * 6,
-            [crowd, 0, 0, 0, 0, 0],
-            [0, 5, 0, 5, 0, 5],
-            [crowd, 0, 0, 0, 0, 1],
-            [0, 0, 1, crowd, 2, 0],
-        ):
-            laws = laws_with_every_ballot(base, price.mechanism)
-            np.testing.assert_allclose([each.sum() for each in laws], 1, atol=1e-12)
-            worst = max(worst, spread(np.log(laws), neighboring))
-        assert worst <= epsilon * (1 + 1e-8)
-        assert worst >= 0.6 * epsilon
-
-
-@pytest.mark.slow
-def test_histogram_law_is_that_of_the_package():
-    """Through plan, answers, derivation and rule, with ties and a gap among the ballots, and without ballots."""
-    estimator = DPHistogram(epsilon=4.0)
-    mechanism = planned(estimator, 3)["Histogram"].mechanism
-    np.testing.assert_allclose(law(estimator, empty_profile(3)), np.full(6, 1 / 6), atol=1e-12)
-    ballots = [[0, 1, 2], [0, 0, 1], [NAN, 1, 0]]
-    expected = np.zeros(6)
-    for first, p in completions((0.0, 0.0, 1.0)).items():
-        for second, q in completions((NAN, 1.0, 0.0)).items():
-            expected += p * q * order_law(np.array(first) + second + np.eye(6, dtype=int)[0], mechanism)
-    np.testing.assert_allclose(law(estimator, profile_of(ballots, 3)), expected, atol=1e-12)
-
-
-def test_histogram_scale_printed_for_one_relation_is_caught_under_the_other():
-    """Lap(1 / epsilon) is right where a ballot is added; where one is replaced it spends more than epsilon."""
-    mechanism = planned(DPHistogram(epsilon=1.0), 3)["Histogram"].mechanism
-    assert 1.2 < spread(np.log(laws_with_every_ballot([8, 0, 0, 0, 0, 1], mechanism)), "replace") <= 2.0
 
 
 def test_ballots_without_opinions():

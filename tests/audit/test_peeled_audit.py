@@ -65,11 +65,6 @@ def test_the_audit_is_tight(name, least):
     assert share_of_delta(PEELED[name], BASES["unanimous"], distinct_ballots(3)) > least
 
 
-@pytest.mark.slow
-def test_the_audit_is_tight_on_four_items():
-    assert share_of_delta(PEELED["small epsilon"], BASES_OF_FOUR["unanimous"], distinct_ballots(4)) > 0.9
-
-
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_person_loses_no_more_than_the_promise(others, neighboring):

@@ -24,7 +24,7 @@ def test_each_fault_has_a_place_and_tests(fault):
     assert fault.tests and all(map(planted.node, fault.tests))
 
 
-@pytest.mark.parametrize("test", ["test_that_nobody_wrote", "test_scikit_learn_s_own_checks"])
+@pytest.mark.parametrize("test", ["test_that_nobody_wrote", "test_checks_of_scikit_learn"])
 def test_name_of_no_test_or_of_several_is_an_error(test):
     with pytest.raises(ValueError, match=rf"^\d+ test functions are called {test}, not one"):
         planted.node(test)

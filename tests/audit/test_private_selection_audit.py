@@ -22,7 +22,7 @@ from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPKwikSort, DPPruden
 from sklearn_dprank._utils.checks import changed_ballots
 from sklearn_dprank.ballots import Profile, weights
 from sklearn_dprank.mechanisms import LaplaceNoise
-from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection, private as private_selection
+from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
 from sklearn_dprank.model_selection.private import NetAgreement, candidates_of, eta_of, gamma_of
 from sklearn_dprank.orders.permutations import order_to_positions
 
@@ -424,9 +424,3 @@ def p_value_of_fits(size, distribution, mean_draws):
 )
 def test_the_audited_law_is_the_one_that_is_fitted(distribution, mean_draws):
     assert p_value_of_fits(900, distribution, mean_draws) > 1e-3
-
-
-@pytest.mark.slow
-def test_another_number_of_draws_would_be_seen(monkeypatch):
-    monkeypatch.setattr(private_selection, "draw_count", lambda *args: 3)
-    assert p_value_of_fits(900, "geometric", 3) < 1e-4

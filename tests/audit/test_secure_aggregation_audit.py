@@ -41,7 +41,7 @@ def added_noise(rate, n_voters):
 
 
 def naive_vector(query, ballot):
-    """What one ballot adds to the sum, the obvious way; groups are of all three items."""
+    """Return what one ballot adds to a sum, from its margins; groups have all three items."""
     counts = naive_counts([ballot])
     margins = counts - counts.T
     if isinstance(query, (NetWins, GroupNetWins)):

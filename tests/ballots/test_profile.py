@@ -165,8 +165,8 @@ BAD_NAMES = [
     (5, "items must list one name an item, got 5; pass a list of names."),
     ([("a", 1), ("b", 1)], "items must be all strings or all whole numbers, got tuple; rename the items."),
     (["a", None], "items must be all strings or all whole numbers, got NoneType and str; rename the items."),
-    (["a", "a"], "items must be distinct, and 'a' stands twice; rename one of the items."),
-    ([7, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
+    (["a", "a"], "items must be distinct, and 'a' stands twice; rename one, or leave it out."),
+    ([7, 7], "items must be distinct, and 7 stands twice; rename one, or leave it out."),
 ]
 
 

@@ -1,8 +1,8 @@
-"""Bad input: every message names the parameter and the remedy, and none quotes a ballot."""
+"""Invalid input: every message names the parameter and the remedy, and none quotes a ballot."""
 
+from fractions import Fraction
 from io import StringIO
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -18,19 +18,23 @@ from sklearn_dprank import (
     DPKwikSort,
     DPPairwise,
     DPPrudentOrder,
+    DPStreamingBorda,
     Kemeny,
-    KwikSort,
+    LDPAdaptivePairs,
+    LDPBorda,
+    LDPGroupKwikSort,
     LDPPairwise,
     LDPQuickSort,
     PositionalRule,
+    SecAggBorda,
+    ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank._utils.types import RuleName
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels import Central, Exact, Local
+from sklearn_dprank.collection import Device
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.queries import Histogram
-from sklearn_dprank.rules import KwikSortRule, SortByScore
+from sklearn_dprank.rules import KemenyRule, KwikSortRule, SortByScore
 
 GOOD = [[0, 1, 2], [1, 0, 2]]
 SECRET = 271828  # a ballot value that must not appear in any message
@@ -57,43 +61,25 @@ def message(call, *arguments, error=ValueError, **named):
     ("ballots", "expected"),
     [
         ([0, 1, SECRET], "X must have two dimensions, (n_voters, n_items): one row a voter."),
-        (np.full((2, 2, 2), SECRET), "X must have two dimensions"),
         (SECRET, "X must have two dimensions"),
-        (
-            [],
-            "X is an empty list and holds no ballot; to read ballots in parts, use Profile.from_chunks; to read a",
-        ),
+        ([], "X is an empty list and holds no ballot; to read ballots in parts, use Profile.from_chunks"),
         ([[]], "0 feature(s) (shape=(1, 0)) while a minimum of 2 is required"),
         (np.empty((0, 3)), "0 sample(s) (shape=(0, 3)) while a minimum of 1 is required"),
         ([[SECRET], [1]], "1 feature(s) (shape=(2, 1)) while a minimum of 2 is required"),
         ([[SECRET, np.inf]], "contains infinity"),
-        ([[SECRET, -np.inf, np.nan]], "contains infinity"),
         ([["first", str(SECRET)]], "X must hold numbers (NaN for no opinion), got text"),
         (np.array([[1, "first", SECRET]], dtype=object), "got text in column 1; turn orders of names into"),
-        (
-            pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}),
-            "got text in column 'milk'; turn orders of names",
-        ),
+        (pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}), "got text in column 'milk'; turn orders"),
         (pd.DataFrame({"tea": [1, 2], 7: [f"{SECRET} n/a", "3"]}).set_axis([3, 7], axis=1), "got text in column 7;"),
         (pd.DataFrame({"tea": pd.Categorical([f"{SECRET}!"], ordered=True), "milk": [1]}), "got text in column 'tea';"),
-        (pd.DataFrame({"tea": pd.array([f"{SECRET}!"], dtype="string"), "milk": [1]}), "got text in column 'tea';"),
         (pd.DataFrame({"tea": pd.to_datetime([SECRET]), "milk": [1]}), "got dates in column 'tea';"),
         (np.array([[SECRET, 1]], dtype="M8[D]"), "got dates in column 0;"),
         ([[10**400 + SECRET, 1]], "X must hold numbers that floats can hold, and column 0 holds a larger one"),
         (f"{SECRET}.soc", "X is a str, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib"),
-        (f"{SECRET}.soc".encode(), "X is a bytes, not ballots; read a PrefLib file with"),
         (Path(f"{SECRET}.soc"), "sklearn_dprank.datasets.read_preflib, and pass on its `profile`."),
         (StringIO(f"{SECRET}"), "X is a StringIO, not ballots; read a PrefLib file with"),
-        (
-            ([row] for row in [[SECRET, 1]]),
-            "X is a generator, not ballots; count a stream of tables with Profile.from_chunks",
-        ),
-        (map(list, [[SECRET, 1]]), "X is a map, not ballots; count a stream of tables with Profile.from_chunks"),
-        (
-            {"tea": [SECRET], "milk": [1]},
-            "X is a dict, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame",
-        ),
-        ({SECRET, 1}, "X is a set, not a table"),
+        (([row] for row in [[SECRET, 1]]), "X is a generator, not ballots; count a stream of tables with"),
+        ({"tea": [SECRET], "milk": [1]}, "X is a dict, not a table (n_voters, n_items) of ballots; pass pandas"),
         ([{"tea": SECRET, "milk": 1}], "X is a list of dicts, not a table (n_voters, n_items) of ballots; if each"),
         ([[SECRET, 1, 2], [1]], "X has an inhomogeneous shape: each ballot must have an entry for each item"),
         ([[SECRET + 1j, 2]], "Complex data not supported: X must hold real numbers (positions)."),
@@ -105,43 +91,7 @@ def test_bad_ballots(estimator, ballots, expected):
     assert expected in message(estimator.fit, ballots)
 
 
-def test_ragged_ballots():
-    assert "inhomogeneous shape" in message(Borda().fit, [[0, 1, SECRET], [1, 0]])
-
-
-def test_a_name_instead_of_a_position_points_to_orders():
-    text = message(Borda().fit, [["tea", "milk"], ["milk", "tea"]])
-    assert "turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions" in text
-
-
 # Privacy parameters, from estimators and from channels
-
-BAD_EPSILON = [0, -1.0, np.inf, np.nan, "much", None]
-BAD_DELTA = [-0.1, 1, 1.5, np.nan, np.inf, "tiny", None]
-
-
-@pytest.mark.parametrize("epsilon", BAD_EPSILON, ids=repr)
-@pytest.mark.parametrize(
-    "make",
-    [DPBorda, DPKwikSort, DPPairwise, DPKemenySampler, DPPrudentOrder, LDPPairwise, LDPQuickSort, ShufflePairwise],
-    ids=lambda c: c.__name__,
-)
-def test_bad_epsilon(make, epsilon):
-    text = message(make(epsilon=epsilon).fit, GOOD)
-    assert text == f"epsilon must be a positive, finite number (in nats), got {epsilon!r}."
-
-
-@pytest.mark.parametrize("epsilon", BAD_EPSILON, ids=repr)
-@pytest.mark.parametrize("channel", [Central, Local], ids=lambda c: c.__name__)
-def test_bad_epsilon_of_a_channel(channel, epsilon):
-    text = message(Aggregator(channel(epsilon=epsilon), "borda").fit, GOOD)
-    assert text == f"epsilon must be a positive, finite number (in nats), got {epsilon!r}."
-
-
-@pytest.mark.parametrize("delta", BAD_DELTA, ids=repr)
-def test_bad_delta(delta):
-    for estimator in (DPBorda(noise="gaussian", delta=delta), Aggregator(Central(noise="gaussian", delta=delta))):
-        assert message(estimator.fit, GOOD) == f"delta must be a number in [0, 1), got {delta!r}."
 
 
 @pytest.mark.parametrize("make", [DPBorda, DPKwikSort, DPPairwise], ids=lambda c: c.__name__)
@@ -153,55 +103,6 @@ def test_noise_and_delta_that_disagree(make):
     )
     text = message(make(delta=1e-6).fit, GOOD)
     assert text == "noise='laplace' is pure and needs delta=0, got delta=1e-06; set delta=0 or noise='gaussian'."
-
-
-def test_knorm_is_pure_and_for_borda():
-    text = message(DPBorda(noise="knorm", delta=0.1).fit, GOOD)
-    assert text.startswith("noise='knorm' is pure and needs delta=0, got delta=0.1")
-    text = message(Aggregator(Central(noise="knorm"), "kemeny").fit, GOOD)
-    assert text.startswith("Central cannot answer AllMargins, which the rule asks for; noise='knorm' is for NetWins")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "parameter"),
-    [
-        (DPBorda(noise="cauchy"), "noise"),
-        (DPBorda(neighboring="swap"), "neighboring"),
-        (DPKwikSort(on_exhausted="stop"), "on_exhausted"),
-        (DPKwikSort(strategy="bubble"), "strategy"),
-        (DPKwikSort(max_queries=0), "max_queries"),
-        (LDPPairwise(n_queries=0), "n_queries"),
-        (LDPPairwise(randomizer="xx"), "randomizer"),
-        (DPPrudentOrder(window=1), "window"),
-        (Kemeny(tolerance=-1), "tolerance"),
-        (Kemeny(time_limit=0), "time_limit"),
-        (KwikSort(random_state="seed"), "random_state"),
-        (KwikSort(random_state=-1), "random_state"),
-        (PositionalRule(scores=7), "scores"),
-        (Aggregator(channel="central"), "channel"),
-        (Aggregator(rule=3), "rule"),
-    ],
-    ids=repr,
-)
-def test_parameters_out_of_bounds(estimator, parameter):
-    assert message(estimator.fit, GOOD).startswith(f"{parameter} must be ")
-
-
-@pytest.mark.parametrize(
-    ("channel", "expected"),
-    [
-        (Central(noise="cauchy"), "noise must be one of ["),
-        (Central(neighboring="swap"), "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
-        (Central(release=Histogram()), "SUM"),
-    ],
-    ids=repr,
-)
-def test_parameters_of_a_channel(channel, expected):
-    if expected == "SUM":
-        text = message(Aggregator(channel, "borda").fit, np.zeros((2, 11)))
-        assert text.startswith("a histogram of all 11! rankings is explicit up to 10 items only")
-    else:
-        assert message(Aggregator(channel, "borda").fit, GOOD).startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -230,13 +131,6 @@ def test_too_many_queries():
 
 
 # Rules and scores
-
-
-@pytest.mark.parametrize("make", [Aggregator, DPPairwise, LDPPairwise], ids=lambda c: c.__name__)
-def test_unknown_rules(make):
-    text = message(make(rule="condorcet").fit, GOOD)
-    assert text.startswith(f"rule must be None, one of {sorted(get_args(RuleName))} or a Rule object")
-    assert "got 'condorcet'" in text
 
 
 @pytest.mark.parametrize(
@@ -324,8 +218,8 @@ def test_numbered_items_are_names():
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (["tea", "tea", "milk"], "distinct, and 'tea' stands twice; rename one of the items."),
-        ([1, 2, 1], "distinct, and 1 stands twice; rename one of the items."),
+        (["tea", "tea", "milk"], "distinct, and 'tea' stands twice; rename one, or leave it out."),
+        ([1, 2, 1], "distinct, and 1 stands twice; rename one, or leave it out."),
         (["tea", 1, 2], "all strings or all whole numbers, got int and str; rename the items."),
         ([1.0, 2.0, 3.0], "all strings or all whole numbers, got float; rename the items."),
         ([("a", 1), ("a", 2), ("b", 1)], "all strings or all whole numbers, got tuple; rename the items."),
@@ -384,8 +278,8 @@ def test_methods_that_do_not_apply_are_hidden():
     [
         (1, "items must name at least two items, got 1."),
         ([], "items must name at least two items, got 0."),
-        (["tea", "tea"], "items must be distinct, and 'tea' stands twice; rename one of the items."),
-        ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
+        (["tea", "tea"], "items must be distinct, and 'tea' stands twice; rename one, or leave it out."),
+        ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one, or leave it out."),
         ("tea", "items must list one name an item, got 'tea'; pass a list of names."),
         (2.0, "items must list one name an item, got 2.0; pass a list of names."),
         ({"tea", "milk"}, "items must list one name an item, got a set; pass a list of names."),
@@ -412,3 +306,92 @@ def test_bad_ballot_of_a_client():
     expected = "ballot must have one position (a finite number, or NaN) for each of the 3 items."
     for bad in ([0, SECRET], [0, np.inf, SECRET], ["a", "b", str(SECRET)], [[0, 1, SECRET]], None):
         assert message(client.report, bad) == expected
+
+
+BALLOTS = [[0, 1, 2]] * 5
+
+
+@pytest.mark.parametrize("channel", [Central, Exact, Local])
+def test_a_class_in_place_of_a_channel(channel):
+    with pytest.raises(ValueError) as error:
+        Aggregator(channel).fit(BALLOTS)
+    name = channel.__name__
+    assert str(error.value) == f"channel must be a channel object, got the class {name}; use channel={name}()."
+
+
+def test_a_class_in_place_of_a_rule():
+    with pytest.raises(ValueError, match=r"got the class KemenyRule; use rule=KemenyRule\(\)\.$"):
+        Aggregator(rule=KemenyRule).fit(BALLOTS)
+
+
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [DPBorda, DPHistogram, DPKwikSort, DPPairwise, DPKemenySampler, DPPrudentOrder, LDPPairwise, LDPBorda, LDPQuickSort]
+    + [LDPGroupKwikSort, LDPAdaptivePairs, ShufflePairwise, ShuffleHierarchical],
+)
+def test_epsilon_and_delta_of_every_kind(estimator):
+    """Fractions and single precision are numbers too, and never understated; what is too small is named."""
+    for epsilon in (Fraction(1, 3), np.float32(0.3), 1):
+        stated = estimator(epsilon=epsilon, random_state=0).fit(BALLOTS).privacy_.epsilon
+        assert type(stated) is float and stated == pytest.approx(float(epsilon), rel=1e-12)
+    with pytest.raises(ValueError, match=r"^epsilon is too small for the arithmetic, got 5e-324; use at least 1e-09"):
+        estimator(epsilon=5e-324).fit(BALLOTS)
+    if "noise" in estimator().get_params():
+        for delta in (Fraction(1, 10**6), np.float32(1e-6)):
+            promise = estimator(delta=delta, noise="gaussian", random_state=0).fit(BALLOTS).privacy_
+            assert type(promise.delta) is float and promise.delta >= delta
+        with pytest.raises(
+            ValueError, match=r"^delta is too small for the arithmetic, got 1e-201; use at least 1e-200, or 0"
+        ):
+            estimator(delta=1e-201, noise="gaussian").fit(BALLOTS)
+
+
+ITEMS = ["tea", "milk", "water"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method", "why"),
+    [
+        (
+            SecAggBorda(),
+            "fit_reports",
+            "servers add up what devices send: fit_sums(sums, items=...).",
+        ),
+        (LDPAdaptivePairs(), "fit_reports", "devices are asked in rounds: fit_interactive(ask, items=..., n_voters"),
+        (LDPPairwise(), "fit_interactive", "with Local, each device reports once: fit_reports(reports, items=...)."),
+        (LDPPairwise(), "partial_fit", "each device reports once"),
+        (DPBorda(), "protocol", "with Central, a curator holds all ballots: fit(X)."),
+        (DPStreamingBorda(), "fit_sums", "with Streaming, ballots come period by period: partial_fit(X)."),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
+)
+def test_a_missing_method_names_the_one_that_exists(estimator, method, why):
+    assert not hasattr(estimator, method)
+    with pytest.raises(AttributeError, match=f"has no attribute '{method}'") as error:
+        getattr(estimator, method)
+    assert why in str(error.value.__cause__)
+
+
+def test_knorm_fits_have_no_intervals():
+    fitted = DPBorda(noise="knorm").fit([[0, 1, 2]] * 9)
+    with pytest.raises(AttributeError) as error:
+        fitted.rank_intervals()
+    assert str(error.value.__cause__).startswith("this fit published only an order")
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "got"),
+    [(2.0, "2.0"), ([], "a list"), ("12", "'12'"), (True, "True"), (LDPPairwise(), "LDPPairwise()")],
+)
+def test_invalid_grids_of_epsilons_are_refused(epsilons, got):
+    with pytest.raises(ValueError) as error:
+        LDPPairwise().fit_reports([], items=ITEMS, epsilons=epsilons)
+    assert str(error.value) == f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {got}."
+
+
+def test_a_grid_of_epsilons_may_be_any_iterable():
+    estimator = LDPPairwise()
+    reports = [Device(estimator.protocol(ITEMS, epsilon=epsilon)).report([0, 1, 2]) for epsilon in (1.0, 4.0)]
+    fitted = estimator.fit_reports(reports, items=ITEMS, epsilons=(epsilon for epsilon in (1.0, 4.0)))
+    assert (fitted.reports_accepted_, fitted.privacy_.epsilon) == (2, 4.0)

@@ -42,7 +42,7 @@ SPEAKING = [
     SecAggBorda(0.2),
     Aggregator(SecureAggregation(0.3, release=AllMargins()), "kemeny"),
 ]
-# Of these voters: nobody is above anybody.
+# All net wins and margins of these voters are 0.
 EVEN = Profile.from_rankings(np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 300))
 # Many ties and gaps, and items that are really tied.
 WEAK = np.random.default_rng(0).integers(0, 3, (800, 6)) + np.arange(6) // 2 * 1.0
@@ -162,7 +162,7 @@ def test_before_a_fit_it_is_not_fitted():
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, "high", None, True])
-def test_levels_that_are_none(level):
+def test_invalid_levels_are_refused(level):
     with pytest.raises(ValueError, match="level must be a number above 0 and below 1"):
         DPBorda(random_state=0).fit(PROFILE).rank_intervals(level)
 
@@ -178,15 +178,6 @@ def test_it_follows_from_the_release_alone():
     pipeline = make_pipeline(RatingsToRankings(), DPBorda(0.2, random_state=0)).fit(-BALLOTS)
     straight = DPBorda(0.2, random_state=0).fit(BALLOTS)
     np.testing.assert_array_equal(pipeline[-1].rank_intervals(), straight.rank_intervals())
-
-
-@pytest.mark.slow
-def test_reports_from_the_field():
-    estimator = LDPPairwise(4.0)
-    reports = [estimator.client(6, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS[:400])]
-    fitted = estimator.fit_reports(reports, items=6)
-    assert fitted.noise_.law.asked.sum() == 800
-    assert fitted.rank_intervals().shape == (6, 2)
 
 
 # How often it is right
@@ -217,45 +208,6 @@ def test_coverage(estimator, votes):
     ballots = {"mallows": PROFILE, "even": EVEN, "weak": WEAK, "near": near}[votes]
     profile = ballots if isinstance(ballots, Profile) else Profile.from_rankings(ballots)
     assert coverage(estimator, profile, 1000) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
-
-
-def calibration(estimator, profile, times):
-    """By how much claims exceed how often they are true, in bins of claims; and the mean claim."""
-    claims, true = [], []
-    for seed in range(times):
-        fitted = estimator.set_params(random_state=seed).fit(profile)
-        confidence = fitted.pair_confidence()
-        above = np.triu(np.ones_like(confidence, dtype=bool), 1)
-        claimed, above = confidence[above], truth(profile, fitted.noise_)[above]
-        claims.append(np.maximum(claimed, 1 - claimed))
-        # A half says nothing of which it is.
-        true.append(np.where(claimed == 0.5, 0.5, np.where(claimed > 0.5, above, ~above)))
-    claims, true = np.concatenate(claims), np.concatenate(true)
-    bins = np.digitize(claims, [0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
-    distance = sum(max((claims - true)[bins == b].sum(), 0) for b in range(7)) / len(claims)
-    return distance, np.mean(claims)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.03, 0.1, 0.3])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda epsilon: DPBorda(epsilon, 1e-6, "gaussian"),
-        DPBorda,
-        lambda epsilon: DPPairwise(epsilon, 1e-6, "gaussian", rule="borda"),
-        lambda epsilon: DPPairwise(epsilon, rule="borda"),
-        lambda epsilon: LDPPairwise(10 * epsilon, rule="borda"),
-        lambda epsilon: LDPBorda(10 * epsilon),
-        lambda epsilon: ShufflePairwise(epsilon, rule="borda"),
-    ],
-    ids=["Gauss", "Laplace", "margins, Gauss", "margins, Laplace", "local", "local Borda", "shuffle"],
-)
-def test_confidences_do_not_claim_too_much(make, epsilon):
-    for n_items, n_voters, phi in ((10, 5000, 0.79), (45, 5000, 0.75)):
-        profile = Profile.from_rankings(make_mallows(n_voters, n_items, phi, random_state=0))
-        distance, _ = calibration(make(epsilon), profile, 40 if n_items == 10 else 15)
-        assert distance < (0.05 if n_items == 10 else 0.055)  # of 45 items at epsilon = .1 it is .050 with many repeats
 
 
 @pytest.mark.parametrize("m", [2, 5])
@@ -291,4 +243,6 @@ def test_one_report_gives_wide_intervals():
     estimator = LDPPairwise(1.0)
     fitted = estimator.fit_reports([estimator.client(4, random_state=0).report([0, 1, 2, 3])], items=4)
     assert (fitted.rank_intervals() == [0, 3]).all()
-    assert np.abs(fitted.pair_confidence() - 0.5).max() < np.tanh(0.5) / 2  # what the answer says of its own voter
+    assert (
+        np.abs(fitted.pair_confidence() - 0.5).max() < np.tanh(0.5) / 2
+    )  # the confidence that one answer gives about its own voter

@@ -10,7 +10,7 @@ from oracles import spent
 from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Central
-from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.mechanisms import LaplaceNoise
 from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.composition import gaussian_delta
@@ -68,18 +68,6 @@ def test_prices_never_add_up_to_more_than_epsilon(epsilon):
         assert float(prices[kind].mechanism.rate * l1 / prices[kind].epsilon) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("query", "l1"),
-    [(NetWins(), 12), (AllMargins(), 10), (PairMargin(1, 3), 1), (PairTallies(), 10), (Histogram(), 1)],
-    ids=str,
-)
-def test_laplace_scale_of_each_query(query, l1):
-    """One ballot moves the vector by l1, twice that if it is replaced."""
-    for neighboring, factor in (("add_remove", 1), ("replace", 2)):
-        found = price(Central(epsilon=0.5, neighboring=neighboring), [Ask(query)], type(query))
-        assert found.mechanism == LaplaceNoise(HALF / (factor * l1))
-
-
 def test_gaussian_answers_share_mu_squared_and_delta_is_not_split():
     asks = [Ask(PairMargin(), 9, HALF), Ask(AllMargins(), 1, HALF)]
     channel = Central(epsilon=2.0, delta=1e-6, noise="gaussian")
@@ -100,36 +88,6 @@ def test_gaussian_answers_that_leave_some_of_the_budget_state_less():
     sigma = price(channel, [Ask(AllMargins(), 1, HALF)], AllMargins).mechanism.sigma
     assert 1.0 < guarantee.epsilon < 2.0
     assert gaussian_delta(guarantee.epsilon, sigma, math.sqrt(10)) == pytest.approx(1e-6, rel=1e-6)
-
-
-def test_mechanism_of_each_noise():
-    kinds = {"laplace": LaplaceNoise, "gaussian": GaussianNoise, "knorm": KNormNoise}
-    for noise, kind in kinds.items():
-        channel = Central(noise=noise, delta=1e-6 if noise == "gaussian" else 0.0)
-        assert type(price(channel, [Ask(NetWins())], NetWins).mechanism) is kind
-    for noise in ("laplace", "exponential", "knorm"):
-        found = price(Central(noise=noise), [Ask(KemenyUtility())], KemenyUtility)
-        assert type(found.mechanism) is ExponentialNoise
-        assert found.mechanism.rate == pytest.approx(1 / 10, rel=1e-4)
-        assert found.mechanism.rate < 1 / 10
-
-
-@pytest.mark.parametrize(
-    ("query", "neighboring", "stated"),
-    [
-        (NetWins(), "add_remove", 12 / 20),
-        (NetWins(), "replace", 24 / 20),
-        (PairMargin(), "add_remove", 1.0),
-        (PairMargin(), "replace", 2.0),
-    ],
-)
-def test_printed_scale_states_its_true_guarantee(query, neighboring, stated):
-    channel = Central(epsilon=1.0, noise=hay.PrintedLaplace(), neighboring=neighboring)
-    guarantee = channel.plan([Ask(query)], M).guarantee
-    assert guarantee.epsilon == pytest.approx(stated)
-    assert Fraction(guarantee.epsilon) >= Fraction(stated)  # rounded up, if at all
-    rate = price(channel, [Ask(query)], type(query)).mechanism.rate
-    assert rate == Fraction(1, M * (M - 1) if query == NetWins() else 1)
 
 
 # An answer is given at the price that was planned for it, or not at all
@@ -159,7 +117,7 @@ def test_unpriced_queries_are_not_answered(declared, asked, noise):
     assert spent(session) == Fraction(1, 3)
 
 
-def test_what_is_no_more_sensitive_than_declared_is_answered():
+def test_less_sensitive_queries_than_declared_are_answered():
     session = open_on(Central(epsilon=1e6), [Ask(PairTallies(), 3)])
     for asked in (PairTallies(((0, 1), (2, 4)), round=1), PairTallies(round=2), PairTallies()):
         session.answer(asked)
@@ -198,30 +156,6 @@ def test_two_queries_of_one_type_have_their_own_prices():
 def test_asks_share_one_budget(asks, message, noise):
     with pytest.raises(ValueError, match=message):
         Central(noise=noise, delta=1e-6 if noise == "gaussian" else 0.0).plan(asks, M)
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.float32(0.1), 0.1, 3])
-def test_epsilon_of_any_kind_is_never_understated(epsilon):
-    plan = Central(epsilon=epsilon).plan([Ask(NetWins())], M)
-    assert type(plan.guarantee.epsilon) is float
-    assert plan.guarantee.epsilon >= sum(price.epsilon * price.times for price in plan.prices.values())
-    assert plan.guarantee.epsilon == pytest.approx(float(epsilon), rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("channel", "message"),
-    [
-        (Central(epsilon=5e-324), "epsilon is too small for the arithmetic, got 5e-324; use at least 1e-09."),
-        (
-            Central(epsilon=1, delta=1e-250, noise="gaussian"),
-            "delta is too small for the arithmetic, got 1e-250",
-        ),
-        (Central(release=NetWins), r"release must be a query object, got the class NetWins; use release=NetWins\(\)."),
-    ],
-)
-def test_parameters_out_of_reach(channel, message):
-    with pytest.raises(ValueError, match=message):
-        channel.plan([Ask(NetWins())], M)
 
 
 def test_many_answers_at_a_small_epsilon_name_it():
@@ -318,12 +252,6 @@ def test_ties_are_broken_by_coins():
     session = open_on(Central(), [Ask(NetWins())])
     assert len({tuple(session.tie_break()) for _ in range(20)}) > 10
     assert {session.tied_before(0, 1) for _ in range(30)} == {True, False}
-
-
-def test_sessions_of_one_plan_are_independent():
-    plan = Central(epsilon=0.1).plan([Ask(NetWins())], M)
-    answers = [plan.open(PROFILE)(Bits.from_random_state(seed)).answer(NetWins()).tolist() for seed in (0, 0, 1)]
-    assert answers[0] == answers[1] != answers[2]
 
 
 # Refusals, from public inputs, with both sides named

@@ -96,7 +96,7 @@ class Curator(RuleBasedStateMachine):
         if pair in self.answers:
             n_sent = len(self.post)
             assert self.session.answer(PairMargin(*pair)) == self.answers[pair]
-            assert len(self.post) == n_sent  # nobody is asked twice
+            assert len(self.post) == n_sent  # a repeated query asks no voter
         elif len(self.answers) == QUESTIONS:
             with pytest.raises(BudgetExhausted):
                 self.session.answer(PairMargin(*pair))

@@ -7,18 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from accuracy_tools import mean_excess
-from scipy.optimize import brentq
 
 from sklearn_dprank import Aggregator, DPBorda, DPPrudentOrder
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.metrics import pairwise_error_rate
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.composition import choice_range, gaussian_epsilon
+from sklearn_dprank.privacy.composition import choice_range
 from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.rules import ChooseOneByOne, ChooseTop
-from sklearn_dprank.theory.peeling import agreeing_voters
 
 DELTA = 1e-6
 
@@ -109,7 +106,7 @@ def test_few_voters_are_warned_of_where_their_number_is_public():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         estimator.fit([range(20)] * math.ceil(least))
-        DPPrudentOrder(1.0, DELTA).fit([range(20)] * 2)  # private: nothing warns
+        DPPrudentOrder(1.0, DELTA).fit([range(20)] * 2)  # no warning, because the number of voters is private
 
 
 def test_budgets_and_compositions_add_epsilons_and_deltas():
@@ -153,72 +150,3 @@ def test_mallows_45(seed):
     votes = [Profile.from_rankings(make_mallows(5000, 45, 0.75, random_state=seed))]
     assert mean_excess(DPPrudentOrder(0.1, DELTA), votes, repeats=20) <= 0.01
     assert mean_excess(DPBorda(0.1, DELTA, "gaussian"), votes, repeats=5) > 0.1
-
-
-@pytest.mark.slow
-def test_the_turning_point():
-    """With too few voters for epsilon, noisy scores are better, which average over all pairs."""
-    votes = [Profile.from_rankings(make_mallows(5000, 45, 0.75, random_state=104))]
-    for epsilon, better in ((0.015, False), (0.05, True)):
-        peeled = mean_excess(DPPrudentOrder(epsilon, DELTA), votes, repeats=10)
-        assert (peeled < 0.5 * mean_excess(DPBorda(epsilon, DELTA, "gaussian"), votes, repeats=10)) == better
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("phi", "epsilon", "most"), [(0.75, 0.05, 0.06), (0.9, 0.3, 0.001)])
-def test_mallows_20(phi, epsilon, most):
-    votes = [Profile.from_rankings(make_mallows(5000, 20, phi, random_state=seed)) for seed in (106, 107, 108)]
-    assert mean_excess(DPPrudentOrder(epsilon, DELTA), votes, repeats=10) <= most
-
-
-def agreeing_and_balanced(n_agreeing, n_items, n_others=60, seed=105):
-    """Voters of one order, and as many of some other order as of its reverse."""
-    rng = np.random.default_rng(seed)
-    centre, other = rng.permutation(n_items), rng.permutation(n_items)
-    rest = np.repeat([other, n_items - 1 - other], n_others // 2, axis=0)
-    return centre, np.concatenate([np.tile(centre, (n_agreeing, 1)), rest])
-
-
-def wrong_pairs(n_items, width, n_agreeing):
-    """Expected share of wrong pairs: any of the k - 1 worse of k items has the same chance, and is wrong k / 2 times.
-
-    All margins of the centre are `n_agreeing`, so the costs of the best item and of the others differ by twice that.
-    """
-    k = np.arange(2, n_items + 1)
-    odds = (k - 1) * np.exp(-width * n_agreeing)
-    return (odds / (1 + odds) * k / 2).sum() / math.comb(n_items, 2)
-
-
-def epsilon_for(share, n_items, n_agreeing):
-    """The epsilon at which this share of the pairs is wrong."""
-    return brentq(
-        lambda epsilon: wrong_pairs(n_items, choice_range(epsilon, DELTA, n_items - 1), n_agreeing) - share,
-        1e-3,
-        10.0,
-        xtol=1e-4,
-    )
-
-
-def epsilon_limit(share, n_items, n_agreeing):
-    """The epsilon below which no mechanism with zero-concentrated privacy has so few wrong pairs on all such profiles.
-
-    `agreeing_voters` gives the least rho. Gaussian noise of this rho has the smallest epsilon at delta among the
-    mechanisms whose guarantee is known by rho.
-    """
-    rho = (agreeing_voters(n_items, 1.0, share) / n_agreeing) ** 2
-    return gaussian_epsilon(DELTA, 1 / math.sqrt(2 * rho))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("m", [10, 20, 45, 100])
-def test_epsilon_is_at_most_three_times_the_information_limit(m):
-    """Less than twice, in fact. The expected error is confirmed by fits."""
-    epsilon = epsilon_for(0.01, m, 300)
-    assert 1 < epsilon / epsilon_limit(0.01, m, 300) < 1.9
-    centre, ballots = agreeing_and_balanced(300, m)
-    votes = Profile.from_rankings(ballots)
-    shares = [
-        pairwise_error_rate(DPPrudentOrder(epsilon, DELTA, random_state=seed).fit(votes).ranks_, centre[None])
-        for seed in range(150)
-    ]
-    assert np.mean(shares) == pytest.approx(0.01, abs=4 * np.std(shares) / math.sqrt(150))

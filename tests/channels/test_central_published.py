@@ -11,37 +11,14 @@ from sklearn_dprank import (
     DPHistogram,
     DPKwikSort,
     DPPairwise,
-    LDPBorda,
-    LDPKwikSort,
-    LDPPairwise,
-    ShufflePairwise,
 )
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
-from sklearn_dprank.collection import Device
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import gaussian_sigma
-from sklearn_dprank.theory import yan
 
 BALLOTS = make_mallows(2000, 4, 0.7, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_margins_of_a_curator_are_counts_with_discrete_laplace_noise(epsilon):
-    estimator = DPPairwise(epsilon)
-    noise = [
-        estimator.set_params(random_state=seed).fit(PROFILE).margins_[np.triu_indices(4, 1)]
-        - PROFILE.margins[np.triu_indices(4, 1)]
-        for seed in range(400)
-    ]
-    noise = np.array(noise)
-    ratio = np.exp(-epsilon / 6)  # six margins share epsilon
-    variance = 2 * ratio / (1 - ratio) ** 2
-    assert noise.dtype == np.int64
-    assert abs(noise.mean()) < 5 * np.sqrt(variance / noise.size)
-    assert noise.var() == pytest.approx(variance, rel=0.2)
 
 
 def test_the_consensus_follows_from_the_margins():
@@ -72,15 +49,6 @@ def test_scores_of_a_curator_are_net_wins_with_noise_and_sort_to_the_consensus(n
     assert abs(drawn.mean()) < 5 * std / np.sqrt(drawn.size)
 
 
-@pytest.mark.slow
-def test_scores_of_devices_are_unbiased_means():
-    found = np.array([LDPBorda(4.0, random_state=seed).fit(PROFILE).scores_ for seed in range(60)])
-    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - PROFILE.net_wins / 2000) < 5 * error).all()
-    fitted = LDPBorda(4.0, random_state=0).fit(PROFILE)
-    assert (np.diff(fitted.scores_[fitted.consensus_]) <= 0).all()
-
-
 def test_the_histogram_is_in_the_order_of_itertools():
     fitted = DPHistogram(50.0, random_state=0).fit(PROFILE)
     counts = [int((ballot == BALLOTS).all(axis=1).sum()) for ballot in permutations(range(4))]
@@ -98,33 +66,6 @@ def test_the_consensus_follows_from_the_histogram():
 def test_a_histogram_that_is_not_drawn_is_not_there():
     ballots = make_mallows(50, 11, 0.5, random_state=0)
     assert not hasattr(DPHistogram(delta=1e-6, noise="gaussian", random_state=0).fit(ballots), "histogram_")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        LDPPairwise(4.0),
-        LDPPairwise(4.0, randomizer="djw"),
-        LDPKwikSort(4.0, n_queries=2, randomizer=yan.PrintedLaplace()),
-        ShufflePairwise(local_epsilon=4.0),
-    ],
-    ids=repr,
-)
-def test_margins_of_devices_are_unbiased_shares(estimator):
-    found = np.array([estimator.set_params(random_state=seed).fit(PROFILE).margins_ for seed in range(60)])
-    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    off = ~np.eye(4, dtype=bool)
-    assert (error[off] > 0).all()
-    assert (np.abs(found.mean(axis=0) - PROFILE.margins / 2000)[off] < 5 * error[off]).all()
-
-
-@pytest.mark.slow
-def test_margins_of_reports_from_the_field():
-    estimator = LDPPairwise(6.0)
-    protocol = estimator.protocol(4)
-    reports = [Device(protocol, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS)]
-    assert estimator.fit_reports(reports, items=4).margins_ == pytest.approx(PROFILE.margins / 2000, abs=0.25)
 
 
 @pytest.mark.parametrize(

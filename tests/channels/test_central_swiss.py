@@ -1,7 +1,6 @@
 """Swiss Borda: the noise of each round, what it promises, and what it saves."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from sklearn_dprank import DPBorda, DPSwissBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import NoNoise
-from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
+from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.rounding import round_down
 
@@ -60,18 +59,6 @@ def test_the_answers_spend_exactly_the_budget(neighboring):
     assert ten.epsilon == pytest.approx(0.298, abs=5e-4)
 
 
-def test_delta_is_needed():
-    with pytest.raises(ValueError, match="needs delta > 0"):
-        DPSwissBorda(delta=0.0).fit([[0, 1]])
-
-
-def test_the_promise_is_certified_without_a_seed():
-    X = make_mallows(3000, 24, 0.6, center=range(24), random_state=0)
-    fitted = DPSwissBorda(epsilon=2.0).fit(X)
-    assert fitted.privacy_.certified
-    assert kendall_tau_distance(fitted.ranks_, np.arange(24)) < 0.02
-
-
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 def test_scores_are_the_order_if_the_model_explains_them(neighboring):
     X = make_mallows(500, 30, 0.8, random_state=0)
@@ -80,15 +67,6 @@ def test_scores_are_the_order_if_the_model_explains_them(neighboring):
     assert abs(fitted.scores_.sum()) < 1e-6
     refitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(Profile.from_rankings(X))
     np.testing.assert_array_equal(refitted.scores_, fitted.scores_)
-
-
-def test_a_split_electorate_converges():
-    """A third of the voters agree, and all others balance each other: Borda is right, and so are Swiss rounds."""
-    rng = np.random.default_rng(0)
-    random = rng.permuted(np.tile(np.arange(20), (1000, 1)), axis=1)
-    profile = Profile.from_rankings(np.concatenate([np.tile(np.arange(20), (1000, 1)), random, 19 - random]))
-    for seed in range(3):
-        assert DPSwissBorda(10.0, random_state=seed).fit(profile).ranks_.tolist() == list(range(20))
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -127,9 +105,3 @@ def test_it_saves_noise_where_voters_agree(neighboring):
     assert 0 <= swiss < borda / 2
     if neighboring == "add_remove":
         assert swiss < 6e-4 and 5e-4 < borda < 25e-4
-
-
-def test_a_noisy_number_of_voters_costs_two_percent():
-    for neighboring, share in (("add_remove", Fraction(1, 50)), ("replace", 0)):
-        price = next(iter(plan_of(DPSwissBorda(neighboring=neighboring), 30).prices.values()))
-        assert price.epsilon == share

@@ -46,7 +46,7 @@ def test_ties_go_by_index(session):
         assert not session.tied_before(2, 0)
 
 
-def test_no_promise():
+def test_a_statement_without_privacy():
     plan = Exact().plan([Ask(NetWins())], 3, 10)
     assert str(plan.guarantee) == "not private"
     assert plan.guarantee.epsilon == math.inf

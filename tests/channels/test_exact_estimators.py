@@ -1,13 +1,12 @@
 """Non-private estimators: published results, Kemeny against brute force, every kind of ballot, and relabelled items."""
 
 import os
-import re
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 from oracles import naive_counts, naive_disagreements, naive_kemeny, naive_scores, profiles
 from scipy.stats import chisquare
 
@@ -15,12 +14,11 @@ from sklearn_dprank import Aggregator, Borda, BradleyTerry, HierarchicalAggregat
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, read_preflib
-from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
-from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.rules import SortByScore
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
-pytestmark = pytest.mark.filterwarnings("ignore:no ballot of X prefers")  # ballots drawn at random may say nothing
+pytestmark = pytest.mark.filterwarnings("ignore:no ballot of X prefers")  # random ballots may have no opinion
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")
 CLASSIC = [
     Borda(),
@@ -146,17 +144,6 @@ def test_every_kind_of_ballot(estimator, kind):
 
 
 @pytest.mark.parametrize("estimator", CLASSIC, ids=named)
-def test_unanimous_voters_get_their_ranking(estimator):
-    ranking = np.array([3, 0, 4, 1, 2])
-    fitted = estimator.fit(np.tile(ranking, (9, 1)))
-    if estimator.get_params().get("scores") == "plurality":  # all but the winner are level
-        assert fitted.consensus_.tolist() == [1, 0, 2, 3, 4]
-    else:
-        np.testing.assert_array_equal(fitted.ranks_, ranking)
-        assert fitted.score([ranking]) == 0
-
-
-@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
 def test_voters_without_any_opinion(estimator):
     """Everything is level: columns keep their order."""
     for X in (np.zeros((3, 4)), np.full((3, 4), np.nan)):
@@ -184,33 +171,6 @@ def test_large_scores_of_many_voters():
         assert private.fit(profile).consensus_.tolist() == [2, 0, 1]
 
 
-@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
-def test_names(estimator):
-    pd = pytest.importorskip("pandas")
-    X = pd.DataFrame(KINDS["complete"], columns=["tea", "milk", "water", "beer"])
-    fitted = estimator.fit(X)
-    check_fitted(fitted, X)
-    assert set(fitted.consensus_) == {"tea", "milk", "water", "beer"}
-    assert fitted.consensus_[0] == "tea"
-    check_fitted(estimator.fit(Profile.from_rankings(X)), X)
-    with pytest.raises(ValueError, match="feature names should match"):
-        fitted.score(X[["milk", "tea", "water", "beer"]])
-    with pytest.raises(ValueError, match="item names should match"):
-        fitted.score(Profile.from_rankings(X[["milk", "tea", "water", "beer"]]))
-    assert estimator.fit(X.to_numpy()).consensus_[0] == 0  # no name is left over
-    assert not hasattr(estimator, "feature_names_in_")
-
-
-@needs_data
-@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
-def test_vermont(estimator):
-    """1,094 ballots of approval: two groups of tied names."""
-    ballots = read_preflib(Path(DATA, "00031-00000002.toc"))
-    assert ballots.profile.n_voters == 1094
-    check_fitted(estimator.fit(ballots.data), ballots.data)
-    assert excess_kendall_tau(estimator.ranks_, ballots.profile) < 0.05
-
-
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("unranked", ["no_opinion", "last"])
@@ -226,39 +186,6 @@ def test_dublin_west(unranked):
         fitted = estimator.fit(ballots.profile)
         check_fitted(fitted, ballots.profile)
         assert best.score(ballots.profile) >= fitted.score(ballots.profile) > -0.5
-
-
-@needs_data
-def test_unranked_last_and_no_opinion_differ():
-    silent, last = (
-        read_preflib(Path(DATA, "00001-00000002.soi"), unranked=unranked).profile for unranked in ("no_opinion", "last")
-    )
-    assert (silent.pairwise_counts <= last.pairwise_counts).all()
-    assert silent.pairwise_counts.sum() < last.pairwise_counts.sum()
-    # Items tied last share last places either way.
-    np.testing.assert_array_equal(silent.placements, last.placements)
-
-
-@needs_data
-def test_jester():
-    """Ratings of 100 jokes, higher is better, many ties."""
-    pd = pytest.importorskip("pandas")
-    ratings = pd.read_csv(Path(DATA, "jester100.csv.gz"))
-    assert ratings.shape == (2341, 100)
-    X = RatingsToRankings().set_output(transform="pandas").fit_transform(ratings)
-    borda = Borda().fit(X)
-    check_fitted(borda, X)
-    np.testing.assert_array_equal(borda.ranks_, Borda().fit(-ratings).ranks_)
-    np.testing.assert_array_equal(borda.ranks_, Borda().fit(-ratings.to_numpy()).ranks_)
-    # Raw ratings give the reverse (but for equal totals), with a healthy score.
-    assert average_kendall_tau(Borda().fit(ratings).ranks_, X) > 0.6 > 0.4 > -borda.score(X)
-    few = Profile.from_rankings(X.iloc[:, :15])
-    np.testing.assert_array_equal(few.pairwise_counts, naive_counts(X.iloc[:, :15]))
-    best = Kemeny().fit(few)
-    for estimator in CLASSIC:
-        fitted = estimator.fit(few)
-        check_fitted(fitted, few)
-        assert best.score(few) >= fitted.score(few)
 
 
 # Positional rules
@@ -294,65 +221,7 @@ def test_positional_rules_by_hand():
     assert PositionalRule([0, 0, 1]).fit(X).consensus_.tolist() == [2, 1, 0]
 
 
-def test_positional_rules_of_unlisted_items():
-    """Items without an opinion are tied last: both get the mean of 1 and 0."""
-    assert naive_scores([[0, np.nan, np.nan]], [5, 1, 0]) == [5, Fraction(1, 2), Fraction(1, 2)]
-    X = [[0, np.nan, np.nan], [2, 1, 0], [2, 1, 0]]
-    assert PositionalRule([5, 1, 0]).fit(X).consensus_.tolist() == [2, 0, 1]
-
-
-def test_borda_scores_and_net_wins_agree_on_ranked_ballots():
-    X = np.random.default_rng(0).integers(0, 4, (60, 7))
-    np.testing.assert_array_equal(PositionalRule("borda").fit(X).ranks_, Borda().fit(X).ranks_)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        ([2, 1], "scores must hold one number for each of the 3 items, got shape (2,)"),
-        ([2, 1, np.nan], "scores must be finite"),
-        ("approval", "scores must be one of ['borda', 'plurality', 'veto'] or a vector, got 'approval'"),
-    ],
-)
-def test_bad_scores(scores, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        PositionalRule(scores).fit([[0, 1, 2]])
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (Kemeny(tolerance=-1), "tolerance must be None or a finite number of at least 0, got -1."),
-        (Kemeny(work_limit=-1), "work_limit must be None or an integer of at least 0, got -1."),
-        (BradleyTerry(ridge=0), "ridge must be a number above 0 and at most 1e+100, got 0."),
-        (
-            KwikSort(random_state="seed"),
-            "random_state must be None, an int of at least 0, a numpy Generator",
-        ),
-    ],
-    ids=named,
-)
-def test_bad_parameters(estimator, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        estimator.fit([[0, 1, 2]])
-
-
 # No column is special
-
-
-@pytest.mark.slow
-@settings(max_examples=100)
-@given(profiles(max_voters=9), st.integers(0, 2**32 - 1), st.sampled_from([Borda(), PositionalRule("veto")]))
-def test_relabelling_columns_relabels_scores(X, seed, estimator):
-    """The order of the columns has no effect if all scores differ."""
-    m = X.shape[1]
-    if isinstance(estimator, Borda):
-        scores = Profile.from_rankings(X).net_wins.tolist()
-    else:
-        scores = naive_scores(X, [1] * (m - 1) + [0])
-    assume(len(set(scores)) == m)
-    labels = np.random.default_rng(seed).permutation(m)
-    np.testing.assert_array_equal(estimator.fit(X[:, labels]).ranks_, estimator.fit(X).ranks_[labels])
 
 
 @pytest.mark.parametrize("estimator", CLASSIC, ids=named)
@@ -367,15 +236,6 @@ def test_relabelling_columns_relabels_the_consensus(estimator, seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
-@given(profiles(), st.integers(0, 2**32 - 1))
-def test_relabelling_columns_keeps_the_optimum(X, seed):
-    labels = np.random.default_rng(seed).permutation(X.shape[1])
-    moved = Kemeny().fit(X[:, labels])
-    assert moved.score(X[:, labels]) == pytest.approx(Kemeny().fit(X).score(X), abs=1e-12)
-
-
-@pytest.mark.slow
 def test_kwiksort_on_a_cycle_draws_each_pivot():
     X = [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
     orders = [tuple(KwikSort(random_state=seed).fit(X).consensus_.tolist()) for seed in range(600)]
@@ -383,12 +243,3 @@ def test_kwiksort_on_a_cycle_draws_each_pivot():
     assert sorted(set(orders)) == [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
     assert chisquare(seen).pvalue > 1e-3
     np.testing.assert_array_equal(KwikSort(random_state=7).fit(X).ranks_, KwikSort(random_state=7).fit(X).ranks_)
-
-
-def test_more_voters_of_a_kind_weigh_more():
-    """Doubling every ballot does not change the optimum; adding one side's ballots moves it there."""
-    X = make_mallows(30, 5, 0.8, random_state=0)
-    for estimator in CLASSIC[:6]:
-        np.testing.assert_array_equal(estimator.fit(np.repeat(X, 2, axis=0)).ranks_, estimator.fit(X).ranks_)
-        flooded = np.concatenate([X, np.tile([4, 3, 2, 1, 0], (1000, 1))])
-        assert estimator.fit(flooded).consensus_[0] == 4

@@ -92,16 +92,6 @@ def test_pairs_are_distinct_and_uniform(n_queries):
     assert chisquare([several.count(subset) for subset in subsets]).pvalue > 1e-3
 
 
-@pytest.mark.slow
-def test_margins_of_no_opinion_are_coins():
-    """The mean of the estimate over seeds is the mean margin; ties and silence count 0."""
-    found = np.mean(
-        [session(NonPrivateSurvey(EVERY_PAIR), WEAK, seed).answer(AllMargins()) for seed in range(400)], axis=0
-    )
-    counts = naive_counts(WEAK)
-    np.testing.assert_allclose(found, (counts - counts.T) / len(WEAK), atol=0.04)
-
-
 def test_no_promise_and_no_devices():
     plan = NonPrivateSurvey(3).plan([Ask(NetWins())], M)
     assert str(plan.guarantee) == "not private" and plan.guarantee.epsilon == math.inf
@@ -110,12 +100,6 @@ def test_no_promise_and_no_devices():
     made = Aggregator(NonPrivateSurvey())
     assert not hasattr(made, "client") and not hasattr(made, "fit_reports")
     assert Aggregator(NonPrivateSurvey(), random_state=0).fit(STRICT).privacy_.certified is False
-
-
-@pytest.mark.parametrize("bad", [0, EVERY_PAIR + 1, 1.5, "2", None, True])
-def test_numbers_of_questions_that_no_voter_can_be_asked(bad):
-    with pytest.raises(ValueError, match=r"^n_queries must be"):
-        NonPrivateSurvey(bad).plan([Ask(NetWins())], M)
 
 
 def test_what_pairs_do_not_say_is_refused():

@@ -17,7 +17,7 @@ from sklearn_dprank.collection.pairs import InteractiveRandomizer
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.errors import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
+from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 from sklearn_dprank.sampling.bit_source import Bits
 
@@ -49,12 +49,6 @@ def test_a_rule_that_the_schedule_cannot_serve_is_refused(schedule, rule, messag
         Interactive(1.0, schedule).plan(rule.asks(n_items), n_items, 100)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])
-def test_epsilon_must_be_positive(epsilon):
-    with pytest.raises(ValueError, match="epsilon"):
-        Interactive(epsilon).plan(KwikSortRule(on_exhausted="coin").asks(3), 3, 10)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_the_protocol_states_all_public_numbers(estimator):
     """It does not depend on the number of voters, which decides who is asked and not what a device may say."""
@@ -68,17 +62,6 @@ def test_the_protocol_states_all_public_numbers(estimator):
     assert {**plan.protocol, "items": ["a", "b", "c"]} == protocol
     assert (plan.guarantee.epsilon, plan.guarantee.delta, plan.guarantee.trust) == (1.0, 0.0, "local")
     assert plan.guarantee.neighboring == "replace"
-
-
-def test_a_simulation_needs_the_ballots():
-    with pytest.raises(ValueError, match="needs the ballots"):
-        LDPQuickSort().fit(Profile.from_rankings([[0, 1, 2]], keep="counts"))
-
-
-def test_voters_share_one_epsilon():
-    for estimator in ESTIMATORS:
-        with pytest.raises(ValueError, match="one epsilon for all"):
-            estimator.fit([[0, 1, 2]] * 3, voter_epsilon=[1.0, 1.0, 2.0])
 
 
 # --- the curator
@@ -104,13 +87,10 @@ BAD = [
     (b"\xff\xfe\x00", "not JSON"),
     ("[" * 100_000, "not JSON"),
     (None, "not a JSON object"),
-    ([1, 2], "not a JSON object"),
-    ('"text"', "not a JSON object"),
     ({**GOOD, "protocol": digest(LDPQuickSort(5.0, n_queries=8).protocol(3))}, "another protocol"),
     ({k: v for k, v in GOOD.items() if k != "protocol"}, "another protocol"),
     ({**GOOD, "question": 2}, "another question"),
     ({**GOOD, "report": 7}, "no report number"),
-    ({**GOOD, "report": "0" * 31}, "no report number"),
     ({**GOOD, "report": "A" * 32}, "no report number"),
     ({k: v for k, v in GOOD.items() if k != "report"}, "wrong keys"),
     ({**GOOD, "question": True}, "another question"),
@@ -118,16 +98,11 @@ BAD = [
     ({k: v for k, v in GOOD.items() if k != "pair"}, "wrong keys"),
     ({**GOOD, "pair": [0, 2]}, "pair out of range"),  # another pair than asked
     ({**GOOD, "pair": [1, 0]}, "pair out of range"),
-    ({**GOOD, "pair": [0, 99]}, "pair out of range"),
-    ({**GOOD, "pair": "01"}, "pair out of range"),
-    ({**GOOD, "pair": None}, "pair out of range"),
     ({**GOOD, "pair": [0.0, 1.0]}, "pair out of range"),
     ({**GOOD, "pair": [[0], [1]]}, "pair out of range"),
     ({**GOOD, "answer": 2}, "answer out of range"),
     ({**GOOD, "answer": True}, "answer out of range"),
-    ({**GOOD, "answer": 1.0}, "answer out of range"),
     (json.dumps({**GOOD, "answer": NAN}), "answer out of range"),
-    (json.dumps({**GOOD, "answer": 1}).replace("1}", "1e999}"), "answer out of range"),
     ({**GOOD, "answer": "secret-7"}, "answer out of range"),
 ]
 
@@ -293,21 +268,6 @@ def test_the_last_resort():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_remote_devices_find_the_order(estimator):
-    names, order = ["pear", "fig", "plum", "kiwi", "lime"], [3, 0, 4, 2, 1]
-    ballots = make_mallows(600, 5, 0.4, center=np.argsort(order), random_state=0)
-    estimator = type(estimator)(epsilon=20.0, random_state=6)
-    field = Field(estimator.protocol(names), ballots.tolist(), seed=2)
-    estimator.fit_interactive(field, items=names, n_voters=600)
-    assert estimator.consensus_.tolist() == [names[item] for item in order]
-    assert estimator.ranks_.tolist() == np.argsort(order).tolist()
-    assert estimator.n_features_in_ == 5 and estimator.reports_refused_ == {}
-    used = np.bincount(np.concatenate([asked["voters"] for asked in field.asked]).astype(int), minlength=600)
-    assert used.max() <= estimator.protocol(names)["answers"] + 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "runs"), [(ESTIMATORS[0], 350), (ESTIMATORS[1], 350), (ESTIMATORS[2], 200)])
 def test_fit_and_field_have_one_law(estimator, runs):
     ballots = [[0, 1, 2], [0, 1, 2], [1, 0, 2], [0, 0, 1], [NAN, 1, 0], [2, 0, 1]]
@@ -320,22 +280,6 @@ def test_fit_and_field_have_one_law(estimator, runs):
         collected.append(tuple(estimator.consensus_))
     assert same_law(simulated, collected) > 1e-3
     assert len(set(simulated)) == 6
-
-
-@pytest.mark.slow
-def test_tallies_of_fit_and_field_have_one_law():
-    rng = np.random.default_rng(0)
-    ballots = rng.permuted(np.tile(np.arange(4.0), (2000, 1)), axis=1)
-    ballots[::3, 1] = NAN
-    pairs = ((0, 1), (0, 3), (1, 2))
-    plan = Interactive(1.0, Rounds()).plan([Ask(PairTallies(pairs))], 4, 2000)
-    seen = []
-    for voters in (Profile.from_rankings(ballots), Field(plan.protocol, ballots.tolist(), 3)):
-        (tally,) = plan.open(voters)(Bits.from_random_state(1)).answer(PairTallies(pairs))
-        assert tally.flip == pytest.approx(flip_probability(1.0), rel=1e-14) and tally.wins.sum() == 2000
-        seen.append([way for i, j in pairs for way in [(i, j)] * tally.wins[i, j] + [(j, i)] * tally.wins[j, i]])
-        assert len(seen[-1]) == 2000  # nothing about other pairs
-    assert same_law(*seen) > 1e-3
 
 
 def test_the_voters_who_are_asked_answer_about_their_own_ballots():

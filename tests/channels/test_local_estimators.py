@@ -11,10 +11,9 @@ from accuracy_tools import mallows_profiles, mean_excess
 from local_tools import reports_of, same_law
 from sklearn.base import clone
 
-from sklearn_dprank import LDPBorda, LDPGroupKwikSort, LDPKwikSort, LDPPairwise, LDPQuickSort
+from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import NetWins, PairTallies
 from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import song, yan
@@ -39,22 +38,6 @@ def with_epsilon(estimator, epsilon, **parameters):
 
 
 # --- simulation and field
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_consensus_of_fit_and_field_has_one_law(estimator):
-    ballots, runs = [[0, 1, 2], [0, 2, 1], [1, 0, 1], [NAN, 1, 0]], 200
-    estimator = with_epsilon(estimator, 4.0)
-    simulated, collected = [], []
-    lines = reports_of(estimator, ballots * runs, seed=7)
-    for seed in range(runs):
-        simulated.append(tuple(estimator.set_params(random_state=seed).fit(ballots).consensus_))
-        mine = lines[seed * len(ballots) : (seed + 1) * len(ballots)]
-        estimator.set_params(random_state=10**6 + seed).fit_reports(reversed(mine), items=3)
-        collected.append(tuple(estimator.consensus_))
-    assert same_law(simulated, collected) > 1e-3
-    assert len(set(simulated)) == 6
 
 
 @pytest.mark.slow
@@ -88,12 +71,6 @@ def test_what_fit_and_field_count_has_one_law(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_a_seed_repeats_the_report(estimator):
-    first, again = (json.dumps(estimator.client(4, random_state=5).report([3, 0, 1, 2])) for _ in range(2))
-    assert first == again
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_keys_and_lengths_do_not_depend_on_the_ballot(estimator):
     def shape(report):
         return {key: (type(value), len(value) if hasattr(value, "__len__") else 0) for key, value in report.items()}
@@ -103,66 +80,16 @@ def test_keys_and_lengths_do_not_depend_on_the_ballot(estimator):
     assert all(found == shapes[0] for found in shapes)
 
 
-def test_what_does_not_apply_is_hidden():
-    assert not hasattr(LDPPairwise(), "fit_interactive")
-    for estimator in (LDPQuickSort(), LDPGroupKwikSort()):
-        assert not hasattr(estimator, "fit_reports") and hasattr(estimator, "fit_interactive")
-
-
 # --- refusals
 
-TWO, ONE, CORNER, UNIT = (
-    LDPPairwise(n_queries=2, rule="borda"),
-    LDPKwikSort(n_queries=1, randomizer=yan.PrintedLaplace()),
-    LDPPairwise(randomizer="djw"),
-    LDPBorda(),
-)
-RR = {"protocol": digest(TWO.protocol(3)), "pairs": [[0, 1], [0, 2]], "answers": [1, 0]}
-LAPLACE = {"protocol": digest(ONE.protocol(3)), "pairs": [[1, 2]], "answers": [1]}
+CORNER, UNIT = LDPPairwise(randomizer="djw"), LDPBorda()
 SIGNS = {"protocol": digest(CORNER.protocol(3)), "signs": "a0"}
 VECTOR = {"protocol": digest(UNIT.protocol(3)), "vector": [900, -300]}
-ANY = [
-    ("{", "not JSON"),
-    (b"\xff\xfe\xfd", "not JSON"),
-    ("[" * 100_000, "not JSON"),
-    (None, "not a JSON object"),
-    ("7", "not a JSON object"),
-    ([], "not a JSON object"),
-]
+ANY = [("{", "not JSON"), (None, "not a JSON object"), ({"protocol": []}, "another protocol")]
 BAD = [
-    (TWO, RR, bad, reason)
-    for bad, reason in [
-        *ANY,
-        ({**RR, "protocol": "0" * 16}, "another protocol"),
-        ({**RR, "protocol": None}, "another protocol"),
-        ({**RR, "protocol": LAPLACE["protocol"]}, "another protocol"),
-        ({"pairs": [], "answers": []}, "another protocol"),
-        ({**RR, "name": "secret-7"}, "wrong keys"),
-        ({k: v for k, v in RR.items() if k != "answers"}, "wrong keys"),
-        ({**RR, "answers": [1]}, "wrong number of answers"),
-        ({**RR, "answers": [1, 0, 1]}, "wrong number of answers"),
-        ({**RR, "pairs": [[0, 1]], "answers": [1]}, "wrong number of answers"),
-        ({**RR, "answers": "10"}, "wrong number of answers"),
-        ({**RR, "answers": [1, 2]}, "answer out of range"),
-        ({**RR, "answers": [1, True]}, "answer out of range"),
-        ({**RR, "answers": [1, NAN]}, "answer out of range"),
-        ({**RR, "answers": [1, "secret-7"]}, "answer out of range"),
-        ({**RR, "pairs": [[0, 1], [0, 3]]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], [2, 0]]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], [0, np.inf]]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], "secret-7"]}, "pair out of range"),
-        ({**RR, "pairs": [[0, 1], [0, 1]]}, "pair asked twice"),
-    ]
-]
-BAD += [
-    (ONE, LAPLACE, bad, reason)
-    for bad, reason in [*ANY, (RR, "another protocol"), ({**LAPLACE, "answers": [0.7]}, "answer out of range")]
-]
-BAD += [
     (CORNER, SIGNS, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**SIGNS, "protocol": 1.5}, "another protocol"),
         ({**SIGNS, "signs": "ff"}, "not the right number of signs"),
         ({**SIGNS, "signs": 10}, "not the right number of signs"),
     ]
@@ -171,15 +98,10 @@ BAD += [
     (UNIT, VECTOR, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**VECTOR, "protocol": []}, "another protocol"),
-        ({**VECTOR, "sum": 0}, "wrong keys"),
+        ({**VECTOR, "sum": "secret-7"}, "wrong keys"),
         ({**VECTOR, "vector": [1]}, "not the right number of coordinates"),
         ({**VECTOR, "vector": {"0": 1}}, "not the right number of coordinates"),
-        ({**VECTOR, "vector": [1, 1.0]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, NAN]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, -np.inf]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, 10**400]}, "coordinate out of range"),
-        ({**VECTOR, "vector": [1, None]}, "coordinate out of range"),
+        *(({**VECTOR, "vector": [1, x]}, "coordinate out of range") for x in (1.0, NAN, -np.inf, 10**400, None)),
         (json.dumps({**VECTOR, "vector": [1, 77]}).replace("77", "1e999"), "coordinate out of range"),
     ]
 ]
@@ -257,22 +179,6 @@ def test_a_stream_of_reports_takes_memory_for_the_items_only(estimator, n_items,
     assert peak < 400_000  # the lines themselves would take 100 bytes each, the objects more
 
 
-@pytest.mark.slow
-def test_a_stream_is_read_once_and_in_any_form():
-    estimator = LDPPairwise(8.0, random_state=0)
-    ballots = make_mallows(300, 4, 0.3, center=[2, 0, 3, 1], random_state=0)
-    lines = reports_of(estimator, ballots, seed=4, items=["a", "b", "c", "d"])
-    forms = (json.loads(line) if k % 3 == 0 else line.encode() if k % 3 == 1 else line for k, line in enumerate(lines))
-    estimator.fit_reports(forms, items=["a", "b", "c", "d"])
-    assert next(forms, None) is None
-    assert estimator.consensus_.tolist() == ["b", "d", "a", "c"]
-    assert estimator.ranks_.tolist() == [2, 0, 3, 1] and estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
-    assert estimator.reports_refused_ == {} and not estimator.privacy_.certified
-    again = clone(estimator).fit_reports(lines[::-1], items=["a", "b", "c", "d"])
-    assert again.ranks_.tolist() == [2, 0, 3, 1]  # in any order
-    assert clone(estimator).set_params(random_state=None).fit_reports(lines, items=list("abcd")).privacy_.certified
-
-
 # --- accuracy, in percent of excess normalised Kendall tau
 
 
@@ -293,19 +199,3 @@ SMALL = [
 def test_accuracy_for_ten_items(estimator, figure):
     profiles = mallows_profiles(24, n_voters=1000, n_items=10)
     assert 0.5 * figure < mean_excess(estimator, profiles, repeats=4) < 1.6 * figure
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("estimator", "figure"),
-    [
-        (LDPPairwise(1.0), 1.6),
-        (LDPPairwise(2.0), 0.58),
-        (LDPKwikSort(1.0, n_queries=1), 16.0),
-        (LDPQuickSort(1.0), 4.0),
-        (LDPBorda(2.0), 0.79),
-    ],
-    ids=str,
-)
-def test_accuracy_for_forty_five_items(estimator, figure):
-    assert 0.6 * figure < mean_excess(estimator, mallows_profiles(10, n_voters=5000, n_items=45)) < 1.5 * figure

@@ -1,16 +1,13 @@
 """Voters with their own, public epsilons."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from sklearn_dprank import DPBorda, LDPAdaptivePairs, LDPBorda, LDPPairwise, ShufflePairwise
+from sklearn_dprank import DPBorda, LDPAdaptivePairs, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse
-from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
@@ -72,27 +69,6 @@ def test_profile_carries_them_and_adds_up(ballots):
     by_profile = LDPPairwise(random_state=0).fit(Profile.from_rankings(X, voter_epsilon=own))
     by_argument = LDPPairwise(random_state=0).fit(X, voter_epsilon=own)
     np.testing.assert_array_equal(by_profile.ranks_, by_argument.ranks_)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", [LDPPairwise(), LDPPairwise(randomizer="djw"), LDPBorda()])
-def test_from_the_field(ballots, estimator):
-    X, own = ballots
-    estimator.set_params(random_state=0)
-    clients = [estimator.client(6, seed, epsilon=own[seed]) for seed in range(400)]
-    reports = [json.dumps(client.report(ballot)) for client, ballot in zip(clients, X, strict=False)]
-    names = {digest(estimator.protocol(6, epsilon=epsilon)) for epsilon in GRID}
-    assert {json.loads(report)["protocol"] for report in reports} == names and len(names) == len(GRID)
-    other = {"protocol": digest(estimator.protocol(6, epsilon=9.0))}
-    bad = [other, {"epsilon": "4"}, json.loads(reports[0]) | other, "[]", {}]
-    estimator.fit_reports(reports + bad, items=6, epsilons=GRID)
-    assert estimator.reports_refused_ == {"another protocol": 4, "not a JSON object": 1}
-    assert estimator.reports_accepted_ == 400
-    assert sorted(estimator.ranks_) == list(range(6))
-    # A report with an epsilon of its own is no report of the common protocol.
-    common = estimator.set_params(epsilon=77.0)
-    with pytest.raises(ValueError, match=r"400 'another protocol'.*epsilons="):
-        common.fit_reports(reports, items=6)
 
 
 @pytest.mark.parametrize("estimator", [DPBorda(), ShufflePairwise(), LDPAdaptivePairs()])

@@ -111,7 +111,7 @@ def test_a_mechanism_that_does_not_say_how_much_noise_it_adds_is_refused():
         Central(noise=SilentNoise()).plan(SwissRule().asks(M), M)
 
 
-def test_answers_of_one_kind_are_told_together():
+def test_answers_of_one_kind_are_listed_together():
     how = Central(1.0, 1e-6, "gaussian", neighboring="replace").plan(SwissRule().asks(20), 20).guarantee.how
     noise = "then rounded Gaussian noise on"
     assert how == f"no noise on 1 x NumberOfVoters, {noise} 3 x GroupNetWins, {noise} 1 x ScaledMargins"

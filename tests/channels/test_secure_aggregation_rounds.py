@@ -75,27 +75,6 @@ def test_an_answer_that_arrives_many_times_counts_once():
 # --- the same law
 
 
-@pytest.mark.slow
-def test_swiss_rounds_from_end_to_end():
-    X = make_mallows(90, 20, 0.5, random_state=0)
-    names = [f"item {k}" for k in range(20)]
-    estimator = SecAggSwissBorda(epsilon=20.0, delta=1e-3, n_servers=3, min_reports=80)
-    field = Field(estimator.protocol(names), X.tolist())
-    fitted = field.fit(estimator)
-    assert [question["question"] for question in field.questions] == [1, 2, 3, 4]
-    *rounds, last = field.questions
-    assert [list(map(len, q["groups"])) for q in rounds] == [[20], [8, 8, 4], [4, 8, 8]]
-    assert all(set(q) == {"protocol", "question", "groups"} for q in rounds)
-    assert set(last) == {"protocol", "question", "margins"} and set(last["margins"]) == {"pairs"}
-    assert sorted(fitted.consensus_) == sorted(names)
-    ranks = np.array([fitted.consensus_.tolist().index(name) for name in names])
-    assert average_kendall_tau(ranks, X) < average_kendall_tau(-Profile.from_rankings(X).net_wins, X) + 0.02
-    assert fitted.privacy_ == estimator.plan_for(Shape(20))[1].guarantee and fitted.privacy_.certified
-    assert (fitted.reports_accepted_, fitted.reports_refused_) == (90, {})
-    assert fitted.local_epsilon_ == pytest.approx(float(field.protocol["local_epsilon"]))
-    assert fitted.scores_.shape == (20,)
-
-
 CASES = [
     (SecureAggregation(4.0, 1e-2, 3, min_reports=6), SwissRule(), GroupNetWins()),
     (SecureAggregation(4.0, 1e-2, 3, min_reports=6), SwissRule(), ScaledMargins(((0, 2), (2, 1)))),
@@ -176,16 +155,6 @@ def test_devices_can_answer_all_that_fit_simulates(name):
 
 
 # --- who drops out
-
-
-@pytest.mark.slow
-def test_voters_may_miss_rounds():
-    """Each time others are away: 36 of 40 are in every sum, scaled up to all, with their noise."""
-    ballots = make_mallows(40, 14, 0.3, random_state=1).tolist()
-    estimator, field = swiss_field(ballots, 35, 40.0, away=lambda voter, number: voter % 10 == number)
-    fitted = field.fit(estimator)
-    assert (fitted.reports_accepted_, fitted.reports_refused_) == (36, {})
-    assert average_kendall_tau(fitted.ranks_, np.array(ballots)) < 0.2
 
 
 def test_more_voters_than_were_expected():

@@ -185,18 +185,6 @@ def test_confidence_follows_scores_or_net_wins():
     assert alone.pair_confidence()[0] == pytest.approx(alone.noise_.chance_before(alone.net_wins_[0]))
 
 
-def test_small_segments_learn_from_large_ones():
-    rng = np.random.default_rng(0)
-    ballots = make_mallows(4000, 8, 0.7, center=range(8), random_state=0)
-    labels = rng.choice(10, 4000, p=[0.55, *[0.05] * 9])
-    errors = {}
-    for pooling in (True, False):
-        made = [SegmentedAggregator(list(range(10)), epsilon=0.05, pooling=pooling, random_state=s) for s in range(5)]
-        orders = [one.fit(ballots, segments=labels).ranks_ for one in made]
-        errors[pooling] = np.mean([np.abs(ranks - np.arange(8)).mean() for ranks in orders])
-    assert errors[True] < errors[False] / 3
-
-
 # Refusals
 
 

@@ -1,12 +1,10 @@
 """`partial_fit`: one period after another, across processes, and where it ends."""
 
 import copy
-import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from stream_tools import nobody
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPStreamingBorda, LDPPairwise
@@ -16,7 +14,6 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.privacy import guarantee_of
 from sklearn_dprank.privacy.errors import BudgetExhausted
-from sklearn_dprank.rules import SortByScore
 
 M, T = 5, 4
 PERIODS = [make_mallows(60, M, 0.7, center=[3, 0, 4, 1, 2], random_state=day) for day in range(T)]
@@ -29,15 +26,6 @@ def streaming(**parameters):
 
 def orders(stream, periods=PERIODS):
     return [stream.partial_fit(X).consensus_.tolist() for X in periods]
-
-
-def test_much_budget_gives_borda_of_all_ballots_so_far():
-    stream = streaming(epsilon=1e5, delta=0.01)
-    for day in range(T):
-        so_far = np.vstack(PERIODS[: day + 1])
-        stream.partial_fit(PERIODS[day])
-        assert stream.score(so_far) == Borda().fit(so_far).score(so_far)
-        assert stream.periods_ == day + 1
 
 
 def test_the_guarantee_is_fixed_at_the_start():
@@ -58,14 +46,6 @@ def test_one_period_more_is_refused_before_its_ballots_are_read():
     assert (stream.consensus_.tolist(), stream.periods_) == (before, T)
 
 
-@pytest.mark.parametrize("horizon", [1, 2])
-def test_a_short_horizon(horizon):
-    stream = streaming(horizon=horizon)
-    orders(stream, PERIODS[:horizon])
-    with pytest.raises(BudgetExhausted):
-        stream.partial_fit(PERIODS[0])
-
-
 @pytest.mark.parametrize(
     "changed",
     [{"epsilon": 2.0}, {"delta": 1e-5}, {"horizon": 400}, {"horizon": 3}, {"neighboring": "replace"}],
@@ -77,16 +57,6 @@ def test_parameters_cannot_change_on_the_way(changed):
         stream.set_params(**changed).partial_fit(PERIODS[1])
     stream.set_params(**streaming().get_params())
     assert stream.partial_fit(PERIODS[1]).periods_ == 2
-
-
-def test_a_stream_resumes_where_it_was_saved():
-    whole, parts = streaming(), streaming()
-    uninterrupted = orders(whole)
-    resumed = []
-    for X in PERIODS:
-        parts = pickle.loads(pickle.dumps(parts))
-        resumed.append(parts.partial_fit(X).consensus_.tolist())
-    assert resumed == uninterrupted
 
 
 def test_the_first_period_is_a_fit():
@@ -104,19 +74,6 @@ def test_a_fit_keeps_no_secret_and_ends_a_stream():
     with pytest.warns(UserWarning, match="begins a stream that does not count them"):
         stream.partial_fit(PERIODS[0])
     assert orders(stream, PERIODS[1:]) == orders(streaming())[1:]
-
-
-def test_a_clone_begins_a_new_stream():
-    stream = streaming()
-    expected = orders(stream)
-    assert orders(clone(stream)) == expected
-
-
-def test_a_deepcopy_goes_on_from_the_same_period():
-    stream = streaming().partial_fit(PERIODS[0])
-    copied = copy.deepcopy(stream)
-    assert orders(copied, PERIODS[1:]) == orders(stream, PERIODS[1:])  # seeded: see the audit for what is not
-    assert copied.periods_ == stream.periods_ == T
 
 
 def test_a_generator_is_read_once():
@@ -154,7 +111,7 @@ def test_names_are_those_of_the_first_period():
         other.partial_fit(frames[1][NAMES[::-1]])
     with pytest.raises(ValueError, match="feature names should match"):
         other.partial_fit(frames[1][NAMES[:4]])
-    assert orders(other, frames[1:]) == named[1:]  # and nothing of what was refused is left
+    assert orders(other, frames[1:]) == named[1:]  # a refused period leaves no trace
 
 
 @pytest.mark.parametrize("bad", [[["tea"] * M], np.full((2, M), np.inf), [[0, 1, 2]]], ids=["text", "inf", "items"])
@@ -165,40 +122,6 @@ def test_a_refused_period_can_be_tried_again(bad):
         stream.partial_fit(bad)
     assert stream.periods_ == 1
     assert orders(stream, PERIODS[1:]) == orders(twin)[1:]
-
-
-def test_an_interrupted_period_can_be_tried_again(monkeypatch):
-    stream = streaming(epsilon=1e5, delta=0.01).partial_fit(PERIODS[0])
-
-    def interrupted(self, session):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(SortByScore, "aggregate", interrupted)
-        stream.partial_fit(PERIODS[1])
-    assert stream.periods_ == 1
-    for X in PERIODS[1:]:
-        stream.partial_fit(X)
-    everything = np.vstack(PERIODS)
-    assert stream.score(everything) == Borda().fit(everything).score(everything)
-
-
-@pytest.mark.parametrize("day", [0, 1])
-def test_an_interrupt_while_a_period_is_published_leaves_the_one_before(day, monkeypatch):
-    """The stream would be lost otherwise, and the next period begin another."""
-    stream, twin = (streaming(epsilon=1e5, delta=0.01) for _ in range(2))
-    orders(stream, PERIODS[:day])
-    before = {name: id(value) for name, value in vars(stream).items() if name != "n_features_in_"}
-
-    def interrupted(order, n_items):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("sklearn_dprank.channels.base.order_to_positions", interrupted)
-        stream.partial_fit(PERIODS[day])
-    assert {name: id(value) for name, value in vars(stream).items() if name != "n_features_in_"} == before
-    assert orders(stream, PERIODS[day:]) == orders(twin)[day:]
-    assert stream.scores_.tolist() == twin.scores_.tolist()
 
 
 @pytest.mark.parametrize("empty", [nobody(M), pd.DataFrame(nobody(M), columns=NAMES), pd.DataFrame(columns=NAMES)])
@@ -213,12 +136,6 @@ def test_a_period_may_have_no_voters(empty):
     assert stream.periods_ == 3
     with pytest.raises(ValueError, match="minimum of 1"):
         streaming().fit(empty)
-
-
-def test_each_voter_has_the_same_epsilon():
-    profile = Profile.from_rankings(PERIODS[0]).with_voter_epsilon(np.ones(60))
-    with pytest.raises(ValueError, match="voter_epsilon is for local mechanisms"):
-        streaming().partial_fit(profile)
 
 
 # Where it is

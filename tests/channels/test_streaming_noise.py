@@ -77,7 +77,7 @@ def test_sigma_covers_a_ballot_in_all_draws(horizon, neighboring):
     reach = math.sqrt(squared) * math.sqrt(sum(float(c) ** 2 for c in naive_weights(horizon)))
     assert noise.noise.sigma == pytest.approx(UNIT * gaussian_sigma(1.0, 1e-6, reach), rel=1e-4)
     assert noise.sensitivity.l2_squared == squared * sum(int(w) ** 2 for w in root_weights(horizon))
-    assert noise.losses().mu_squared == pytest.approx(1 / gaussian_sigma(1.0, 1e-6) ** 2)
+    assert noise.noise.losses(noise.sensitivity, 1).mu_squared == pytest.approx(1 / gaussian_sigma(1.0, 1e-6) ** 2)
 
 
 def test_half_of_the_budget_doubles_the_variance():

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from state_tools import at_once
 
-from sklearn_dprank import Aggregator, DPBorda, DPStreamingBorda
+from sklearn_dprank import DPBorda, DPStreamingBorda
 from sklearn_dprank._utils import estimators as fitted
-from sklearn_dprank.channels import Streaming
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.rules import SortByScore
 
@@ -80,13 +79,6 @@ def test_threads_publish_no_more_than_the_horizon():
     errors = at_once(lambda _: tried(lambda: stream.partial_fit(X), BudgetExhausted), THREADS)
     assert errors.count(BudgetExhausted) == 3 and errors.count(None) == THREADS - 3
     assert stream.scores_.tolist() == ((THREADS - 3) * WINS).tolist()
-
-
-def test_other_rules_and_names():
-    stream = Aggregator(Streaming(1e6, 0.01, horizon=THREADS), "kemeny")
-    at_once(lambda _: stream.partial_fit(X), THREADS)
-    assert stream.periods_ == THREADS
-    assert stream.margins_[0, 1] == THREADS * N
 
 
 def test_threads_that_begin_with_different_items_agree_on_one_number():

@@ -165,8 +165,7 @@ def test_tables_line_up_for_wide_and_combining_characters():
         ),
         (
             "rank b.csv --epsilon 1 --noise knorm --estimator DPPairwise",
-            "Central cannot answer AllMargins, which the rule asks for; --noise knorm is for NetWins (the Borda rule); "
-            "use --noise laplace.",
+            "--noise knorm is for DPBorda; use --noise laplace or gaussian for DPPairwise.",
         ),
         ("rank b.csv --epsilon 1 --window 7", "DPBorda has no --window; leave it out."),
         (

@@ -169,23 +169,13 @@ def text(**changes):
     "wrong",
     [
         *("", "{}", "[]", "null", "[" * 100_000, '{"a":' * 3000, None, 5, b"\xff"),
-        text(allowance=2),
-        text(allowance=True),
-        text(more=1),
-        text(epsilon=math.nan),
-        text(epsilon=0),
-        text(epsilon="3"),
-        text(delta=1.0),
-        text(charges=[]),
-        text(charges=None),
-        text(charges={"f" * 31: CHARGE}),
-        text(charges={"F" * 32: CHARGE}),
-        text(charges={"f" * 32: None}),
-        text(charges={"f" * 32: {**CHARGE, "epsilon": 1}}),
-        text(charges={"f" * 32: {**CHARGE, "epsilon": "-1"}}),
-        text(charges={"f" * 32: {**CHARGE, "delta": "nan"}}),
-        text(charges={"f" * 32: {**CHARGE, "protocol": "x"}}),
-        text(charges={"f" * 32: {**CHARGE, "more": "0"}}),
+        *(text(**wrong) for wrong in ({"allowance": 2}, {"allowance": True}, {"more": 1}, {"delta": 1.0})),
+        *(text(epsilon=epsilon) for epsilon in (math.nan, 0, "3")),
+        *(text(charges=charges) for charges in ([], None, {"f" * 31: CHARGE}, {"F" * 32: CHARGE}, {"f" * 32: None})),
+        *(
+            text(charges={"f" * 32: {**CHARGE, **wrong}})
+            for wrong in ({"epsilon": 1}, {"epsilon": "-1"}, {"delta": "nan"}, {"protocol": "x"}, {"more": "0"})
+        ),
         text(charges={"f" * 32: {"protocol": "0" * 16, "epsilon": "1"}}),
     ],
     ids=lambda wrong: repr(wrong)[:60],
@@ -233,20 +223,23 @@ class TestFork:
         assert in_child(lambda: Device(protocol("b"), allowance=Allowance(epsilon=1.0)).epsilon <= 1)
 
 
+def device_or_none(poll, allowance):
+    """Return a device, or None where the allowance refuses it."""
+    try:
+        return Device(poll, allowance=allowance)
+    except BudgetExhausted:
+        return None
+
+
 @pytest.mark.slow
-def test_threads_never_draw_more_than_there_is():
-    polls = [protocol(f"item {k}") for k in range(12)]
+@pytest.mark.parametrize(("n_polls", "n_devices"), [(12, 5), (1, 1)])
+def test_threads_never_draw_more_than_there_is(n_polls, n_devices):
+    """Twelve threads ask for devices of several polls, or of one."""
+    polls = [protocol(f"item {k}") for k in range(n_polls)]
     for _ in range(20):
         allowance = Allowance(epsilon=5.0)
-
-        def draw(k, allowance=allowance):
-            try:
-                return Device(polls[k], allowance=allowance)
-            except BudgetExhausted:
-                return None
-
-        made = [device for device in at_once(draw, 12) if device is not None]
-        assert len(made) == len(charges(allowance)) == 5
+        made = at_once(lambda k, allowance=allowance: device_or_none(polls[k % n_polls], allowance), 12)
+        assert sum(device is not None for device in made) == len(charges(allowance)) == n_devices
         assert allowance.spent[0] <= 5
 
 
@@ -261,29 +254,8 @@ def test_concurrent_calls_wait_for_each_other(monkeypatch):
 
     monkeypatch.setattr(allowance_module, "_totals", slowly)
     allowance = Allowance(epsilon=1.0)
-
-    def draw(k):
-        try:
-            return Device(protocol(f"item {k}"), allowance=allowance)
-        except BudgetExhausted:
-            return None
-
-    assert sum(device is not None for device in at_once(draw, 2)) == 1
-
-
-@pytest.mark.slow
-def test_threads_make_one_device_of_one_protocol():
-    poll = protocol("a")
-    for _ in range(20):
-        allowance = Allowance(epsilon=50.0)
-
-        def draw(_, allowance=allowance):
-            try:
-                return Device(poll, allowance=allowance)
-            except BudgetExhausted:
-                return None
-
-        assert sum(device is not None for device in at_once(draw, 8)) == 1
+    made = at_once(lambda k: device_or_none(protocol(f"item {k}"), allowance), 2)
+    assert sum(device is not None for device in made) == 1
 
 
 @pytest.mark.slow

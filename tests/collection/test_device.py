@@ -8,14 +8,13 @@ import json
 import math
 import pickle
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from device_tools import ASKED, BALLOT, about_groups, every_kind, protocol_of, question, refused, say
 from process_tools import forking, in_child, python
+from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise
 from sklearn_dprank.collection import Device, RefusedProtocol
@@ -109,39 +108,20 @@ def test_stored_report_cannot_be_changed_from_outside(kind):
     assert json.dumps(say(device)) == kept
 
 
-@pytest.fixture
-def restless():
-    """Threads change places as often as Python lets them."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
-
-
 def together(*runs):
     """What each returns, started at one time in a thread each; None where the budget was exhausted."""
-    barrier = threading.Barrier(len(runs))
 
-    def one(run):
-        barrier.wait()
+    def one(k):
         try:
-            return json.dumps(run())
+            return json.dumps(runs[k]())
         except BudgetExhausted:
             return None
 
-    with ThreadPoolExecutor(len(runs)) as pool:
-        return list(pool.map(one, runs))
+    return at_once(one, len(runs))
 
 
 @pytest.mark.slow
-def test_threads_get_one_report(restless):
-    for _ in range(30):
-        device = random_report()
-        assert len(set(together(*[lambda device=device: device.report(range(20))] * 16))) == 1
-
-
-@pytest.mark.slow
-def test_threads_with_different_ballots_get_one_of_them(restless):
+def test_threads_with_different_ballots_get_one_of_them():
     for _ in range(30):
         device = random_report()
         ballots = [np.roll(range(20), shift) for shift in range(16)]
@@ -163,7 +143,7 @@ def test_concurrent_calls_wait_for_each_other(monkeypatch):
 
 
 @pytest.mark.slow
-def test_threads_share_one_budget_of_answers(restless):
+def test_threads_share_one_budget_of_answers():
     for _ in range(20):
         device = Device(ASKED)
         asked = [lambda device=device, n=n: device.answer(question(n), BALLOT) for n in range(1, 17)]
@@ -266,36 +246,21 @@ def state(**changes):
     return json.dumps({**json.loads(device.to_json()), **changes})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{}",
-        "[]",
-        "null",
-        "{" * 100_000,
-        "[" * 100_000,
-        None,
-        5,
-        state(device=1),
-        state(device=3),
-        state(device=True),
-        state(number="7"),
-        state(number=None),
-        state(max_delta=None),
-        state(max_delta=1.0),
-        state(said=5),
-        state(said=[]),
-        state(said={}),
-        state(ballot=None),
-        state(max_epsilon="many"),
-        state(max_epsilon=0.01),
-        state(more=1),
-        state(protocol={**protocol_of("rr"), "flip": [0, 2**52]}),
-        state(protocol=None),
-    ],
-    ids=range(24),  # the texts hold random numbers
-)
+WRONG_FIELDS = {
+    "device": [1, 3, True],
+    "number": ["7", None],
+    "max_delta": [None, 1.0],
+    "said": [5, [], {}],
+    "ballot": [None],
+    "max_epsilon": ["many", 0.01],
+    "more": [1],
+    "protocol": [{**protocol_of("rr"), "flip": [0, 2**52]}, None],
+}
+WRONG_TEXTS = ["", "{}", "[]", "null", "{" * 100_000, "[" * 100_000, None, 5]
+WRONG_TEXTS += [state(**{name: value}) for name, values in WRONG_FIELDS.items() for value in values]
+
+
+@pytest.mark.parametrize("text", WRONG_TEXTS, ids=range(len(WRONG_TEXTS)))  # the texts hold random numbers
 def test_invalid_state_text_is_refused(text):
     with pytest.raises(ValueError, match="text must be what to_json returned"):
         Device.from_json(text)

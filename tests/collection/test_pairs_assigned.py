@@ -164,13 +164,6 @@ def test_refused_reports_are_counted_by_reason():
     np.testing.assert_array_equal(clean.margins_, fitted.margins_)
 
 
-def test_a_voter_counts_once_in_a_block():
-    estimator, sent = assigned(), reports(assigned(), X[:9])
-    other = reports(assigned(), X[::-1][:9], seed=99)  # of the same numbers
-    fitted = estimator.fit_reports([*sent[:3], *other, *sent[3:]], items=5)
-    assert (fitted.reports_accepted_, fitted.reports_refused_) == (9, {"voter answered before": 9})
-
-
 def test_a_voter_counts_once_under_all_epsilons():
     estimator = assigned()
     low, high = (reports(estimator, X[:40], epsilon=epsilon) for epsilon in (1.0, 2.0))
@@ -253,8 +246,3 @@ def test_missing_assignment_parameters_raise():
 def test_invalid_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         LDPPairwise(**options).fit(X)
-
-
-def test_no_protocol_assigns_pairs_to_the_hypercube():
-    with pytest.raises(ValueError, match="use randomizer='rr', or pairs='hidden'"):
-        assigned(randomizer="djw").protocol(5)

@@ -81,6 +81,6 @@ def test_group_load_known_answers(m, tau):
         (lambda: group_load(10, 5, 0.0), "xi must be a finite number above 0, got 0.0"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -3,13 +3,12 @@
 import json
 import math
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import pytest
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.collection import Device, HypercubeSampling, PrivUnitG, RandomizedResponse, RefusedProtocol
-from sklearn_dprank.collection.protocol import are_items, canonical, digest, is_amount, log_ratio, total
+from sklearn_dprank.collection.protocol import are_items, canonical, digest, is_amount, log_ratio
 
 GRID = 2**52
 ASKED = {
@@ -150,28 +149,12 @@ def test_unknown_randomizers_are_refused(name):
 @pytest.mark.parametrize(
     ("items", "are"),
     [
-        (["a", "b"], True),
-        (["1", 1], True),
-        ([-(2**53) + 1, 2**53 - 1], True),
+        *((["a", "b"], True), (["1", 1], True), ([-(2**53) + 1, 2**53 - 1], True), (list(range(65534)), True)),
         (["", "\x00", "é", "🙂", "a" * 1000], True),
-        (list(range(65534)), True),
-        (list(range(65535)), False),
-        (["a"], False),
-        ([], False),
-        ("ab", False),
-        (("a", "b"), False),
-        ({"a": 1, "b": 2}, False),
-        (["a", "b", "a"], False),
-        ([1, 2, 1], False),
-        ([True, False], False),
-        ([1.0, 2.0], False),
-        (["a", None], False),
-        (["a", ["b"]], False),
-        ([2**53, 1], False),
-        ([10**400, 1], False),
-        (["a", "\ud83d"], False),
-        (["a", "\udc00b"], False),
-        (["a", "b" * 1001], False),
+        *((list(range(65535)), False), (["a"], False), ([], False), ("ab", False), (("a", "b"), False)),
+        *(({"a": 1, "b": 2}, False), (["a", "b", "a"], False), ([1, 2, 1], False), ([True, False], False)),
+        *(([1.0, 2.0], False), (["a", None], False), (["a", ["b"]], False), ([2**53, 1], False)),
+        *(([10**400, 1], False), (["a", "\ud83d"], False), (["a", "\udc00b"], False), (["a", "b" * 1001], False)),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -192,26 +175,10 @@ def test_valid_amounts_are_accepted(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "0",
-        "0.0",
-        "0e5",
-        "-1",
-        "+1",
-        " 1",
-        "1 ",
-        "1\n",
-        "01",
-        "00.1",
-        ".5",
-        "5.",
-        "1e",
-        "1e1000",
-        "1E5",
-        "0x1",
-        "1_0",
-    ]
-    + ["nan", "inf", "Infinity", "\u0661", "１", "1,5", "9" * 21, "0." + "3" * 41, 1, 1.0, True, None, ["1"], b"1"],
+        *("", "0", "0.0", "0e5", "-1", "+1", " 1", "1 ", "1\n", "01", "00.1", ".5", "5.", "1e", "1e1000", "1E5", "0x1"),
+        *("1_0", "nan", "inf", "Infinity", "\u0661", "１", "1,5", "9" * 21, "0." + "3" * 41),
+        *(1, 1.0, True, None, ["1"], b"1"),
+    ],
     ids=repr,
 )
 def test_invalid_amounts_are_refused(text):
@@ -269,15 +236,6 @@ def test_log_ratio_is_just_above(high, low, times):
         exact = times * (Decimal(high) / Decimal(low)).ln()
         assert exact <= log_ratio(high, low, times)
         assert abs(log_ratio(high, low, times) - exact) <= abs(exact) * Decimal("1e-49")
-
-
-def test_sums_are_rounded_up_in_any_context():
-    costs = [log_ratio(GRID, low) for low in (3, 7, 1000, GRID - 1)]
-    exact = sum(Fraction(cost) for cost in costs)
-    with localcontext() as context:
-        context.prec = 3
-        found = total(costs)
-    assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**70))
 
 
 def test_device_epsilon_is_rounded_up():

@@ -402,19 +402,6 @@ def test_epsilons_that_the_curator_does_not_name():
     assert fitted.privacy_.epsilon == 1.0
 
 
-@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-def test_devices_of_another_conversation_do_not_answer():
-    device = LDPQuickSort(epsilon=4.0).client(ITEMS)
-
-    def ask(question):
-        with pytest.raises(ValueError, match="question does not follow the protocol"):
-            device.answer(question, [0, 1, 2, 3])
-        return []
-
-    with pytest.raises(ValueError, match="none arrived"):
-        LDPQuickSort(epsilon=0.1).fit_interactive(ask, items=ITEMS, n_voters=30)
-
-
 def test_accepted_and_refused_reports_add_up():
     """The counts are those of one fit: a second fit starts at 0."""
     honest, other = messages_of(LDPBorda()), messages_of(LDPBorda(epsilon=2.0), 5)

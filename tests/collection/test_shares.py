@@ -117,37 +117,24 @@ def test_devices_state_what_is_left_where_all_servers_collude():
         Device(BORDA, max_epsilon=2.0)
 
 
-@pytest.mark.parametrize(
-    ("field", "changed"),
-    [
-        ("statistic", "ballot"),
-        ("statistic", ["net_wins"]),
-        ("statistic", {"name": "net_wins"}),
-        ("statistic", {"name": "net_wins", "sizes": [4]}),
-        ("statistic", {"name": "group_net_wins", "sizes": [4]}),
-        ("statistic", "pair_margin"),
-        ("statistic", "positional_scores"),
-        ("servers", 1),
-        ("servers", 21),
-        ("servers", True),
-        ("rate", [BORDA["rate"][0] * 9999 // 10_000, 2**20]),
-        ("rate", [0, 2**20]),
-        ("rate", [BORDA["rate"][0], 2**21]),
-        ("rate", [BORDA["rate"][0], 2**19]),
-        ("rate", BORDA["rate"][0]),
-        ("min_reports", 199),
-        ("min_reports", 0),
-        ("max_reports", 199),
-        ("max_reports", 2**41),
-        ("modulus_bits", BORDA["modulus_bits"] - 1),
-        ("modulus_bits", 54),
-        ("delta", "0.9999999e-6"),
-        ("delta", 1e-6),
-        ("delta", "1.0"),
-        ("local_epsilon", "20"),
-        ("epsilon", "0.999999"),
+RATE = BORDA["rate"][0]
+WRONG = {
+    "statistic": [
+        *("ballot", ["net_wins"], {"name": "net_wins"}, {"name": "net_wins", "sizes": [4]}),
+        *({"name": "group_net_wins", "sizes": [4]}, "pair_margin", "positional_scores"),
     ],
-)
+    "servers": [1, 21, True],
+    "rate": [[RATE * 9999 // 10_000, 2**20], [0, 2**20], [RATE, 2**21], [RATE, 2**19], RATE],
+    "min_reports": [199, 0],
+    "max_reports": [199, 2**41],
+    "modulus_bits": [BORDA["modulus_bits"] - 1, 54],
+    "delta": ["0.9999999e-6", 1e-6, "1.0"],
+    "local_epsilon": ["20"],
+    "epsilon": ["0.999999"],
+}
+
+
+@pytest.mark.parametrize(("field", "changed"), [(field, value) for field, values in WRONG.items() for value in values])
 def test_invalid_protocols_are_refused(field, changed):
     with pytest.raises(RefusedProtocol, match="this device does not follow the protocol"):
         Device({**BORDA, field: changed})

@@ -86,17 +86,6 @@ def test_the_noise_of_each_round():
 # --- each question once, in order
 
 
-def test_a_question_is_answered_once():
-    device = Device(SWISS)
-    said = json.dumps(device.answer(asked(1), BALLOT))
-    assert json.dumps(device.answer(asked(1), BALLOT)) == said
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        device.answer(asked(1), BALLOT[::-1])
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        device.answer(asked(2), BALLOT[::-1])
-    assert device.answer(asked(2), BALLOT) and json.dumps(device.answer(asked(1), BALLOT)) == said
-
-
 def test_second_question_with_the_same_number_is_refused():
     device = Device(SWISS)
     device.answer(asked(2), BALLOT)
@@ -118,20 +107,6 @@ def test_earlier_questions_are_refused():
     device.answer(asked(4), BALLOT)
 
 
-def test_after_a_restart():
-    """A restored device has its answers and their questions."""
-    device = Device(SWISS)
-    said = device.answer(asked(2), BALLOT)
-    again = Device.from_json(device.to_json())
-    assert again.answer(asked(2), BALLOT) == said
-    with pytest.raises(BudgetExhausted, match="another question of this number"):
-        again.answer(asked(2, BALLOT[::-1]), BALLOT)
-    with pytest.raises(BudgetExhausted, match="a later question"):
-        again.answer(asked(1), BALLOT)
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        again.answer(asked(3), BALLOT[::-1])
-
-
 def test_questions_have_the_numbers_of_their_kind():
     device = Device(PAIRS)
     ask = {"protocol": digest(PAIRS)}
@@ -149,33 +124,27 @@ def test_questions_have_the_numbers_of_their_kind():
 GOOD = asked(2)
 
 
+FIRST_TWO = GOOD["groups"][:2]
+WRONG = {
+    "protocol": ["0" * 16, None],
+    "question": [5, 0, 2.0, 1, 3],
+    "voters": [[0, 1]],
+    "pair": [[0, 1]],
+    "groups": [
+        *(None, [BALLOT], asked(3)["groups"], GOOD["groups"][::-1], [*GOOD["groups"], []]),
+        *(
+            [*FIRST_TWO, last]
+            for last in (BALLOT[:4], [16, 17, 18, 20], [16, 17, 18], [16, 17, 18, "19"], [16, 17, 18, 19.0])
+        ),
+    ],
+}
+
+
 @pytest.mark.parametrize(
     "question",
     [
-        None,
-        [],
-        "question",
-        {},
-        {**GOOD, "protocol": "0" * 16},
-        {**GOOD, "protocol": None},
-        {**GOOD, "question": 5},
-        {**GOOD, "question": 0},
-        {**GOOD, "question": 2.0},
-        {**GOOD, "question": 1},
-        {**GOOD, "question": 3},
-        {**GOOD, "voters": [0, 1]},
-        {**GOOD, "pair": [0, 1]},
-        {key: value for key, value in GOOD.items() if key != "groups"},
-        {**GOOD, "groups": None},
-        {**GOOD, "groups": [BALLOT]},
-        {**GOOD, "groups": asked(3)["groups"]},
-        {**GOOD, "groups": GOOD["groups"][::-1]},
-        {**GOOD, "groups": [*GOOD["groups"][:2], GOOD["groups"][0][:4]]},
-        {**GOOD, "groups": [*GOOD["groups"][:2], [16, 17, 18, 20]]},
-        {**GOOD, "groups": [*GOOD["groups"][:2], [16, 17, 18]]},
-        {**GOOD, "groups": [*GOOD["groups"], []]},
-        {**GOOD, "groups": [*GOOD["groups"][:2], [16, 17, 18, "19"]]},
-        {**GOOD, "groups": [*GOOD["groups"][:2], [16, 17, 18, 19.0]]},
+        *(None, [], "question", {}, {key: value for key, value in GOOD.items() if key != "groups"}),
+        *({**GOOD, name: value} for name, values in WRONG.items() for value in values),
     ],
     ids=lambda question: repr(question)[-40:],
 )
@@ -226,32 +195,17 @@ FIRST = SWISS["rounds"][0]
 @pytest.mark.parametrize(
     "protocol",
     [
-        {**SWISS, "min_reports": 299},
-        {**SWISS, "epsilon": "0.99"},
-        {**SWISS, "delta": "9e-7"},
-        {**SWISS, "local_epsilon": "20"},
+        *({**SWISS, name: 299} for name in ("min_reports", "max_reports")),
+        *({**SWISS, name: value} for name, value in (("epsilon", "0.99"), ("local_epsilon", "20"), ("delta", "9e-7"))),
         {**SWISS, "servers": 1},
-        {**SWISS, "max_reports": 299},
-        {**SWISS, "rounds": []},
-        {**SWISS, "rounds": None},
-        {**SWISS, "rounds": FIRST},
-        {**SWISS, "rounds": [*SWISS["rounds"], SWISS["rounds"][1]]},
+        *({**SWISS, "rounds": rounds} for rounds in ([], None, FIRST, [*SWISS["rounds"], SWISS["rounds"][1]])),
         {**SWISS, "rounds": [*SWISS["rounds"], None]},
         {key: value for key, value in SWISS.items() if key != "rounds"},
-        changed(1, times=2),
-        changed(1, times=0),
-        changed(1, times=True),
-        changed(1, times=2**21),
-        changed(1, rate=[FIRST["rate"][0] * 98 // 100, 2**20]),
-        changed(1, rate=[0, 2**20]),
-        changed(1, modulus_bits=FIRST["modulus_bits"] - 1),
-        changed(1, modulus_bits=54),
-        changed(1, statistic="net_losses"),
-        changed(1, note=""),
-        changed(2, statistic={"name": "group_net_wins", "sizes": [20]}),
-        changed(2, statistic={"name": "group_net_wins", "sizes": [12, 8]}),
-        changed(2, statistic={"name": "group_net_wins", "sizes": [8, 8]}),
-        changed(2, statistic="net_wins"),
+        *(changed(1, times=times) for times in (2, 0, True, 2**21)),
+        *(changed(1, rate=[rate, 2**20]) for rate in (FIRST["rate"][0] * 98 // 100, 0)),
+        *(changed(1, modulus_bits=bits) for bits in (FIRST["modulus_bits"] - 1, 54)),
+        *(changed(1, statistic="net_losses"), changed(1, note=""), changed(2, statistic="net_wins")),
+        *(changed(2, statistic={"name": "group_net_wins", "sizes": sizes}) for sizes in ([20], [12, 8], [8, 8])),
     ],
     ids=lambda protocol: repr(protocol)[-30:],
 )

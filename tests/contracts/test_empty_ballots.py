@@ -7,15 +7,6 @@ import pandas as pd
 import pytest
 
 import sklearn_dprank
-from sklearn_dprank import (
-    DPStreamingBorda,
-    LDPBorda,
-    LDPPairwise,
-    SecAggBorda,
-    SecAggSwissBorda,
-    ShuffleHierarchical,
-    ShufflePairwise,
-)
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.metrics import average_kendall_tau
@@ -77,19 +68,6 @@ def test_a_budget_charges_a_fit_without_voters():
     assert budget.spent_.epsilon == 0.75 and guarantee_of(fitted).epsilon == 0.75
 
 
-@pytest.mark.parametrize("estimator", [LDPBorda(), LDPPairwise(), LDPPairwise(randomizer="djw")])
-def test_the_local_model_needs_a_report(estimator):
-    """The number of voters is public there; `fit_reports` needs a report too."""
-    with pytest.raises(ValueError, match=r"^X holds no ballot, and the local model needs at least one report"):
-        estimator.fit(NOBODY)
-
-
-@pytest.mark.parametrize("cls", [SecAggBorda, SecAggSwissBorda, ShufflePairwise, ShuffleHierarchical])
-def test_a_crowd_needs_a_report(cls):
-    with pytest.raises(ValueError, match=r"^X holds no ballot, and this trust model needs at least one report"):
-        cls().fit(NOBODY)
-
-
 TABLES = {
     "array": np.empty((0, 4)),
     "integers": np.empty((0, 4), dtype=int),
@@ -119,14 +97,6 @@ def test_a_profile_of_no_rows(name, keep):
 def test_no_rows_still_need_items(shape):
     with pytest.raises(ValueError, match="a minimum of 2 is required"):
         Profile.from_rankings(np.empty(shape))
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_period_without_voters(name):
-    stream = DPStreamingBorda(horizon=3, random_state=0)
-    stream.partial_fit(TABLES[name])
-    stream.partial_fit(TABLES[name])
-    assert stream.periods_ == 2 and len(stream.consensus_) == 4
 
 
 def test_a_table_without_rows_is_refused_by_fit_as_scikit_learn_demands():

@@ -76,7 +76,7 @@ def test_private_estimators_have_a_privacy_section(cls):
     found = re.search(r"^\.\. rubric:: Privacy\n\n(.*?)(?=\n\n\.\. rubric|\n\n\w+\n---|\Z)", doc, flags=re.M | re.S)
     assert found
     text = found[1]
-    if cls.__name__ != "Aggregator":  # its channel says it
+    if cls.__name__ != "Aggregator":  # its channel states it
         for word in ("Unit:", "Trust:"):
             assert word in text, word
     assert text.endswith("See :ref:`what may be published <may-be-published>`.")

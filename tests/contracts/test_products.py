@@ -316,13 +316,3 @@ def test_no_item_has_an_advantage_from_its_column(channel, rule):
     plain = list(orders(np.arange(4), range(size)))
     permuted = list(orders(np.array([3, 1, 0, 2]), range(size, 2 * size)))
     assert same_law(plain, permuted) > 1e-3
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:no ballot of X prefers")
-def test_exact_rules_break_ties_by_column_and_private_ones_by_chance():
-    """Exact rules would fail the test above."""
-    flat = np.zeros((3, 4))
-    assert Aggregator().fit(flat).consensus_.tolist() == [0, 1, 2, 3]
-    seen = {tuple(DPBorda(epsilon=1e6, random_state=seed).fit(flat).consensus_) for seed in range(300)}
-    assert len(seen) == 24

@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 from oracles import (
     all_ballots,
     derived,
-    distinct_ballots,
     naive_counts,
     naive_scores,
     permutohedron_gauge,
@@ -128,48 +127,6 @@ def test_vectors_are_integers():
 # Sensitivity: the most that one ballot moves the vector, by brute force
 
 
-def brute_force(contributions, neighboring):
-    """(l1, l2 squared): largest norms of one contribution, or of a difference of two."""
-    moves = contributions
-    if neighboring == "replace":
-        moves = (contributions[:, None] - contributions[None, :]).reshape(-1, contributions.shape[1])
-    return int(np.abs(moves).sum(axis=1).max()), int((moves**2).sum(axis=1).max())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_sensitivity_over_every_weak_and_partial_ballot(m, neighboring):
-    ballots = distinct_ballots(m)
-    assert len(ballots) == {2: 3, 3: 19, 4: 135}[m]
-    for query in [NetWins(), AllMargins(), *(PairMargin(i, j) for i, j in combinations(range(m), 2))]:
-        stated = query.sensitivity(m, neighboring)
-        assert (stated.l1, stated.l2_squared) == brute_force(vectors(query, ballots), neighboring)  # and attained
-    stated = PairTallies().sensitivity(m, neighboring)
-    assert (stated.l1, stated.l2_squared) == brute_force(vectors(PairTallies(), ballots), neighboring)
-
-
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [3, 4])
-@pytest.mark.parametrize("pairs", [((0, 1),), ((2, 0), (1, 2)), ((0, 1), (0, 2), (1, 2))])
-def test_sensitivity_of_some_tallies(m, pairs, neighboring):
-    query = PairTallies(pairs)
-    answers = np.array([exact(query, [ballot])[0].wins.ravel() for ballot in distinct_ballots(m)])
-    stated = query.sensitivity(m, neighboring)
-    assert (stated.l1, stated.l2_squared) == brute_force(answers, neighboring)
-
-
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [2, 3, 4])
-@pytest.mark.parametrize("name", SCORES)
-def test_positional_sensitivity_over_every_weak_and_partial_ballot(m, name, neighboring):
-    query = positional(name, m)
-    stated = query.sensitivity(m, neighboring)
-    l1, l2_squared = brute_force(vectors(query, all_ballots(m)), neighboring)
-    assert l1 <= stated.l1 <= l1 + m  # never less, and loose by the rounding of ties only
-    assert l2_squared <= stated.l2_squared <= l2_squared + 2 * (np.sqrt(l2_squared * m) + 1) + m
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("m", [5, 6])
@@ -188,16 +145,6 @@ def test_sensitivity_over_every_ranking(m, neighboring):
             assert (l1, l2_squared) == (stated.l1, stated.l2_squared)
 
 
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_sensitivity_of_the_histogram(m, neighboring):
-    """A tied or partial ballot falls into one cell too, by its own coins."""
-    contributions = vectors(Histogram(), [*rankings(m), *all_ballots(m)])
-    assert (contributions.sum(axis=1) == 1).all()
-    stated = Histogram().sensitivity(m, neighboring)
-    assert (stated.l1, stated.l2_squared) == brute_force(contributions, neighboring)
-
-
 @pytest.mark.parametrize(("m", "l1", "l2_squared"), [(3, 4, 8), (4, 8, 20), (10, 50, 330), (45, 1012, 30360)])
 def test_known_sensitivity_of_net_wins(m, l1, l2_squared):
     """floor(m^2 / 2) and m (m^2 - 1) / 3; twice and four times as much when a ballot is replaced."""
@@ -205,28 +152,11 @@ def test_known_sensitivity_of_net_wins(m, l1, l2_squared):
     assert NetWins().sensitivity(m, "replace") == (2 * l1, 4 * l2_squared, 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_gauge_of_every_weak_and_partial_ballot(m):
-    contributions = vectors(NetWins(), distinct_ballots(m))
-    gauges = [permutohedron_gauge(w) for w in contributions]
-    assert max(gauges) == NetWins().sensitivity(m, "add_remove").gauge == 1
-    moves = [permutohedron_gauge(a - b) for a in contributions for b in contributions]
-    assert max(moves) == NetWins().sensitivity(m, "replace").gauge == 2
-
-
 @pytest.mark.parametrize("m", [5, 6])
 def test_gauge_of_every_ranking(m):
     contributions = vectors(NetWins(), rankings(m))
     assert {permutohedron_gauge(w) for w in contributions} == {1.0}  # vertices
     assert max(permutohedron_gauge(w - contributions[0]) for w in contributions) == 2
-
-
-def test_gauge_of_the_sampler_speaks_half_net_wins():
-    from sklearn_dprank.orders.samplers import gauge
-
-    contributions = vectors(NetWins(), distinct_ballots(4)).astype(float)
-    np.testing.assert_allclose(gauge(contributions / 2), [permutohedron_gauge(w) for w in contributions], atol=1e-12)
 
 
 def test_only_net_wins_have_a_gauge():

@@ -27,7 +27,7 @@ NOISY = {
         sklearn_dprank.Aggregator(rule=SwissRule()).fit(X).scores_,
     ],
 }
-# What the noise is known by besides plain numbers: how many were asked about each pair, drawn apart from ballots.
+# The number of voters asked about each pair, drawn independently of the ballots.
 ASKED = "estimator['noise_'].law.asked"
 
 

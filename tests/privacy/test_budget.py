@@ -12,7 +12,6 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -34,7 +33,6 @@ from sklearn_dprank import (
     DPPairwise,
     LDPBorda,
     LDPPairwise,
-    SecAggBorda,
     SegmentedAggregator,
     ShufflePairwise,
 )
@@ -48,7 +46,7 @@ from sklearn_dprank.privacy.budget import Release, Releases, Terms
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 from sklearn_dprank.privacy.guarantee import TRUST
 
-N_VOTERS = 1237  # a number of voters that turns up by no accident
+N_VOTERS = 1237  # a number that does not occur otherwise
 X = np.random.default_rng(0).permuted(np.tile(np.arange(3), (N_VOTERS, 1)), axis=1)
 GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")
 # Fits of segments need labels; tests of SegmentedAggregator look at their charge.
@@ -56,7 +54,7 @@ ALONE = [estimator for estimator in AUDITED if not isinstance(estimator, Segment
 every = pytest.mark.parametrize("estimator", ALONE, ids=repr)
 
 
-# --- what is charged
+# --- charges
 
 
 @every
@@ -73,26 +71,10 @@ def test_the_charge_is_the_guarantee_of_the_fit(estimator):
 
 
 @every
-def test_the_charge_does_not_tell_the_number_of_voters(estimator):
+def test_the_charge_does_not_depend_on_the_number_of_voters(estimator):
     stated = guarantee_before(estimator, X)
     if stated.neighboring == "add_remove":
         assert stated == guarantee_before(estimator, Profile(1, 3)) == guarantee_before(estimator, Profile(10**6, 3))
-
-
-@pytest.mark.parametrize("estimator", [SecAggBorda(), ShufflePairwise()], ids=repr)
-def test_an_entry_states_the_public_number_of_voters(estimator):
-    """Without `min_reports`, in the models where this number is public, as the documentation of `releases_` says."""
-    budget = PrivacyBudget(1.0, 1e-4, neighboring="replace")
-    budget.fit(estimator, X)
-    assert f"{N_VOTERS} of the voters" in ", ".join(budget.releases_[0].guarantee.parties)
-
-
-def test_a_pipeline_whose_transformers_read_each_ballot_by_itself():
-    budget = PrivacyBudget(1.0)
-    budget.fit(make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.25)), X.astype(float))
-    assert budget.spent_ == budget.releases_[0].guarantee
-    assert budget.releases_[0].what == "DPBorda"
-    assert budget.remaining.epsilon == 0.75
 
 
 def test_private_selection_is_charged_its_total():
@@ -106,7 +88,8 @@ def test_the_largest_of_personal_epsilons_is_charged():
     own = np.array([0.5] * 1000 + [1.5] * 237)
     budget = PrivacyBudget(3.0, neighboring="replace")
     budget.fit(LDPPairwise(epsilon=1.0), X, voter_epsilon=own)
-    budget.fit(make_pipeline(RatingsToRankings(), LDPPairwise()), X, ldppairwise__voter_epsilon=own)
+    nested = make_pipeline(RatingsToRankings(), make_pipeline(LDPPairwise()))
+    budget.fit(nested, X, pipeline__ldppairwise__voter_epsilon=own)
     assert budget.spent_.epsilon == 3.0
     with pytest.raises(BudgetExhausted):
         budget.fit(LDPPairwise(epsilon=1.0), Profile.from_rankings(X, voter_epsilon=own))
@@ -114,41 +97,32 @@ def test_the_largest_of_personal_epsilons_is_charged():
 
 @pytest.mark.parametrize("estimator", [DPBorda(), LDPPairwise(), ShufflePairwise(delta=1e-4)])
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
-def test_a_search_on_public_ballots_costs_nothing(estimator, neighboring):
+def test_a_search_on_public_ballots_has_epsilon_0(estimator, neighboring):
     budget = PrivacyBudget(1.0, 1e-4, neighboring=neighboring)
     search = GridSearchCV(estimator, {"epsilon": [1.0, 2.0]}, n_trials=2, public_ballots=True, random_state=0)
     assert guarantee_of(budget.fit(search, [[0, 1, 2]] * 50)).epsilon == 0
     assert (budget.spent_.epsilon, budget.remaining.epsilon) == (0, 1)
-    assert "declared public" in budget.releases_[0].guarantee.how
 
 
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("second", [GAUSSIAN, DPBorda(epsilon=0.125), LDPPairwise(epsilon=0.25)])
 def test_a_search_by_private_scores_is_charged_in_simulations_only(refit, second):
-    search = GridSearchCV(
-        make_pipeline(DPBorda()),
-        {"dpborda": [DPBorda(epsilon=0.25), second]},
-        n_trials=2,
-        scoring=PrivateKendallTau(0.5),
-        refit=refit,
-        progress=False,
-    )
-    stated = guarantee_before(search, X)
-    found = search.fit(X).results_cost_
+    grid = {"dpborda": [DPBorda(epsilon=0.25), second]}
+    options = {"n_trials": 2, "scoring": PrivateKendallTau(0.5), "refit": refit, "progress": False}
+    search = GridSearchCV(make_pipeline(DPBorda()), grid, **options)
+    stated, found = guarantee_before(search, X), search.fit(X).results_cost_
     assert (stated.neighboring, stated.trust, stated.certified) == (found.neighboring, found.trust, False)
-    assert found.epsilon <= stated.epsilon <= found.epsilon + 0.5 * refit
-    assert found.delta <= stated.delta
+    assert found.epsilon <= stated.epsilon <= found.epsilon + 0.5 * refit and found.delta <= stated.delta
     with pytest.raises(ValueError, match="records those of its trials"):
         PrivacyBudget(100.0, 1e-3, neighboring="replace").fit(search, X)
     simulation = PrivacyBudget(100.0, 1e-3, neighboring="replace", simulation=True)
-    simulation.fit(search, X)
-    assert not simulation.spent_.certified
+    assert not guarantee_of(simulation.fit(search, X)).certified and not simulation.spent_.certified
     with pytest.raises(ValueError, match='use cv="all"'):
         simulation.fit(clone(search).set_params(cv=3), X)
 
 
-def test_a_search_with_wrong_parameters_costs_nothing():
-    """Parameters are public, so a search that they make impossible is refused before it is charged."""
+def test_a_search_with_wrong_parameters_is_not_charged():
+    """Parameters are public, so the refusal reveals no ballot."""
     search = GridSearchCV(DPBorda(), {"epsilon": [0.25]}, n_trials=2, scoring=PrivateKendallTau(0.5), progress=False)
     simulation = PrivacyBudget(100.0, simulation=True)
     for wrong in ({"refit": "best"}, {"n_jobs": 0}, {"param_grid": {"random_state": [1]}}, {"n_trials": 0}):
@@ -158,7 +132,7 @@ def test_a_search_with_wrong_parameters_costs_nothing():
     assert simulation.releases_ == ()
 
 
-# --- when it is charged, and what is refused
+# --- time of the charge, and refusals
 
 
 @pytest.fixture
@@ -176,7 +150,7 @@ def reading(monkeypatch):
 )
 @pytest.mark.parametrize("stopped_by", [ValueError("no good"), KeyboardInterrupt()], ids=repr)
 def test_a_fit_is_charged_before_it_reads_and_stays_charged(reading, estimator, stopped_by):
-    """Whether a fit fails may depend on the ballots, so a failed fit is no reason to take the charge back."""
+    """The failure may depend on the ballots."""
     budget, then = PrivacyBudget(100.0, 1e-6, neighboring="replace"), []
 
     def read():
@@ -208,7 +182,7 @@ def test_an_interrupted_search_on_public_ballots_keeps_its_finished_trials():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "error", "says"),
+    ("estimator", "error", "message"),
     [
         (DPBorda(epsilon=2.0), BudgetExhausted, "epsilon = 0.75"),
         (DPBorda(epsilon=0.76), BudgetExhausted, "Ask for less"),
@@ -226,13 +200,12 @@ def test_an_interrupted_search_on_public_ballots_keeps_its_finished_trials():
     ],
     ids=lambda value: re.sub(r" at 0x\w+", "", repr(value)),
 )
-def test_a_refused_fit_reads_no_ballot(reading, estimator, error, says):
+def test_a_refused_fit_reads_no_ballot(reading, estimator, error, message):
     reading.append(lambda: pytest.fail("a ballot was read"))
     budget = charged(0.25)
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         budget.fit(estimator, X)
-    assert len(budget.releases_) == 1
-    assert budget.spent_.epsilon == 0.25
+    assert (len(budget.releases_), budget.spent_.epsilon) == (1, 0.25)
 
 
 @pytest.fixture
@@ -262,13 +235,6 @@ def test_metadata_under_another_name_is_charged():
     assert budget.spent_.epsilon == 8.0
 
 
-def test_personal_epsilons_reach_the_last_step_of_nested_pipelines():
-    own, budget = np.full(N_VOTERS, 2.0), PrivacyBudget(10.0, neighboring="replace")
-    nested = make_pipeline(make_pipeline(LDPPairwise(epsilon=0.1)))
-    budget.fit(nested, X, pipeline__ldppairwise__voter_epsilon=own)
-    assert budget.spent_.epsilon == 2.0
-
-
 # --- identifiers of releases
 
 
@@ -289,8 +255,10 @@ def test_a_release_id_is_charged_once(account):
     assert budget.spent_.epsilon == 0.75
 
 
-def test_a_release_id_of_a_failed_fit_is_used_up(account):
+def test_a_failed_fit_uses_up_its_release_id_and_a_refused_one_does_not(account):
     budget = account(1.0)
+    with pytest.raises(BudgetExhausted):
+        budget.fit(DPBorda(epsilon=2.0), X, release_id="May")
     with pytest.raises(ValueError, match="infinity"):
         budget.fit(DPBorda(epsilon=0.25), [[0, 1, math.inf]], release_id="May")
     with pytest.raises(BudgetExhausted, match="was charged"):
@@ -298,18 +266,13 @@ def test_a_release_id_of_a_failed_fit_is_used_up(account):
     assert budget.spent_.epsilon == 0.25
 
 
-def test_a_release_id_that_was_refused_is_free(account):
+@pytest.mark.parametrize(
+    ("release_id", "message"),
+    [(wrong, "None or a str") for wrong in ("", 5, b"May", ["May"])] + [("a\udc80", "text that UTF-8 can store")],
+)
+def test_bad_release_ids_are_refused(account, release_id, message):
     budget = account(1.0)
-    with pytest.raises(BudgetExhausted):
-        budget.fit(DPBorda(epsilon=2.0), X, release_id="May")
-    budget.fit(DPBorda(epsilon=1.0), X, release_id="May")
-    assert budget.spent_.epsilon == 1.0
-
-
-@pytest.mark.parametrize("release_id", ["", 5, b"May", ["May"]])
-def test_bad_release_ids(release_id):
-    budget = PrivacyBudget(1.0)
-    with pytest.raises(ValueError, match="release_id must be None or a str"):
+    with pytest.raises(ValueError, match=f"release_id must be {message}"):
         budget.fit(DPBorda(epsilon=0.5), X, release_id=release_id)
     assert budget.releases_ == ()
 
@@ -328,66 +291,36 @@ def test_a_call_with_wrong_arguments_is_not_charged():
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "what", "says"),
-    [(0.5, "x", "must be a PrivacyGuarantee"), (pure(0.5), "", "few words"), (pure(0.5), None, "few words")],
+    ("guarantee", "what", "message"),
+    [
+        (0.5, "x", "must be a PrivacyGuarantee"),
+        *((pure(0.5), what, "few words") for what in ("", None)),
+        (replace(pure(0.1), unit="one household"), "of households", "'one household'"),
+    ],
 )
-def test_bad_charges(guarantee, what, says):
-    with pytest.raises(ValueError, match=says):
-        PrivacyBudget(1.0).charge(guarantee, what)
-
-
-def test_a_budget_protects_one_unit():
-    household = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "noise", unit="one household")
-    with pytest.raises(ValueError, match="'one household'"):
-        charged(0.1).charge(household, "of households")
+def test_bad_charges_are_refused(guarantee, what, message):
+    budget = charged(0.1)
+    with pytest.raises(ValueError, match=message):
+        budget.charge(guarantee, what)
+    assert len(budget.releases_) == 1
 
 
 @pytest.mark.parametrize(
     "terms",
     [
-        {"epsilon": 0},
-        {"epsilon": math.inf},
-        {"epsilon": "1"},
-        {"epsilon": 1.0, "delta": 1.0},
-        {"epsilon": 1.0, "delta": -1e-6},
+        *({"epsilon": wrong} for wrong in (0, math.inf, "1")),
+        *({"epsilon": 1.0, "delta": wrong} for wrong in (1.0, -1e-6)),
         {"epsilon": 1.0, "neighboring": "add"},
         {"epsilon": 1.0, "delta": 1e-6, "basic_delta": 2e-6},
         {"epsilon": 1.0, "simulation": 1},
     ],
 )
-def test_bad_terms(terms):
+def test_bad_terms_are_refused(terms):
     with pytest.raises(ValueError, match=f"{list(terms)[-1]} must be"):
         PrivacyBudget(**terms)
 
 
-# --- how much is spent and left
-
-
-@pytest.mark.slow
-def test_a_hundred_gaussian_releases_fit():
-    budget = PrivacyBudget(0.92, 1e-6)
-    daily = DPBorda(epsilon=0.1, delta=1e-8, noise="gaussian")
-    for _ in range(100):
-        assert budget.remaining.gaussian_epsilon(1e-8) >= 0.1
-        budget.fit(daily, X)
-    spent = budget.spent_
-    assert (round(spent.epsilon, 3), spent.delta) == (0.919, 9e-7)
-    assert "chosen after a look" in spent.caveats[-1]
-    assert spent.losses.mu_squared == pytest.approx(100 * daily.privacy_.losses.mu_squared)
-    with pytest.raises(BudgetExhausted, match=r"a Gaussian one with delta = 1e-08 epsilon = 0\.0\d+\. Ask"):
-        budget.fit(daily, X)
-    assert budget.spent_ == spent
-    assert len(budget.releases_) == 100
-
-
-def test_ten_tenths_fit_into_one():
-    budget = charged(*[0.1] * 9)
-    assert budget.remaining.epsilon == 0.1
-    budget.charge(pure(0.1), "the tenth")
-    assert budget.spent_.epsilon == 1.0000000000000002  # never rounded down
-    assert budget.spent_.caveats == ()
-    with pytest.raises(BudgetExhausted, match=r"epsilon = 0\. Nothing is left; ballots of these voters allow no more"):
-        budget.charge(pure(1e-9), "another")
+# --- spent and remaining budget
 
 
 def test_replacing_a_ballot_costs_twice_adding_one():
@@ -402,20 +335,18 @@ def test_replacing_a_ballot_costs_twice_adding_one():
 
 def test_the_trusted_parties_of_all_releases_are_named():
     shuffled = PrivacyGuarantee(0.5, 1e-7, "shuffle", "replace", "randomized response", caveats=("read me",))
-    local = PrivacyGuarantee(0.1, 0.0, "local", "replace", "randomized response")
     budget = charged(shuffled, delta=1e-6, neighboring="replace")
-    assert budget.spent_.parties == TRUST["shuffle"].parties
     with pytest.raises(BudgetExhausted, match=r"one of this kind epsilon = 0\.5 and delta = 9e-07"):
         budget.charge(replace(shuffled, delta=1e-6), "reports")
-    budget.charge(local, "a survey")
-    assert budget.spent_.trust == "shuffle"
+    budget.charge(PrivacyGuarantee(0.1, 0.0, "local", "replace", "randomized response"), "a survey")
+    assert (budget.spent_.trust, budget.spent_.parties) == ("shuffle", TRUST["shuffle"].parties)
     budget.charge(pure(0.1), "a fit")
     assert budget.spent_.parties == (*TRUST["shuffle"].parties, "the curator")
     assert "read me" in budget.spent_.caveats
     assert (budget.spent_.epsilon, budget.spent_.delta) == (pytest.approx(0.8), 1e-7)
 
 
-def test_what_remains_can_be_spent_and_no_more():
+def test_the_remaining_limits_are_tight():
     for before in ([], [0.3], [GAUSSIAN.fit(X).privacy_]):
         left = charged(*before, delta=1e-6).remaining
         charged(*before, delta=1e-6).fit(DPKemenySampler(epsilon=left.epsilon), X)
@@ -431,58 +362,40 @@ def test_what_remains_can_be_spent_and_no_more():
 def test_a_simulation_charges_seeded_fits():
     budget = PrivacyBudget(1.0, simulation=True)
     budget.fit(DPBorda(epsilon=0.5, random_state=0), X)
-    assert budget.spent_.epsilon == 0.5
-    assert not budget.spent_.certified
+    assert (budget.spent_.epsilon, budget.spent_.certified) == (0.5, False)
     with pytest.raises(BudgetExhausted):
         budget.fit(DPBorda(epsilon=0.6, random_state=0), X)
 
 
-# --- what a budget records, and copies of it
+# --- records and copies
 
 
 def test_a_release_records_its_time_name_and_guarantee():
     budget = PrivacyBudget(1.0, 1e-6)
     before = datetime.now(UTC) - timedelta(seconds=1)
-    budget.fit(GAUSSIAN, X)
+    budget.fit(make_pipeline(RatingsToRankings(), GAUSSIAN), X.max() - X.astype(float))
     (release,) = budget.releases_
-    assert before <= release.when <= datetime.now(UTC)
-    assert release.when.microsecond == 0
+    assert before <= release.when <= datetime.now(UTC) and release.when.microsecond == 0
     assert (release.what, release.guarantee) == ("DPBorda", GAUSSIAN.privacy_)
     assert str(N_VOTERS) not in repr(budget.releases_) + repr(budget.spent_) + repr(budget)
     assert repr(budget) == (
         "PrivacyBudget(epsilon=1.0, delta=1e-06, neighboring='add_remove', basic_delta=None, simulation=False)"
     )
-    assert PrivacyBudget(1.0).spent_.epsilon == 0
-    assert PrivacyBudget(1.0).releases_ == ()
+    assert (PrivacyBudget(1.0).spent_.epsilon, PrivacyBudget(1.0).releases_) == (0, ())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("release_id", "charges"), [(None, 64), ("the same", 1)])
-def test_threads_cannot_spend_the_same_budget(release_id, charges):
-    """Each of 200 threads asks for 1 / 64."""
-    budget = PrivacyBudget(1.0)
-
-    def charge(_):
-        with suppress(BudgetExhausted):
-            budget.charge(pure(1 / 64), "one of many", release_id=release_id)
-
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(charge, range(200)))
-    assert len(budget.releases_) == charges
-    assert budget.spent_.epsilon == charges / 64
-
-
-def test_one_thread_decides_at_a_time():
-    kept = Releases(None, Terms(1.0))
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_one_thread_decides_at_a_time(path, kept):
+    kept = Releases(path if kept == "file" else None, Terms(1.0))
 
     def decide(account, releases):
         seen = len(releases())
-        time.sleep(0.01)  # long enough for another to see the same, if it could
+        time.sleep(0.01)  # another thread could read the same releases
         return Release.now(str(seen), pure(0.1))
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: kept.add(decide), range(8)))
-    assert [release.what for release in kept.releases()] == [str(number) for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: kept.add(decide), range(4)))
+    assert [release.what for release in kept.releases()] == ["0", "1", "2", "3"]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # interrupts while a generator is closed
@@ -537,7 +450,7 @@ def test_a_budget_in_memory_has_one_account(monkeypatch):
         _ = budget.spent_
 
 
-# --- what is charged is what the noise hides
+# --- noise and charge
 
 
 ROWS = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]] * 25)
@@ -554,36 +467,21 @@ UNITS = {
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_the_noise_of_a_charge_hides_a_whole_unit(unit, neighboring, noise):
-    """The scale of the noise that is published, over the effect of one unit, is that of the charged guarantee.
-
-    A failure: noise for one unweighted ballot is charged as if it hid a person.
-    """
+    """The scale of the published noise, over the effect of one unit, is that of the charged guarantee."""
     given, weight = UNITS[unit]
-    delta = 1e-6 if noise == "gaussian" else 0.0
-    estimator = DPBorda(0.5, noise=noise, delta=delta, neighboring=neighboring)
+    estimator = DPBorda(0.5, noise=noise, delta=1e-6 if noise == "gaussian" else 0.0, neighboring=neighboring)
     budget = PrivacyBudget(1.0, 1e-4, neighboring=neighboring)
     budget.fit(estimator, Profile.from_rankings(ROWS, **given))
     (release,) = budget.releases_
-    plain = DPBorda(0.5, noise=noise, delta=delta, neighboring=neighboring).fit(ROWS)
+    plain = clone(estimator).fit(ROWS)
     assert (release.guarantee.epsilon, release.guarantee.delta) == (plain.privacy_.epsilon, plain.privacy_.delta)
     assert release.guarantee == estimator.privacy_
     scales = [fitted.noise_.law.std / fitted.noise_.grid for fitted in (estimator, plain)]
     assert scales[0] / scales[1] == pytest.approx(weight, rel=2e-3)  # of fractions with small terms
 
 
-def test_segments_are_charged_once_and_hide_a_person_in_all_of_them():
-    budget = PrivacyBudget(1.0, 1e-4)
-    persons = Profile.from_rankings(ROWS, groups=[k // 2 for k in range(100)])
-    by_region = SegmentedAggregator(["a", "b"], epsilon=0.5, delta=1e-6)
-    budget.fit(by_region, persons, segments=["a", "b"] * 50)
-    (release,) = budget.releases_
-    assert release.guarantee == by_region.privacy_
-    assert release.guarantee.unit == "all ballots of one person"
-    assert release.guarantee.epsilon == pytest.approx(0.5, rel=1e-6)
-
-
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
-def test_what_is_spent_keeps_the_conditions_of_its_parts(delta):
+def test_the_spent_guarantee_keeps_the_caveats_of_its_releases(delta):
     one = replace(pure(0.25), caveats=("only if asked on a Monday",))
     budget = PrivacyBudget(1.0, delta)
     for number in range(2):
@@ -599,14 +497,13 @@ def test_what_is_spent_keeps_the_conditions_of_its_parts(delta):
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0.01, 0.3), st.sampled_from([0.0, 1e-8, 1e-7])), min_size=2, max_size=6))
-def test_composing_what_is_spent_never_states_less_than_the_account(parts):
-    budget = PrivacyBudget(10.0, 1e-4)
+def test_composition_of_the_spent_budget_states_at_least_the_account(parts):
+    budget, other = PrivacyBudget(10.0, 1e-4), PrivacyBudget(100.0, 1e-2)
     for number, (epsilon, delta) in enumerate(parts):
         release = DPBorda(epsilon, delta=delta, noise="gaussian" if delta else "laplace").fit(X).privacy_
         budget.charge(release, str(number))
     spent = budget.spent_
     again = PrivacyGuarantee.compose([spent, pure(0.5)])
     assert again.epsilon >= spent.epsilon and again.delta >= spent.delta
-    other = PrivacyBudget(100.0, 1e-2)
     other.charge(spent, "all of it")
     assert other.spent_.epsilon >= spent.epsilon

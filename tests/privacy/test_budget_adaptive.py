@@ -1,4 +1,4 @@
-"""What releases may reveal whose prices depend on what was seen: against adversaries who make the most of it."""
+"""Accounts of adaptive releases hold against the best adversary, who chooses each release after the earlier ones."""
 
 import math
 from functools import cache, reduce
@@ -9,7 +9,7 @@ import pytest
 from sklearn_dprank import DPBorda
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.budget import Account, mu_of_pure
-from sklearn_dprank.privacy.composition import Losses, gaussian_delta, gaussian_deltas, gaussian_sigma
+from sklearn_dprank.privacy.composition import Losses, gaussian_delta, gaussian_deltas
 
 STEP, REACH = 0.05, 8.0
 GRID = np.arange(-round(REACH / STEP), round(REACH / STEP) + 1) * STEP  # privacy losses so far
@@ -20,7 +20,7 @@ def stated(epsilon, delta=0.0, losses=None):
 
 
 class Coin:
-    """Randomised response of epsilon; after it, with probability delta, everything is known."""
+    """Randomised response of epsilon, which reveals the whole ballot with probability delta."""
 
     def __init__(self, epsilon, delta=0.0):
         self.name = f"Coin({epsilon}, {delta})"
@@ -31,7 +31,7 @@ class Coin:
         return self.name
 
     def before(self, after):
-        """Return the most that can be lost before the toss, for every loss so far, from what can be after it."""
+        """Return the largest delta before the toss for every loss so far, from those after it."""
         padded = np.pad(after, self.shift, mode="edge")
         up, down = padded[2 * self.shift :], padded[: len(after)]
         return self.leak + (1 - self.leak) * (self.heads * up + (1 - self.heads) * down)
@@ -55,7 +55,7 @@ class Normal:
 
 
 def worst(holds, releases, epsilon):
-    """Return the delta at epsilon of whoever chooses the best next release for what was seen, as long as it holds."""
+    """Return the delta at epsilon of the best adaptive choice of releases, as long as the account holds."""
 
     @cache
     def most(counts):
@@ -78,27 +78,6 @@ def held(account, releases):
 
 
 SMALL, LARGE, LEAKY, TINY = Coin(0.1), Coin(0.5), Coin(0.2, 0.01), Coin(0.0, 0.005)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 0.01), (1.0, 0.05), (1.5, 0.02)])
-def test_the_best_known_bound_on_every_path_is_none_for_all_paths_together(epsilon, delta):
-    """Why an account is not simply `PrivacyGuarantee.compose` again and again."""
-
-    def holds(counts):
-        few, many = counts
-        return Losses(pure=(0.1,) * few + (0.5,) * many).epsilon(delta) <= epsilon
-
-    assert worst(cache(holds), [SMALL, LARGE], epsilon) > 1.2 * delta
-
-
-def test_delta_is_divided_because_it_could_be_spent_twice():
-    """Each rule alone is within its delta. Both of them, where each had all of it, are not."""
-    releases = [Normal(0.2, 0.4), TINY]
-    gaussian, sums = (held(Account(1.0, 0.1, kept), releases) for kept in (0.0, 0.1))
-    assert 0.09 < worst(gaussian, releases, 1.0) <= 0.1
-    assert 0.09 < worst(sums, releases, 1.0) <= 0.1
-    assert worst(lambda counts: gaussian(counts) or sums(counts), releases, 1.0) > 0.11
 
 
 @pytest.mark.parametrize(
@@ -156,12 +135,12 @@ def test_one_release_may_use_all(epsilon, delta):
         account = after(Account(epsilon, delta), release)
         assert account.holds()
         assert account.spent() <= (epsilon, delta)
-        if release.delta:  # pure ones may use what there is of it
+        if release.delta:  # pure releases may also use delta
             assert not account.with_one_more(release).holds()
 
 
 def test_sums_are_not_rounded_down():
-    """Ten times .1 is a little more than 1, as floats; that much is allowed, and said."""
+    """Ten doubles 0.1 add up to slightly more than 1, which is within the tolerance."""
     ten = after(Account(1.0, 0.0), *[stated(0.1)] * 10)
     assert ten.holds()
     assert ten.spent() == (1.0000000000000002, 0.0)
@@ -181,7 +160,7 @@ def test_sums_are_not_rounded_down():
     ],
     ids=str,
 )
-def test_delta_is_divided_by_the_first_release_that_says_something(first, kept):
+def test_delta_is_divided_by_the_first_release_with_a_loss(first, kept):
     for releases in ([stated(0.0), first], [first, stated(0.05, 1e-9)], [first, gaussian(0.01, 1e-9)]):
         asked, fixed = (after(Account(1.0, 1e-6, division), *releases) for division in (None, kept))
         assert asked.left() == fixed.left()
@@ -189,7 +168,7 @@ def test_delta_is_divided_by_the_first_release_that_says_something(first, kept):
         assert asked.holds() == fixed.holds()
 
 
-def test_where_no_delta_is_left_nothing_gaussian_fits():
+def test_a_gaussian_release_needs_delta():
     for delta, kept in ((0.0, None), (1e-6, 1e-6)):
         assert not after(Account(1.0, delta, kept), gaussian(0.1, 1e-5)).holds()
         assert Account(1.0, delta, kept).left().mu == 0
@@ -199,20 +178,12 @@ def test_where_no_delta_is_left_nothing_gaussian_fits():
     assert not nearly_all.with_one_more(stated(0.2)).holds()
 
 
-def test_after_a_large_gaussian_release_sums_may_be_better():
-    account = after(Account(0.6, 1e-6), gaussian(0.5, 1e-7))
-    assert account.left().epsilon == 0.1
-    assert account.with_one_more(stated(0.1)).holds()
-    assert not account.with_one_more(stated(0.11)).holds()
-    assert account.with_one_more(stated(0.1)).spent() == (0.6000000000000001, 1e-7)
-
-
 BEFORE = [(), (stated(0.3),), (gaussian(0.3, 1e-7),), (gaussian(0.9, 1e-8),), (stated(0.3, 1e-7),)]
 
 
 @pytest.mark.parametrize("before", BEFORE, ids=str)
 @pytest.mark.parametrize("basic_delta", [None, 3e-7])
-def test_what_is_left_fits_and_no_more(before, basic_delta):
+def test_the_limits_of_an_account_are_tight(before, basic_delta):
     account = after(Account(1.0, 1e-6, basic_delta), *before)
     pure, mu, epsilon, delta = account.left()
     assert account.with_one_more(stated(pure)).holds()
@@ -224,11 +195,3 @@ def test_what_is_left_fits_and_no_more(before, basic_delta):
         losses = Losses(mu_squared=(mu * at) ** 2)
         hopeless = stated(2.0, gaussian_delta(2.0, 1 / (mu * at)), losses) if mu else stated(2.0, 1e-3)
         assert account.with_one_more(hopeless).holds() == (fits and mu > 0)
-
-
-def test_many_small_pure_releases_cost_less_than_their_sum():
-    account = after(Account(1.0, 1e-6), *[stated(0.01)] * 300)
-    assert account.holds()
-    assert account.spent() == (pytest.approx(0.944, abs=1e-3), 5e-7)
-    assert Losses(pure=(0.01,) * 300).epsilon(1e-6) < account.spent()[0]
-    assert gaussian_sigma(1.0, 5e-7) ** -2 > 300 * mu_of_pure(0.01) ** 2

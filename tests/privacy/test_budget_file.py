@@ -1,15 +1,10 @@
-"""A budget in a file keeps each charge, whatever happens to the file or to the processes that use it.
-
-A file that is damaged, lost, replaced or older than what was last read is refused, and nothing is charged.
-"""
+"""A budget in a file keeps each charge; a damaged, lost, replaced or old file is refused before a charge."""
 
 import copy
 import os
 import pickle
 import sqlite3
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 import pytest
 from budget_tools import pure
@@ -17,27 +12,13 @@ from hypothesis import given, strategies as st
 
 from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, budget as budget_file
-from sklearn_dprank.privacy.budget import Account, Release, Terms, guarantee_as_text, guarantee_from_text
+from sklearn_dprank.privacy.budget import Release, Terms, guarantee_as_text, guarantee_from_text
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import TRUST
 
 X = [[0, 1, 2]] * 100
 PRAGMAS = ("synchronous", "journal_mode")
 GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")
-
-
-class Counted:
-    """A function that counts its calls."""
-
-    def __init__(self, function):
-        self.function, self.calls = function, 0
-
-    def __get__(self, instance, owner):
-        return partial(self, instance)
-
-    def __call__(self, *args):
-        self.calls += 1
-        return self.function(*args)
 
 
 def edited(path, command):
@@ -48,7 +29,7 @@ def edited(path, command):
 
 
 def uses(budget):
-    """Every way to use a budget; none may go on with a file that is not its own."""
+    """Return all ways to use a budget."""
     return (
         lambda: budget.charge(pure(0.125), "more"),
         lambda: budget.fit(DPBorda(epsilon=0.125), X),
@@ -59,7 +40,7 @@ def uses(budget):
     )
 
 
-# --- what a file keeps
+# --- contents of a file
 
 
 def test_a_reopened_file_has_every_charge(path):
@@ -84,58 +65,30 @@ def test_a_reopened_file_has_every_charge(path):
     assert len(PrivacyBudget.open(path).releases_) == 3
 
 
-def test_a_file_is_the_same_account_as_memory(path):
-    guarantee = DPBorda(epsilon=0.3, delta=1e-8, noise="gaussian").fit(X).privacy_
-    ends = []
-    for budget in (PrivacyBudget(0.92, 1e-6), PrivacyBudget.open(path, 0.92, 1e-6)):
-        for _ in range(12):
-            budget.charge(guarantee, "again")
-        with pytest.raises(BudgetExhausted) as error:
-            budget.charge(guarantee, "again")
-        ends.append((str(error.value), budget.spent_, budget.remaining))
-    assert ends[0] == ends[1]
-
-
 amounts = st.floats(0, 1e3)
 deltas = st.floats(0, 1)
 
 
-@pytest.mark.slow
 @given(amounts, deltas, st.lists(amounts, max_size=3), st.lists(st.tuples(amounts, deltas), max_size=3), st.booleans())
 def test_a_guarantee_survives_its_text(epsilon, delta, pures, pairs, certified):
     losses = Losses(epsilon / 3, tuple(pures), tuple(pairs))
     guarantee = PrivacyGuarantee(
-        epsilon, delta, "local", "replace", "x", "double precision", certified, ("é",), "y", losses
+        *(epsilon, delta, "shuffle", "replace", "x", "double precision", certified, ("é",), "y", losses),
+        whom=(("shuffle", "a"), ("shuffle", "b")),
     )
     assert guarantee_from_text(guarantee_as_text(guarantee)) == guarantee
-
-
-def test_numbers_are_hexadecimal(path):
-    """Decimal numbers in the file could lose the last digits of a charge."""
-    budget = PrivacyBudget.open(path, 0.3)
-    budget.charge(replace(pure(0.1), losses=None), "x")
-    connection = sqlite3.connect(path)
-    assert connection.execute("SELECT epsilon FROM terms").fetchone() == ((0.3).hex(),)
-    assert (0.1).hex() in connection.execute("SELECT guarantee FROM releases").fetchone()[0]
-    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
-    connection.close()
 
 
 def test_the_terms_are_kept_and_cannot_be_changed(path):
     PrivacyBudget.open(path, 0.1 + 0.2, 1e-6, simulation=True)
     assert repr(PrivacyBudget.open(path)) == repr(PrivacyBudget(0.1 + 0.2, 1e-6, simulation=True))
     PrivacyBudget.open(path, 0.1 + 0.2, simulation=True)
-    for changed in (
-        {"epsilon": 0.3},
-        {"delta": 1e-5},
-        {"neighboring": "replace"},
-        {"epsilon": 0.1 + 0.2, "delta": 0.0},
-    ):
+    for changed in ({"epsilon": 0.3}, {"delta": 0.0}, {"neighboring": "replace"}, {"basic_delta": 1e-7}):
         with pytest.raises(ValueError, match=f"was opened with {list(changed)[-1]}="):
             PrivacyBudget.open(path, **changed)
 
 
-def test_only_a_stated_epsilon_makes_a_file(path):
+def test_a_new_file_needs_an_epsilon(path):
     with pytest.raises(FileNotFoundError, match="state the epsilon"):
         PrivacyBudget.open(path)
     with pytest.raises(FileNotFoundError):
@@ -168,26 +121,21 @@ def test_copies_and_pickles_share_the_file(path):
 # --- files that are damaged, lost or replaced
 
 
-def test_files_that_are_no_budget_are_left_alone(path):
+@pytest.mark.parametrize("terms", [{}, {"epsilon": 1.0}])
+def test_other_files_are_refused_and_stay_unchanged(path, terms):
     for content in (b"epsilon,delta\n1,0\n" * 100, b"SQLite format 3\0" + b"\xff" * 4000):
         path.write_bytes(content)
-        for terms in ({}, {"epsilon": 1.0}):
-            with pytest.raises(ValueError, match="no budget, or damaged"):
-                PrivacyBudget.open(path, **terms)
+        with pytest.raises(ValueError, match="no budget, or damaged"):
+            PrivacyBudget.open(path, **terms)
         assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize("terms", [{}, {"epsilon": 1.0}])
-def test_databases_that_are_no_budget(path, terms):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE releases (number)")
-    connection.close()
+    path.unlink()
+    edited(path, "CREATE TABLE releases (number)")
     with pytest.raises(ValueError, match="an SQLite file, but not a budget"):
         PrivacyBudget.open(path, **terms)
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "message"),
     [
         ("PRAGMA user_version = 4", "version 4 of the format"),
         ("PRAGMA application_id = 7", "not a budget"),
@@ -199,11 +147,11 @@ def test_databases_that_are_no_budget(path, terms):
         ("DROP TABLE terms", "damaged"),
     ],
 )
-def test_damaged_terms(path, command, says):
+def test_damaged_terms_are_refused(path, command, message):
     PrivacyBudget.open(path, 1.0).charge(pure(0.5), "x")
     edited(path, command)
     for terms in ({}, {"epsilon": 1.0}):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             PrivacyBudget.open(path, **terms)
 
 
@@ -211,25 +159,30 @@ CENTAUR = guarantee_as_text(pure(0.5)).replace("central", "centaur")
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{}", "[]", "null", '{"losses": 1}', "0x1p+0", CENTAUR, "[" * 10_000, '{"losses": ' * 10_000],
+    ("column", "text"),
+    [
+        *(("guarantee", text) for text in ("", "{}", "[]", "null", '{"losses": 1}', "0x1p+0", CENTAUR)),
+        *(("guarantee", text) for text in ("[" * 10_000, '{"losses": ' * 10_000)),
+        *(("charged", text) for text in ("9999-12-31T23:59:59-12:00", "yesterday", "[" * 10_000)),
+    ],
     ids=lambda text: text[:40],
 )
-def test_damaged_releases(path, text):
+def test_damaged_releases_are_refused(path, column, text):
     budget = PrivacyBudget.open(path, 1.0)
     budget.charge(pure(0.5), "x")
-    edited(path, f"UPDATE releases SET guarantee = '{text}'")
+    edited(path, f"UPDATE releases SET {column} = '{text}'")
     for use in (
         lambda: budget.spent_,
         lambda: PrivacyBudget.open(path).charge(pure(0.1), "y"),
         lambda: PrivacyBudget.open(path).remaining,
     ):
-        with pytest.raises(ValueError, match="damaged"):
+        with pytest.raises(ValueError, match="damaged") as error:
             use()
+        assert len(str(error.value)) < len(str(path)) + 500
 
 
 @pytest.mark.parametrize("command", ["DELETE FROM releases", "DELETE FROM writes", "UPDATE writes SET release = 7"])
-def test_missing_releases(path, command):
+def test_missing_releases_are_refused(path, command):
     PrivacyBudget.open(path, 1.0).charge(pure(0.5), "x")
     edited(path, command)
     with pytest.raises(ValueError, match="damaged"):
@@ -248,39 +201,17 @@ def test_two_open_budgets_learn_each_other_s_charges_and_amendments(path):
     assert other.releases_ == one.releases_ == PrivacyBudget.open(path).releases_
 
 
-@pytest.mark.parametrize("kept", ["memory", "file"])
-def test_a_charge_reads_the_same_however_many_were_made_before(path, kept, monkeypatch):
-    """The time of a charge must not grow, so a charge reads no guarantee of an earlier one."""
-    budget = PrivacyBudget(1e9) if kept == "memory" else PrivacyBudget.open(path, 1e9)
-    budget.charge(pure(1.0), "x", release_id="first")
-    monkeypatch.setattr(Account, "with_one_more", counted := Counted(Account.with_one_more))
-    monkeypatch.setattr(budget_file, "guarantee_from_text", read := Counted(guarantee_from_text))
-    for k in range(5):
+def test_a_charge_reads_no_earlier_guarantee(account, monkeypatch):
+    """The time of a charge does not grow with the number of charges."""
+    budget = account(1e9)
+    for k in range(2):
         budget.charge(pure(1.0), "x", release_id=str(k))
-    assert (counted.calls, read.calls) == (10, 0)
+    monkeypatch.setattr(budget_file, "guarantee_from_text", lambda text: pytest.fail("an earlier guarantee was read"))
+    budget.charge(pure(1.0), "x", release_id="last")
 
 
-@pytest.mark.parametrize("kept", ["memory", "file"])
-def test_every_earlier_release_id_is_refused(path, kept):
-    budget = PrivacyBudget(1e9) if kept == "memory" else PrivacyBudget.open(path, 1e9)
-    for name in "abc":
-        budget.charge(pure(1.0), name, release_id=name)
-    for name in "abc":
-        with pytest.raises(BudgetExhausted, match=f"release_id='{name}' was charged at .* for {name},"):
-            budget.charge(pure(1.0), "again", release_id=name)
-    assert budget.remaining.epsilon == 1e9 - 3
-
-
-@pytest.mark.parametrize("kept", ["memory", "file"])
-def test_a_release_id_that_no_file_can_store_is_refused(path, kept):
-    budget = PrivacyBudget(1.0) if kept == "memory" else PrivacyBudget.open(path, 1.0)
-    with pytest.raises(ValueError, match="release_id must be text that UTF-8 can store"):
-        budget.charge(pure(0.5), "x", release_id="a\udc80")
-    assert budget.releases_ == ()
-
-
-def test_a_charge_is_on_the_disk_before_it_counts(path, monkeypatch):
-    """SQLite has to be asked for it; the settings are read back when the charge is committed."""
+def test_a_charge_is_on_the_disk_when_it_is_committed(path, monkeypatch):
+    """Read the settings of SQLite back when the charge is committed."""
     settings = []
 
     class Watched(sqlite3.Connection):
@@ -296,17 +227,7 @@ def test_a_charge_is_on_the_disk_before_it_counts(path, monkeypatch):
     assert settings == [[3, "delete"]]  # EXTRA
 
 
-@pytest.mark.parametrize("when", ["9999-12-31T23:59:59-12:00", "yesterday", "[" * 10_000])
-def test_damaged_times(path, when):
-    budget = PrivacyBudget.open(path, 1.0)
-    budget.charge(pure(0.5), "x")
-    edited(path, f"UPDATE releases SET charged = '{when}'")
-    with pytest.raises(ValueError, match="damaged") as error:
-        budget.spent_  # noqa: B018
-    assert len(str(error.value)) < len(str(path)) + 500
-
-
-def test_a_file_that_is_cut_short(path):
+def test_a_file_that_is_cut_short_is_refused(path):
     budget = PrivacyBudget.open(path, 1.0)
     for _ in range(4):
         budget.charge(pure(0.01), "x" * 5000)
@@ -316,7 +237,7 @@ def test_a_file_that_is_cut_short(path):
 
 
 @pytest.mark.parametrize("terms", [{}, {"epsilon": 1.0}])
-def test_an_emptied_file_is_damaged_and_not_unspent(path, terms):
+def test_an_emptied_file_is_refused(path, terms):
     budget = PrivacyBudget.open(path, 1.0)
     budget.charge(pure(1.0), "all")
     os.truncate(path, 0)
@@ -328,7 +249,7 @@ def test_an_emptied_file_is_damaged_and_not_unspent(path, terms):
     assert path.read_bytes() == b""
 
 
-def test_a_new_file_that_cannot_be_linked_leaves_nothing(path, monkeypatch):
+def test_a_new_file_that_cannot_be_linked_is_removed(path, monkeypatch):
     def refuse(source, target):
         raise PermissionError("no links here")
 
@@ -365,46 +286,25 @@ def test_a_lost_file_is_not_made_again(path):
 
 @pytest.mark.parametrize("by", ["deleting", "renaming", "copying"])
 def test_another_file_with_the_same_terms_is_refused(path, by):
-    """The new file has the same terms: only its identity tells it from the old one."""
-    budget = PrivacyBudget.open(path, 1.0)
+    """The new file differs by its identity only."""
+    budget, last = PrivacyBudget.open(path, 1.0), r"Spent when it was last read: epsilon = 0\.75"
     budget.charge(pure(0.75), "x")
     pickled = pickle.dumps(budget)
-    if by == "deleting":
-        path.unlink()
-    elif by == "renaming":
-        path.rename(path.with_suffix(".old"))
-    else:
+    if by == "copying":
         other = path.with_suffix(".other")
         PrivacyBudget.open(other, 1.0)
         path.write_bytes(other.read_bytes())
-    if by != "copying":
-        with pytest.raises(OSError, match=r"Spent when it was last read: epsilon = 0\.75"):
+    else:
+        path.rename(path.with_suffix(".old")) if by == "renaming" else path.unlink()
+        with pytest.raises(OSError, match=last):
             budget.charge(pure(0.125), "more")
-        with pytest.raises(FileNotFoundError, match=r"Spent when it was last read: epsilon = 0\.75"):
+        with pytest.raises(FileNotFoundError, match=last):
             pickle.loads(pickled)
     new = PrivacyBudget.open(path, 1.0)
     for use in (*uses(budget), lambda: pickle.loads(pickled)):
-        with pytest.raises(
-            ValueError, match=r"not the budget that was opened.*Spent when it was last read: epsilon = 0\.75"
-        ):
+        with pytest.raises(ValueError, match=f"not the budget that was opened.*{last}"):
             use()
-    assert new.releases_ == ()
-    assert repr(budget) == repr(new)
-
-
-def test_an_old_copy_that_is_put_back_is_refused(path):
-    budget = PrivacyBudget.open(path, 1.0)
-    budget.charge(pure(0.25), "x")
-    old = path.read_bytes()
-    budget.charge(pure(0.5), "y")
-    latest = path.read_bytes()
-    path.write_bytes(old)
-    for use in uses(budget):
-        with pytest.raises(ValueError, match=r"an old copy.*Spent when it was last read: epsilon = 0\.75"):
-            use()
-    path.write_bytes(latest)
-    budget.charge(pure(0.25), "z")
-    assert PrivacyBudget.open(path).spent_.epsilon == 1.0
+    assert new.releases_ == () and repr(budget) == repr(new)
 
 
 @pytest.fixture
@@ -417,14 +317,15 @@ def same_second(monkeypatch):
 
 
 @pytest.mark.usefixtures("same_second")
-@pytest.mark.parametrize("amount", [0.01, 0.9])
-def test_an_old_copy_with_a_charge_that_looks_alike_is_refused(path, amount):
+@pytest.mark.parametrize("amount", [None, 0.01, 0.9], ids=["no later charge", "a smaller charge", "an equal charge"])
+def test_an_old_copy_is_refused(path, amount):
     budget = PrivacyBudget.open(path, 1.0)
     old = path.read_bytes()
     budget.fit(DPBorda(epsilon=0.9), X)
     pickled, latest = pickle.dumps(budget), path.read_bytes()
     path.write_bytes(old)
-    PrivacyBudget.open(path).fit(DPBorda(epsilon=amount), X)
+    if amount:
+        PrivacyBudget.open(path).fit(DPBorda(epsilon=amount), X)
     for use in (*uses(budget), lambda: pickle.loads(pickled)):
         with pytest.raises(ValueError, match=r"an old copy.*Spent when it was last read: epsilon = 0\.9"):
             use()

@@ -1,4 +1,4 @@
-"""A budget beside a plain list of what was charged: whatever becomes of it, it says and allows what the list does."""
+"""A budget allows and states the same as a plain list of its charges, also after crashes."""
 
 import math
 import pickle
@@ -41,7 +41,7 @@ releases = st.sampled_from(RELEASES)
 
 
 def doubled(one):
-    """A replaced ballot is one less and one more."""
+    """Return the guarantee under replacement: one removal and one addition."""
     losses = one.losses
     delta = min(1.0, one.delta * (1 + math.exp(one.epsilon)))
     mu = 2 * math.sqrt(losses.mu_squared) if losses.mu_squared else None
@@ -49,7 +49,7 @@ def doubled(one):
 
 
 def fits(terms, charged):
-    """The two rules in plain words: sums, or one Gaussian release of what is left of delta."""
+    """Return whether one of the two rules holds: sums, or one Gaussian release with the rest of delta."""
     delta = terms.get("delta", 0.0)
     kept = terms.get("basic_delta", delta)
     epsilons, deltas = (sum(Fraction(getattr(one, name)) for one in charged) for name in ("epsilon", "delta"))
@@ -64,7 +64,7 @@ def fits(terms, charged):
 
 
 class Budget(RuleBasedStateMachine):
-    """Handles on one account: `charged` is all that it may know, [(what, epsilon, delta)]."""
+    """Handles on one account, and the list of its charges, `charged`."""
 
     def __init__(self):
         super().__init__()
@@ -80,7 +80,7 @@ class Budget(RuleBasedStateMachine):
 
     @initialize(terms=st.sampled_from(BUDGETS), where=st.sampled_from(["memory", "file"]), dies=st.integers(1, 12))
     def begin(self, terms, where, dies):
-        """A process that makes the file dies at one of its first statements, and the next one goes on."""
+        """Kill the process that creates the file at one of its first statements."""
         self.terms, self.in_file = terms, where == "file"
         if not self.in_file:
             self.handles = [PrivacyBudget(**terms)]
@@ -95,13 +95,13 @@ class Budget(RuleBasedStateMachine):
         return self.handles[self.count % len(self.handles)]
 
     def in_its_terms(self, one):
-        """What is charged for a release, or None where its neighbours are others."""
+        """Return the charge for a release, or None if its neighbouring relation does not fit."""
         if self.terms.get("neighboring") == "replace":
             return one if one.neighboring == "replace" else doubled(one)
         return None if one.neighboring == "replace" else one
 
     def expect(self, one, run):
-        """Run what charges a release; the list decides what becomes of it."""
+        """Charge a release by `run`; the list decides whether it must be accepted."""
         self.count += 1
         guarantee = self.in_its_terms(one)
         if guarantee is None or not one.certified or math.isinf(one.epsilon):
@@ -119,12 +119,11 @@ class Budget(RuleBasedStateMachine):
         self.expect(one, lambda what: self.handle.charge(one, what))
 
     @rule(one=st.sampled_from([of(1 / 16, certified=False), PrivacyGuarantee.nothing("a leak")]))
-    def charge_what_promises_nothing(self, one):
+    def charge_without_a_guarantee(self, one):
         self.expect(one, lambda what: self.handle.charge(one, what))
 
     @rule(epsilon=st.sampled_from([1 / 16, 1 / 4, 1.0]), broken=st.booleans())
     def fit(self, epsilon, broken):
-        """A fit that fails has begun to read the ballots: it stays charged."""
         ballots = [[0, 1, math.inf]] if broken else [[0, 1, 2]] * 3
 
         def run(what):
@@ -139,7 +138,7 @@ class Budget(RuleBasedStateMachine):
 
     @rule(one=st.sampled_from(RELEASES[:3]), n=st.integers(2, 3))
     def threads_charge_the_same(self, one, n):
-        """As many of them are heard as would be one after the other."""
+        """As many are accepted as if they came one after the other."""
         guarantee, taken = self.in_its_terms(one), 0
         while taken < n and fits(self.terms, [*self.charged, guarantee]):
             self.charged.append(guarantee)
@@ -157,7 +156,6 @@ class Budget(RuleBasedStateMachine):
     @precondition(lambda self: len(self.charged) % 5 == 4)
     @rule()
     def spend_the_rest(self):
-        """What is said to be left can be spent, and after it nothing."""
         left, under_replace = self.handle.remaining.epsilon, self.terms.get("neighboring") == "replace"
         if left:
             one = of(left, neighboring="replace" if under_replace else "add_remove")
@@ -178,27 +176,14 @@ class Budget(RuleBasedStateMachine):
         self.handles = [pickle.loads(pickle.dumps(self.handle)), *self.handles[:2]]
 
     @precondition(lambda self: self.in_file)
-    @rule(name=st.sampled_from(["epsilon", "delta", "neighboring", "simulation"]))
-    def open_with_other_terms(self, name):
-        other = {"epsilon": 2.0, "delta": MOST / 2, "simulation": True}
-        other["neighboring"] = "replace" if self.terms.get("neighboring") is None else "add_remove"
-        with pytest.raises(ValueError, match="was opened with"):
-            PrivacyBudget.open(self.path, **{**self.terms, "basic_delta": None, name: other[name]})
-
-    @precondition(lambda self: self.in_file)
-    @rule(one=releases, statement=st.integers(1, 8), after=st.booleans())
-    def die_while_charging(self, one, statement, after):
-        """It is charged if its COMMIT was run and not otherwise; who comes next sees the same."""
-        self.cut_short(one, statement, after, Crash)
-        self.handles = [PrivacyBudget.open(self.path)]
-
-    @precondition(lambda self: self.in_file)
-    @rule(one=releases, statement=st.integers(1, 8), after=st.booleans())
-    def fail_while_charging(self, one, statement, after):
-        """The same; and who failed goes on."""
-        self.cut_short(one, statement, after, sqlite3.OperationalError)
-
-    def cut_short(self, one, statement, after, error):
+    @rule(
+        one=releases,
+        statement=st.integers(1, 8),
+        after=st.booleans(),
+        error=st.sampled_from([Crash, sqlite3.OperationalError]),
+    )
+    def fail_while_charging(self, one, statement, after, error):
+        """A release is charged if and only if its COMMIT was run."""
         guarantee = self.in_its_terms(one)
         if guarantee is None or not fits(self.terms, [*self.charged, guarantee]):
             return
@@ -206,9 +191,11 @@ class Budget(RuleBasedStateMachine):
             self.handle.charge(one, "cut short")
         if committed():
             self.charged.append(guarantee)
+        if error is Crash:
+            self.handles = [PrivacyBudget.open(self.path)]
 
     @invariant()
-    def says_what_the_list_says(self):
+    def the_account_agrees_with_the_list(self):
         if not self.handles:
             return
         for handle in self.handles:

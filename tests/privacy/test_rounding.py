@@ -90,7 +90,7 @@ def test_round_down_known_values(x, expected):
 
 
 @pytest.mark.parametrize("x", [0, -1.0, math.nan, math.inf])
-def test_round_down_refuses_what_is_not_positive(x):
+def test_round_down_refuses_other_than_positive_numbers(x):
     with pytest.raises(ValueError, match="x must be a finite number above 0"):
         round_down(x)
 

@@ -6,9 +6,9 @@ from itertools import combinations, combinations_with_replacement, pairwise, per
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
-from sklearn_dprank.privacy.composition import classical_gaussian_sigma, gaussian_delta
+from sklearn_dprank.privacy.composition import gaussian_delta
 from sklearn_dprank.privacy.shuffle import (
     UnsoundAmplificationWarning,
     balanced_group_size,
@@ -89,24 +89,11 @@ def test_hidden_pair_is_no_worse_than_binary_response_of_all_users(n, epsilon):
     assert worst <= blanket_curve(1.0, n)(epsilon)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [5, 6])
-def test_hidden_pair_with_more_users(n):
-    # By relabelling items one of the two rankings may be fixed.
-    inputs = hidden_pair_inputs(1.0)
-    for epsilon in (0.1, 0.4):
-        worst = 0.0
-        for others in combinations_with_replacement(inputs, n - 1):
-            laws = [shuffled([*others, mine]) for mine in inputs]
-            worst = max([worst, *(hockey_stick(laws[0], law, epsilon) for law in laws[1:])])
-        assert worst == pytest.approx(exact_curve(1.0, n)(epsilon), rel=1e-9)
-
-
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
 @pytest.mark.parametrize(("local_epsilon", "epsilon"), [(1.0, 0.0), (1.0, 0.3), (2.0, 1.1)])
 @pytest.mark.parametrize("name", ["blanket", "clones"])
 def test_curves_are_their_defining_mixture(n, local_epsilon, epsilon, name):
-    """C others answer a coin; A of them a one; the hockey stick is taken for each C."""
+    """Sum over the number C of others that answer a coin."""
     f = 1 / (1 + math.exp(local_epsilon))
     clone = 2 * f if name == "blanket" else math.exp(-local_epsilon)
     expected = 0.0
@@ -136,16 +123,11 @@ def test_blanket_is_the_bound_of_balle_et_al(n, local_epsilon, epsilon):
 # Columns: n, local epsilon, exact, blanket, clones, closed form (None: its condition fails).
 TABLE = [
     (100, 0.5, 0.203, 0.214, 0.241, None),
-    (100, 1, 0.484, 0.516, 0.644, None),
     (100, 2, 1.606, 1.666, 1.999, None),
     (100, 3, 3.000, 3.000, 3.000, None),
-    (1000, 0.5, 0.057, 0.063, 0.071, 0.273),
     (1000, 1, 0.127, 0.149, 0.182, 0.566),
     (1000, 2, 0.323, 0.397, 0.546, None),
-    (1000, 3, 0.695, 0.823, 1.265, None),
     (10000, 0.5, None, 0.0181, 0.0204, 0.094),
-    (10000, 1, None, 0.0432, 0.053, 0.214),
-    (10000, 2, None, 0.114, 0.155, 0.501),
     (10000, 3, None, 0.226, 0.321, 0.824),
 ]
 
@@ -158,16 +140,8 @@ def test_table_at_delta_one_in_a_million(row):
         if method == "exact" and figure is None:
             continue
         expected = local_epsilon if figure is None else figure
-        digits = 6e-5 if expected in (0.0181, 0.0204, 0.0432) else 6e-4
+        digits = 6e-5 if expected in (0.0181, 0.0204) else 6e-4
         assert shuffle_amplification(local_epsilon, n, 1e-6, method) == pytest.approx(expected, abs=digits)
-
-
-@pytest.mark.parametrize(
-    ("local_epsilon", "figures"), [(1, (0.149, 0.063, 0.043)), (2, (0.397, 0.166, 0.114)), (4, (1.85, 0.607, 0.411))]
-)
-def test_hidden_pair_figures(local_epsilon, figures):
-    for n, figure in zip((1000, 5000, 10000), figures, strict=True):
-        assert shuffle_amplification(local_epsilon, n, 1e-6) == pytest.approx(figure, abs=6e-4 if figure < 1 else 6e-3)
 
 
 def test_a_known_and_a_hidden_pair():
@@ -176,7 +150,7 @@ def test_a_known_and_a_hidden_pair():
     assert shuffle_amplification(1.0, 5000, 1e-5) == pytest.approx(0.052, abs=5e-4)
 
 
-# What is false in the literature stays false here.
+# False claims of the literature.
 
 
 def test_the_converse_of_cheu_et_al_fails():
@@ -187,14 +161,6 @@ def test_the_converse_of_cheu_et_al_fails():
         assert shuffle_amplification(local_epsilon, 100, 1e-4, "song2022") == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("n_items", "n_voters", "true"), [(4, 100, 0.417), (4, 795, 0.247), (15, 5000, 0.336)])
-def test_songs_own_noise_breaks_songs_claim(n_items, n_voters, true):
-    group = n_voters / math.comb(n_items, 2)
-    sigma = classical_gaussian_sigma(0.1 + math.log(group), 1e-4)
-    local_epsilon = 2 * math.atanh(math.erf(0.5 / sigma / math.sqrt(2)))  # of the thresholded bit
-    assert shuffle_amplification(local_epsilon, round(group), 1e-4, "exact") == pytest.approx(true, rel=0.02)
-
-
 def test_songs_claim_can_be_negative_and_inverts():
     with pytest.warns(UnsoundAmplificationWarning):
         assert shuffle_amplification(1.0, 100 // 6, 1e-4, "song2022") < 0
@@ -202,8 +168,8 @@ def test_songs_claim_can_be_negative_and_inverts():
         assert shuffle_local_epsilon(1.0, 100, 1e-4, "song2022") == pytest.approx(1 + math.log(100))
 
 
-def test_no_dataset_is_always_the_worst():
-    """n = 10, local epsilon 2, epsilon .2: three ones among the others beat none."""
+def test_the_exact_curve_covers_all_datasets():
+    """Three ones among the other messages are worse than none."""
     f = 1 / (1 + math.exp(2.0))
 
     def delta(j):
@@ -211,8 +177,7 @@ def test_no_dataset_is_always_the_worst():
         p, q = np.convolve(counts, [f, 1 - f]), np.convolve(counts, [1 - f, f])
         return max(hockey_stick(p, q, 0.2), hockey_stick(q, p, 0.2))
 
-    assert delta(0) == pytest.approx(0.2346, abs=5e-5)
-    assert delta(3) == pytest.approx(0.2794, abs=5e-5)
+    assert delta(0) < delta(3)
     assert exact_curve(2.0, 10)(0.2) == pytest.approx(max(map(delta, range(10))), rel=1e-12)
 
 
@@ -249,16 +214,7 @@ def test_methods_are_ordered(local_epsilon, n, delta):
     assert all(a <= b * (1 + 1e-6) + 1e-12 for a, b in pairwise(values))
 
 
-@pytest.mark.slow
-@given(st.floats(0.05, 5), st.integers(2, 5000), st.floats(1e-10, 0.1))
-@settings(max_examples=30)
-def test_more_messages_hide_better(local_epsilon, n, delta):
-    few, many = (shuffle_amplification(local_epsilon, size, delta) for size in (n, 2 * n))
-    assert many <= few * (1 + 1e-8)
-
-
 def test_blocks_are_an_upper_bound_and_a_close_one():
-    """Just below the number of others where blocks begin, and just above."""
     whole, blocks = shuffle_amplification(1.0, 4096, 1e-6), shuffle_amplification(1.0, 4097, 1e-6)
     assert blocks == pytest.approx(whole, rel=1e-3)
 
@@ -275,15 +231,11 @@ def test_large_shuffles_approach_the_gaussian_mechanism(n):
 
 @pytest.mark.parametrize("method", SOUND)
 def test_one_message_is_not_amplified(method):
-    assert shuffle_amplification(1.0, 1, 0.01, method) == 1.0
-    assert shuffle_local_epsilon(1.0, 1, 0.01, method) == 1.0
+    assert shuffle_amplification(1.0, 1, 0.01, method) == shuffle_local_epsilon(1.0, 1, 0.01, method) == 1.0
 
 
-def test_a_large_delta_needs_no_epsilon():
+def test_extreme_shuffles():
     assert shuffle_amplification(0.1, 1000, 0.5) == 0.0
-
-
-def test_local_epsilon_stops_at_its_ceiling():
     assert shuffle_local_epsilon(500.0, 100, 0.1) == 500.0
 
 
@@ -323,18 +275,18 @@ def test_parameters_out_of_bounds(function, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("function", "arguments", "message"),
     [
-        (lambda: composed_shuffle_epsilon(1, 10, 0.1, 0), "n_shuffles must be a positive integer"),
-        (lambda: composed_local_epsilon(1, 10, 0.1, 0), "n_shuffles must be a positive integer"),
-        (lambda: balanced_group_size(0, 5), "n_voters must be a positive integer"),
-        (lambda: balanced_group_size(10, 1), "n_items must be an integer of at least 2"),
-        (lambda: balanced_group_size(10, 3, 4), "n_queries must be an integer from 1 to 3, got 4"),
+        (composed_shuffle_epsilon, (1, 10, 0.1, 0), "n_shuffles must be a positive integer"),
+        (composed_local_epsilon, (1, 10, 0.1, 0), "n_shuffles must be a positive integer"),
+        (balanced_group_size, (0, 5), "n_voters must be a positive integer"),
+        (balanced_group_size, (10, 1), "n_items must be an integer of at least 2"),
+        (balanced_group_size, (10, 3, 4), "n_queries must be an integer from 1 to 3, got 4"),
     ],
 )
-def test_group_parameters_out_of_bounds(call, message):
+def test_bad_group_parameters_are_refused(function, arguments, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        function(*arguments)
 
 
 def test_every_local_epsilon_of_a_grid_is_finite():
@@ -350,12 +302,3 @@ def test_single_precision_does_not_underflow(method):
         assert function(np.float32(epsilon), 50, delta, method) == function(
             float(np.float32(epsilon)), 50, float(delta), method
         )
-
-
-@pytest.mark.parametrize(("local_epsilon", "n_messages", "delta"), [(1.0, 10_000, 1e-6), (2.0, 10**6, 1e-8)])
-def test_closed_form_is_theorem_3_1_of_feldman_mcmillan_and_talwar(local_epsilon, n_messages, delta):
-    share = math.exp(local_epsilon) / n_messages
-    bound = (math.exp(local_epsilon) - 1) / (math.exp(local_epsilon) + 1)
-    bound *= 8 * math.sqrt(share * math.log(4 / delta)) + 8 * share
-    found = shuffle_amplification(local_epsilon, n_messages, delta, method="closed_form")
-    assert math.log1p(bound) <= found <= math.log1p(bound) * (1 + 1e-12)

@@ -1,4 +1,4 @@
-"""Skellam noise: its bound against exact divergences and exact hockey-stick divergences, and its law."""
+"""Skellam noise against exact divergences, and its law."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon, skellam_renyi, skellam_unit
 from sklearn_dprank.sampling.bit_source import SeededBits
 from sklearn_dprank.sampling.poisson import skellam_noise
@@ -41,7 +40,7 @@ def test_the_bound_holds_and_is_near(variance, shift):
     exact = [exact_renyi(alpha, variance, shift) for alpha in alphas]
     assert all(bounds >= np.array(exact) * (1 - 1e-9))
     if variance >= 200 and shift == 1:
-        np.testing.assert_allclose(bounds, exact, rtol=0.05)  # it is no idle bound
+        np.testing.assert_allclose(bounds, exact, rtol=0.05)  # the bound is close
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,6 @@ def test_the_epsilon_holds_exactly(variance, shift, delta):
 
 
 def test_two_releases_by_convolution():
-    """Both answers together, as one law on pairs of integers."""
     variance, delta, far = 30.0, 1e-4, 90
     points = np.arange(-far, far + 1)
     first = np.multiply.outer(law(variance, points - 2), law(variance, points - 2))
@@ -77,7 +75,6 @@ def test_two_releases_by_convolution():
 
 
 def test_the_conversion_is_that_of_canonne_kamath_and_steinke():
-    """Written once more, over all orders up to 400."""
     release, delta = SkellamRelease(500.0, 3, 5), 1e-5
     found = min(
         a * 5 / 1000
@@ -99,13 +96,6 @@ def test_the_unit_is_the_least(epsilon):
     unit = skellam_unit(epsilon, 1e-6, releases)
     assert epsilon * (1 - 1e-6) < skellam_epsilon(1e-6, grown(unit)) <= epsilon
     assert skellam_epsilon(1e-6, grown(unit * 0.999)) > epsilon
-
-
-def test_a_tenth_more_than_a_gaussian():
-    l1, l2_squared = 2 * (45**2 // 2), 4 * 45 * (45**2 - 1) // 3
-    for epsilon, most in [(0.03, 1.10), (0.3, 1.09), (1.0, 1.08)]:
-        sigma = math.sqrt(skellam_unit(epsilon, 1e-6, [SkellamRelease(1, l1, l2_squared)]))
-        assert 1 < sigma / gaussian_sigma(epsilon, 1e-6, math.sqrt(l2_squared)) < most
 
 
 def test_refusals():

@@ -69,11 +69,6 @@ class SegmentErrors:
         """Return the mean error over fits with these seeds."""
         return np.mean([self.of(self.fitted(seed, **parameters).ranks_) for seed in seeds])
 
-    def mean_of_splitting(self, seeds, epsilon, delta=1e-6):
-        """Return the mean error if every segment gets an equal part of epsilon and delta."""
-        n = len(self.classes)
-        return self.mean(seeds, epsilon=epsilon / n, delta=delta / n, pooling=False)
-
 
 def mallows_people(n_persons, most, seed):
     """Ballots of persons, and the number of the person who cast each: (X, persons).
@@ -82,7 +77,9 @@ def mallows_people(n_persons, most, seed):
     has an order near one of two centres, and ballots near that order.
     """
     rng = np.random.default_rng(seed)
-    n_ballots, n_items = _ballots_of_persons(n_persons, most, rng), 10
+    several, n_items = np.arange(2, most + 1), 10
+    shares = several**-2.0 / (several**-2.0).sum()
+    n_ballots = rng.choice(np.arange(1, most + 1), n_persons, p=[2 / 3, *shares / 3])
     others = rng.random(n_persons) < np.minimum(n_ballots / 10, 0.9)
     own = np.empty((n_persons, n_items), dtype=int)
     for these in (others, ~others):
@@ -90,29 +87,3 @@ def mallows_people(n_persons, most, seed):
     persons = np.repeat(np.arange(n_persons), n_ballots)
     near = make_mallows(len(persons), n_items, 0.6, center=range(n_items), random_state=rng)
     return np.take_along_axis(near, own[persons], axis=1), persons
-
-
-def people_of(ballots, n_persons, most, seed):
-    """Ballots of a survey as those of persons: (X, persons). Persons with many ballots dislike the first item."""
-    rng = np.random.default_rng(seed)
-    persons = np.repeat(np.arange(n_persons), np.sort(_ballots_of_persons(n_persons, most, rng))[::-1])[: len(ballots)]
-    return ballots[_by_first_item(ballots, rng)[: len(persons)]], persons
-
-
-def design_weights(ballots, seed):
-    """Log-normal survey weights with mean 1, between 1/9 and 9. Voters who dislike the first item weigh more."""
-    rng = np.random.default_rng(seed)
-    weight = np.empty(len(ballots))
-    weight[_by_first_item(ballots, rng)] = np.sort(rng.lognormal(sigma=0.75, size=len(ballots)))[::-1]
-    return np.clip(weight / weight.mean(), 1 / 9, 9)
-
-
-def _ballots_of_persons(n_persons, most, rng):
-    several = np.arange(2, most + 1)
-    shares = several**-2.0 / (several**-2.0).sum()
-    return rng.choice(np.arange(1, most + 1), n_persons, p=[2 / 3, *shares / 3])
-
-
-def _by_first_item(ballots, rng):
-    """Voters in order, those who dislike the first item first, but for chance."""
-    return np.argsort(-ballots[:, 0] + rng.normal(0, 3, len(ballots)))

@@ -12,7 +12,6 @@ from itertools import combinations, permutations
 
 import numpy as np
 from oracles import cost_of
-from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dprank import DPPairwise
@@ -575,49 +574,6 @@ def neighbours(base, extra, neighboring, m):
 
 
 # --- samples
-
-
-def clopper_pearson(count, size, confidence):
-    """A confidence interval of a probability."""
-    tail = (1 - confidence) / 2
-    low = stats.beta.ppf(tail, count, size - count + 1) if count else 0.0
-    high = stats.beta.isf(tail, count + 1, size - count) if count < size else 1.0
-    return float(low), float(high)
-
-
-def epsilon_lower_bound(first, second, delta=0.0, confidence=0.999):
-    """An epsilon that holds for no smaller value, with this confidence, from outputs on two neighbours.
-
-    The first halves of the samples choose the event, a set of outputs likelier under one neighbour by some
-    factor; the second halves judge it.
-
-    Parameters
-    ----------
-    first, second : array of int, shape (size,)
-        Numbers of the outputs on one neighbour and the other.
-    """
-    n_outputs = 1 + max(first.max(), second.max())
-    half = len(first) // 2
-    seen = [np.bincount(s[:half], minlength=n_outputs) + 0.5 for s in (first, second)]
-    judged = [np.bincount(s[half:], minlength=n_outputs) for s in (first, second)]
-    best = 0.0
-    ratio = np.log(seen[0] / seen[1])
-    for direction in (1, -1):
-        order = np.argsort(-direction * ratio)
-        # The k likeliest outputs, for the k whose estimated loss is largest.
-        p, q = (np.cumsum(s[order]) / s.sum() for s in (seen[::direction]))
-        score = np.log(np.maximum(p - delta, 1e-300) / q) - 2 * np.sqrt(1 / (p * half) + 1 / (q * half))
-        event = order[: 1 + int(np.argmax(score))]
-        low, _ = clopper_pearson(judged[::direction][0][event].sum(), len(first) - half, confidence)
-        _, high = clopper_pearson(judged[::direction][1][event].sum(), len(first) - half, confidence)
-        if low > delta:
-            best = max(best, math.log((low - delta) / high))
-    return best
-
-
-def number_of(order):
-    """The number of an order among all, in lexicographic order."""
-    return sorted(permutations(range(len(order)))).index(tuple(int(i) for i in order))
 
 
 def sampled_orders(estimator, profile, size, seed):

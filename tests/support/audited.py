@@ -67,7 +67,7 @@ LARGE = {
     "histogram Borda, as printed": DPHistogram(epsilon=2.0, noise=hay.PrintedLaplace()),
     "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
 }
-# Trusted curator, Gaussian: (estimator, number of agreeing voters besides nobody).
+# Trusted curator, Gaussian: (estimator, number of agreeing voters).
 GAUSSIAN = {
     "Borda": (DPBorda(noise="gaussian", delta=1e-2), 4),
     "KwikSort": (DPKwikSort(noise="gaussian", delta=1e-2), 2),
@@ -78,7 +78,7 @@ SLOW_GAUSSIAN = {
     "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
     "histogram Borda, as printed": (DPHistogram(3.0, 1e-2, shang.PrintedGaussian()), 4),
 }
-# Trusted curator, Gaussian, question by question: what all answers together reveal, whatever is asked.
+# Trusted curator, Gaussian, question by question: what all answers together reveal, for any questions.
 ROUNDS = {
     "Swiss": DPSwissBorda(delta=1e-3),
     "Swiss, replace": DPSwissBorda(delta=1e-3, neighboring="replace"),
@@ -111,7 +111,7 @@ REPORTS = {
 }
 # The same where the report is a point of a fine grid: its density along the ballot's direction.
 DENSITIES = {"PrivUnit": LDPBorda(epsilon=1.5)}
-# Nobody trusted, answers to questions: the law of one voter's transcript, whatever is asked.
+# No trust, answers to questions: the law of one voter's transcript, for any questions.
 TRANSCRIPTS = {
     "quicksort": LDPQuickSort(1.0, n_queries=2),
     "groups": LDPGroupKwikSort(1.5),

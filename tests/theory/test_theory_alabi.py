@@ -151,6 +151,6 @@ def test_marginal_ranking_is_a_ranking(t):
         (lambda: alabi.reduction_error(1, 5, 0.1, variant="exact"), "variant must be"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()

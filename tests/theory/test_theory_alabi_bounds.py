@@ -247,6 +247,6 @@ def test_what_clipping_does_to_kemeny_and_borda():
         (lambda: stopped_reduction(5, 4, 0.1, 0.1, 2.0), "stops"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -194,6 +194,6 @@ def test_no_mechanism_is_below_the_fingerprint_floor_and_the_truth_is():
         (lambda: fingerprint_floor(5, 5, 1.0, 0.1, 0.5), "ratio"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()

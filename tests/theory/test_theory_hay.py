@@ -173,7 +173,7 @@ def test_p_sort_recovers_the_reference_with_that_many_voters():
         (lambda: hay_sort.p_sort_voters(5, 1.0, 1.0, 0.1), "phi must lie in"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         call()
 

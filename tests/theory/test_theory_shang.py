@@ -190,6 +190,6 @@ def test_score_noise_from_the_covariance(scores):
         (lambda: shang.simple_bound(0, 3, 1.0), "n_voters must be a finite number above 0"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -130,6 +130,6 @@ def test_chernoff_step_fails_for_dependent_errors():
         (lambda: yan.spent_epsilon(0, 1), "epsilon must be a finite number above 0"),
     ],
 )
-def test_errors_name_the_parameter(call, message):
+def test_errors_name_the_gaussian_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -7,14 +7,11 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.stats import kstest, multivariate_hypergeom, skellam, studentized_range
-from sklearn.base import clone
 
 from sklearn_dprank import (
     Aggregator,
     DPBorda,
-    DPHistogram,
     DPPairwise,
-    DPStreamingBorda,
     LDPBorda,
     LDPKwikSort,
     LDPPairwise,
@@ -25,7 +22,6 @@ from sklearn_dprank import (
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.theory import hay, yan
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
@@ -128,15 +124,6 @@ def test_fewer_honest_voters_keep_intervals_valid(honest):
     assert (some.tail(x) <= every.tail(x)).all()
 
 
-def test_noise_of_a_histogram_has_the_published_law():
-    profile = Profile.from_rankings(make_mallows(500, 4, 0.8, random_state=0))
-    exact = DPHistogram(1e6, random_state=0).fit(profile).histogram_
-    fits = [DPHistogram(0.5, random_state=seed).fit(profile) for seed in range(60)]
-    assert fits[0].noise_ == PublishedNoise("histogram", LaplaceLaw(Fraction(1, 2)))
-    noise = np.array([fitted.histogram_ - exact for fitted in fits])
-    assert noise.std() == pytest.approx(fits[0].noise_.law.std, rel=0.1)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
@@ -158,34 +145,6 @@ def test_answers_have_the_published_gain_and_no_more_than_the_published_variance
     assert ratio.max() < 1.2
     # The variance is smaller by the square of the true margin, which is small for these gains.
     assert np.median(ratio) > np.sqrt(1 - law.gain**2 * np.square(PROFILE.margins[PAIRS] / 1000).mean()) - 0.12
-
-
-def test_noise_of_a_stream_has_the_published_law():
-    """The total of three periods contains three draws of correlated noise."""
-    estimator = DPStreamingBorda(1.0, 1e-6, horizon=10)
-    fits = [clone(estimator).set_params(random_state=seed) for seed in range(300)]
-    for fitted in fits:
-        for _ in range(3):
-            fitted.partial_fit(PROFILE)
-    law = fits[0].noise_.law
-    assert fits[0].noise_.on == "scores"
-    noise = np.array([fitted.scores_ - 3 * PROFILE.net_wins for fitted in fits])
-    # sqrt(40) in l2, times the norm of the weights; 1, 1/2 and 3/8 of the noise are left.
-    k = np.arange(1, 10)
-    weights = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
-    expected = gaussian_sigma(1.0, 1e-6, 40**0.5) * np.linalg.norm(weights) * np.linalg.norm(weights[:3])
-    assert law.std == pytest.approx(expected, rel=1e-3)
-    assert kstest(noise.ravel() / law.std, "norm").pvalue > 1e-3
-    assert fits[0].rank_intervals().shape == (5, 2)
-
-
-def test_law_states_the_number_of_answers_for_each_pair():
-    fitted = LDPPairwise(2.0, n_queries=3, random_state=0).fit(PROFILE)
-    asked = fitted.noise_.law.asked
-    np.testing.assert_array_equal(asked, asked.T)
-    assert asked[PAIRS].sum() == 3 * 1000
-    assert fitted.noise_.law.gain == pytest.approx(np.tanh(2 / 3 / 2))
-    assert LDPPairwise(2.0, randomizer="djw", random_state=0).fit(PROFILE).noise_.law.asked == 1000
 
 
 def complete(m, n):
@@ -274,14 +233,6 @@ def by_enumeration(law, m, level, reach):
 @pytest.mark.parametrize(("m", "level"), [(2, 0.5), (2, 0.95), (3, 0.95), (3, 0.99)])
 def test_range_of_integer_noise_equals_enumeration(law, m, level):
     assert range_quantile(law, m, level) == by_enumeration(law, m, level, 17)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("m", "level"), [(4, 0.95), (30, 0.8)])
-def test_range_of_wide_laplace_noise_equals_draws(m, level):
-    drawn = np.ptp(np.random.default_rng(0).laplace(scale=4e6, size=(200_000, m)), axis=1)
-    quantile = range_quantile(LaplaceLaw(Fraction(1, 4_000_000)), m, level)
-    assert level - 0.003 < (drawn <= quantile).mean() < level + 0.005
 
 
 def test_ranges_of_extreme_levels_and_noise_are_finite():

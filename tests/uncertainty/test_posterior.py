@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from sklearn_dprank import DPBorda, DPPairwise
+from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
-from sklearn_dprank.uncertainty.posterior import LOG_PRIOR, SPREADS, _Model, chance_before, given
+from sklearn_dprank.uncertainty.posterior import SPREADS, _Model, chance_before, given
 
 
 def integrated(x, y, scale, width):
@@ -68,23 +68,25 @@ def test_normal_scores_are_averaged_over_their_spread():
     np.testing.assert_array_equal(SkellamLaw(Fraction(2)).chance_before(scores), NormalLaw(2.0).chance_before(scores))
 
 
+def linear(margins, precision):
+    """Return the pairs with information, and the design matrix from strengths to their margins."""
+    pairs = [pair for pair in combinations(range(len(margins)), 2) if precision[pair] > 0]
+    return pairs, np.array([[(k == i) * 1.0 - (k == j) for k in range(len(margins))] for i, j in pairs])
+
+
 def conditional(margins, precision, of_items, of_pairs):
     """Return P(margin > 0) given the observed margins, from one large covariance matrix."""
-    m = len(margins)
-    pairs = list(combinations(range(m), 2))
-    design = np.zeros((len(pairs), m))
-    for row, (i, j) in enumerate(pairs):
-        design[row, i], design[row, j] = 1, -1
-    prior = of_items * design @ design.T + of_pairs * np.eye(len(pairs))
-    seen = [k for k, pair in enumerate(pairs) if precision[pair] > 0]
-    noise = np.diag([1 / precision[pairs[k]] for k in seen])
-    gain = prior[:, seen] @ np.linalg.inv(prior[np.ix_(seen, seen)] + noise)
-    mean = gain @ np.array([margins[pairs[k]] for k in seen])
-    covariance = prior - gain @ prior[seen]
+    m, (seen, design) = len(margins), linear(margins, precision)
+    pairs, every = linear(margins, np.ones((m, m)))
+    same = np.array([[float(pair == other) for other in seen] for pair in pairs])
+    prior = of_items * every @ design.T + of_pairs * same
+    noise = of_items * design @ design.T + np.diag([of_pairs + 1 / precision[pair] for pair in seen])
+    gain = prior @ np.linalg.inv(noise)
+    mean = gain @ np.array([margins[pair] for pair in seen])
+    variance = of_items * (every**2).sum(axis=1) + of_pairs - (gain * prior).sum(axis=1)
     out = np.full((m, m), 0.5)
-    for k, (i, j) in enumerate(pairs):
-        out[i, j] = norm.cdf(mean[k] / np.sqrt(covariance[k, k]))
-        out[j, i] = 1 - out[i, j]
+    for (i, j), chance in zip(pairs, norm.cdf(mean / np.sqrt(variance)), strict=True):
+        out[i, j], out[j, i] = chance, 1 - chance
     return out
 
 
@@ -112,10 +114,7 @@ def test_evidence_equals_the_density_of_the_margins(of_pairs):
     margins = antisymmetric(rng, m, lambda size: rng.normal(scale=2, size=size))
     precision = np.triu(rng.integers(0, 4, (m, m)) / 3.0, 1)
     precision = precision + precision.T
-    pairs = [pair for pair in combinations(range(m), 2) if precision[pair] > 0]
-    design = np.zeros((len(pairs), m))
-    for row, (i, j) in enumerate(pairs):
-        design[row, i], design[row, j] = 1, -1
+    pairs, design = linear(margins, precision)
 
     def density(of_items, of_pairs):
         noise = np.diag([1 / precision[pair] + of_pairs for pair in pairs])
@@ -167,31 +166,6 @@ def claims(law, on, m, times, spreads, seed=0):
     return np.concatenate([simulated(law, on, m, rng, *spreads(rng)) for _ in range(times)], axis=1)
 
 
-def prior(rng):
-    """Draw two spreads from the half-Cauchy prior, on the grid."""
-    mass = np.exp(LOG_PRIOR)
-    return rng.choice(SPREADS, 2, p=mass / mass.sum())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("on", ["scores", "margins"])
-@pytest.mark.parametrize("law", LAWS, ids=["normal", "skellam", "laplace"])
-def test_confidences_are_calibrated_over_signal_strengths(law, on):
-    claimed, true = claims(law, on, 6, 400, prior, seed=1)
-    assert (claimed - true).mean() < 0.02
-    large = claimed > 0.9
-    assert large.sum() > 100 and (claimed - true)[large].mean() < 0.02
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("on", ["scores", "margins"])
-@pytest.mark.parametrize("law", LAWS, ids=["normal", "skellam", "laplace"])
-def test_noise_alone_gives_few_confident_pairs(law, on):
-    claimed, true = claims(law, on, 12, 30, lambda _: (0.0, 0.0))
-    assert (true == 0.5).all()
-    assert (claimed > 0.9).mean() < 0.015 and claimed.mean() < 0.6
-
-
 # One of each kind is fast.
 LAW_AND_DISPLAY = [
     pytest.param(law, on, marks=() if (law, on) == (LAWS[2], "margins") else pytest.mark.slow)
@@ -213,22 +187,6 @@ def test_few_pairs_are_falsely_confident_at_any_strength(law, on, m, times, stre
             assert (claimed - true)[large].sum() <= 0.01 * len(claimed)
             if strength <= 0.5 and remainder == 0:
                 assert (1 - true)[large].sum() <= 0.01 * len(claimed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("estimator", "size"),
-    [
-        (DPBorda(0.05), (300, 6, 0.95)),
-        (DPPairwise(0.05, rule="borda"), (300, 6, 0.95)),
-        (DPBorda(0.01), (1000, 10, 0.97)),
-    ],
-    ids=["scores", "margins", "ten items"],
-)
-def test_fits_at_low_signal_give_few_confident_pairs(estimator, size):
-    profile = Profile.from_rankings(make_mallows(*size, random_state=0))
-    fits = [estimator.set_params(random_state=seed).fit(profile).pair_confidence().max() for seed in range(100)]
-    assert np.mean(np.array(fits) > 0.95) <= 0.03
 
 
 @pytest.mark.slow
