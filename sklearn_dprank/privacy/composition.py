@@ -396,6 +396,7 @@ def choice_range(epsilon: float, delta: float, n_choices: int) -> float:
 # L the sum of these losses, delta(epsilon) is the mean of the Gaussian's delta(epsilon - L).
 
 _VALUES = 1 << 14  # largest number of values of the coins' total loss; beyond it, an integral replaces their sum
+_ALIKE = 5e-3  # relative; epsilons of many releases are rounded up by at most this much
 _SMOOTHED = 1e-4  # mu^2 of a Gaussian release that the integral adds, relative to the sum of the squared epsilons
 
 
@@ -546,33 +547,47 @@ def _deltas_of_many(groups, mu_squared, delta):
     errs upwards, by a negligible amount if T is large. An additional small Gaussian release makes the integrand vanish
     beyond y = 10 / mu. Gopi, Lee and Wutschitz (2021) and Zhu, Dong and Wang (2022) describe this inversion.
     """
-    total = sum(count * epsilon**2 for epsilon, count in groups.items())
-    mu_squared += _SMOOTHED * total
+    steps: Counter[float] = Counter()
+    for epsilon, count in groups.items():  # few different epsilons remain
+        steps[epsilon if len(groups) < 500 else epsilon_up(epsilon)] += count
+    total = sum(count * epsilon**2 for epsilon, count in steps.items())
+    mu_squared = max(mu_squared, 0.0) + _SMOOTHED * total
 
     def log_moments(t):
-        coins = (
-            count * (_log_2_cosh(epsilon * (t + 0.5)) - _log_2_cosh(epsilon / 2)) for epsilon, count in groups.items()
+        return t * (t + 1) * mu_squared / 2 + sum(
+            count * (_log_cosh(epsilon * (t + 0.5)) - _log_cosh(np.array([epsilon / 2])))
+            for epsilon, count in steps.items()
         )
-        return t * (t + 1) * mu_squared / 2 + sum(coins)
 
     c = np.logspace(-1, 5, 300) / math.sqrt(total + mu_squared)  # a smaller one, for delta near 1, takes more nodes
     bounds = (log_moments(c) + c * np.log(c) - (c + 1) * np.log1p(c) - math.log(delta)) / c  # Chernoff's, of epsilon
-    c, most = c[bounds.argmin()], bounds.min()
+    best = np.argmin(bounds)
+    c, most = c[best], bounds[best]
     period = (60 - math.log(delta)) / c + 2 * max(most, 0.0)
     y = np.arange(0.0, 10 / math.sqrt(mu_squared), 2 * math.pi / period)
-    t, top = c + 1j * y, log_moments(c)  # e^top is taken out of the sum, which could overflow
+    t, top = c + 1j * y, log_moments(c[None])[0]
     values = np.exp(log_moments(t) - top) / (t * (t + 1)) * np.where(y > 0, 2, 1) / period
-    # Errors of the exponents decide if epsilon is far below `most`.
-    rounding = sum(count * (1e-13 * epsilon + 1e-15) for epsilon, count in groups.items()) + 1e-13
+
+    largest = sum(count * epsilon for epsilon, count in steps.items())
+    rounding = 1e-13 * (1 + largest) * np.abs(values).sum()  # decides if epsilon is far below `most`
 
     def delta_at(epsilon):
-        found = max((values * np.exp(-1j * y * epsilon)).real.sum(), 0.0) + rounding * np.abs(values).sum()
         exponent = top - c * epsilon
+        found = max((values * np.exp(-1j * y * epsilon)).real.sum(), 0.0) + rounding
         return math.inf if exponent > 700 else math.exp(exponent) * found
 
     return delta_at
 
 
-def _log_2_cosh(x):
-    """Return log(2 cosh(x)) for numbers whose real part is at least 0."""
-    return x + np.log1p(np.exp(-2 * x))
+def epsilon_up(epsilon: float) -> float:
+    """Return epsilon rounded up by at most half a percent, to one of few values."""
+    return math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE) * (1 + 1e-12)
+
+
+def _log_cosh(x):
+    """Return log cosh of numbers whose real part is at least 0, with a small relative error."""
+    far = x.real > 20
+    a, b = np.where(far, 0, x.real), x.imag  # log1p of a complex number has an absolute error
+    size = np.log1p(np.sinh(a) ** 2 - np.sin(b) ** 2) / 2
+    near = size if np.isrealobj(x) else size + 1j * np.arctan2(np.sinh(a) * np.sin(b), np.cosh(a) * np.cos(b))
+    return np.where(far, x - math.log(2) + np.log1p(np.exp(-2 * np.where(far, x, 0))), near)

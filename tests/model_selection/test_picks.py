@@ -5,6 +5,18 @@ import os
 import numpy as np
 import pytest
 
+from sklearn_dprank import (
+    DPBorda,
+    DPHistogram,
+    DPKemenySampler,
+    DPKwikSort,
+    DPPairwise,
+    DPPrudentOrder,
+    LDPKwikSort,
+    LDPPairwise,
+    ShuffleHierarchical,
+    ShufflePairwise,
+)
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
@@ -69,6 +81,40 @@ def test_pick_is_right_on_other_votes(script, kind, n_items, public):
         assert verdict.in_range(), verdict
 
 
+def not_considered(votes, epsilon, delta, trust):
+    """Return mechanisms that `recommend` does not look at, as far as they take milliseconds."""
+    m, n = votes.n_items, votes.n_voters
+    if trust == "local":
+        found = [LDPKwikSort(epsilon), LDPPairwise(epsilon, rule="borda"), LDPPairwise(epsilon, n_queries=2)]
+        return found + [LDPPairwise(epsilon, randomizer="djw")] * (m <= 45)
+    if trust == "shuffle":
+        common = {"epsilon": epsilon, "delta": delta, "min_reports": n}
+        return [ShufflePairwise(pairs="assigned", **common), ShuffleHierarchical(**common)]
+    found = [DPPairwise(epsilon, rule="borda"), DPBorda(epsilon)]
+    found += [DPKwikSort(epsilon, strategy="binary_insertion")] if m <= 45 else []
+    found += [DPKemenySampler(epsilon), DPPairwise(epsilon)] if m <= 10 else []
+    found += [DPHistogram(epsilon)] if m <= 5 else []
+    return found + ([DPPrudentOrder(epsilon, window=7)] if m >= 8 else [])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:prudent orders fail")
+@pytest.mark.parametrize(
+    "public", [(0.01, 0.0, "central"), (0.05, 0.0, "central"), (1.0, 0.0, "local"), (0.3, 1e-6, "shuffle")]
+)
+@pytest.mark.parametrize(
+    "name", ["ladder", "parties", *(pytest.param(n, marks=needs_data) for n in ("dots 1", "SUSHI", "JESTER 25"))]
+)
+def test_no_mechanism_outside_the_candidates_is_better(script, monkeypatch, name, public):
+    if name in ("ladder", "parties"):
+        votes = script.Electorate({"ladder": ladder, "parties": parties}[name](3000, 8, np.random.default_rng(3)))
+    else:
+        monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(DATA))
+        votes = script.electorate(name)
+    verdict = script.judged(votes, *public, 40, others=not_considered(votes, *public))
+    assert verdict.right(), verdict
+
+
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
@@ -127,6 +173,12 @@ def test_errors_are_in_range_where_shares_of_opinions_differ(script, kind, publi
         verdict = script.judged(votes, epsilon, delta, trust, 20, k=k, guess=guess, known=known)
         assert verdict.right(script.TOLERANCE if k is None else script.TOLERANCE_OF_BEST), verdict
         assert verdict.in_range(), verdict
+
+
+def test_judging_needs_votes(script, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["judge_recommendations.py"])
+    script.main()
+    assert "nothing to judge by" in capsys.readouterr().out
 
 
 def test_unknown_data_sets_are_refused(script, capsys, monkeypatch):

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -507,3 +508,57 @@ def test_composition_of_the_spent_budget_states_at_least_the_account(parts):
     assert again.epsilon >= spent.epsilon and again.delta >= spent.delta
     other.charge(spent, "all of it")
     assert other.spent_.epsilon >= spent.epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("release_id", "charges"), [(None, 64), ("the same", 1)])
+def test_threads_cannot_spend_the_same_budget(release_id, charges):
+    """Each of 200 threads asks for 1 / 64."""
+    budget = PrivacyBudget(1.0)
+
+    def charge(_):
+        with suppress(BudgetExhausted):
+            budget.charge(pure(1 / 64), "one of many", release_id=release_id)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(charge, range(200)))
+    assert len(budget.releases_) == charges
+    assert budget.spent_.epsilon == charges / 64
+
+
+def test_segments_are_charged_once_and_hide_a_person_in_all_of_them():
+    budget = PrivacyBudget(1.0, 1e-4)
+    persons = Profile.from_rankings(ROWS, groups=[k // 2 for k in range(100)])
+    by_region = SegmentedAggregator(["a", "b"], epsilon=0.5, delta=1e-6)
+    budget.fit(by_region, persons, segments=["a", "b"] * 50)
+    (release,) = budget.releases_
+    assert release.guarantee == by_region.privacy_
+    assert release.guarantee.unit == "all ballots of one person"
+    assert release.guarantee.epsilon == pytest.approx(0.5, rel=1e-6)
+
+
+def test_ten_tenths_fit_into_one():
+    budget = charged(*[0.1] * 9)
+    assert budget.remaining.epsilon == 0.1
+    budget.charge(pure(0.1), "the tenth")
+    assert budget.spent_.epsilon == 1.0000000000000002  # never rounded down
+    assert budget.spent_.caveats == ()
+    with pytest.raises(BudgetExhausted, match=r"epsilon = 0\. Nothing is left; ballots of these voters allow no more"):
+        budget.charge(pure(1e-9), "another")
+
+
+@pytest.mark.slow
+def test_a_hundred_gaussian_releases_fit():
+    budget = PrivacyBudget(0.92, 1e-6)
+    daily = DPBorda(epsilon=0.1, delta=1e-8, noise="gaussian")
+    for _ in range(100):
+        assert budget.remaining.gaussian_epsilon(1e-8) >= 0.1
+        budget.fit(daily, X)
+    spent = budget.spent_
+    assert (round(spent.epsilon, 3), spent.delta) == (0.919, 9e-7)
+    assert "chosen after a look" in spent.caveats[-1]
+    assert spent.losses.mu_squared == pytest.approx(100 * daily.privacy_.losses.mu_squared)
+    with pytest.raises(BudgetExhausted, match=r"a Gaussian one with delta = 1e-08 epsilon = 0\.0\d+\. Ask"):
+        budget.fit(daily, X)
+    assert budget.spent_ == spent
+    assert len(budget.releases_) == 100

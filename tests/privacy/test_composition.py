@@ -18,6 +18,7 @@ from sklearn_dprank.privacy.composition import (
     Losses,
     _deltas_of_many,
     coin_losses,
+    epsilon_up,
     gaussian_delta,
     gaussian_deltas,
     gaussian_sigma,
@@ -253,3 +254,28 @@ def test_a_delta_near_one_takes_little_memory_and_is_not_exceeded(delta):
         tracemalloc.stop()
     losses, weights = 2 * np.arange(n + 1) - n, binom.pmf(np.arange(n + 1), n, 1 / (1 + math.exp(-1)))
     assert weights @ np.exp(np.minimum(found - losses, 0)) >= (1 - delta) * (1 - 1e-9)  # 1 - the true delta
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mu_squared", "pure", "delta", "theirs"), ACCOUNTED)
+def test_dp_accounting_itself(mu_squared, pure, delta, theirs):
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    parts = [pld.from_randomized_response(2 / (1 + math.exp(e)), 2) for e in pure]
+    if mu_squared:
+        parts.append(pld.from_gaussian_mechanism(mu_squared**-0.5))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.compose(part)
+    # The last digits are those of a Fourier transform, which differ between versions of SciPy.
+    assert total.get_epsilon_for_delta(delta) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_thousands_of_different_epsilons_are_rounded_up_by_half_a_percent():
+    epsilons = np.random.default_rng(0).uniform(0.01, 0.05, 20_000)
+    found = Losses(pure=tuple(epsilons)).epsilon(1e-6)
+    many, alike = Losses(pure=tuple(epsilons[:400].repeat(50))), Losses(pure=(epsilons.max(),) * 20_000)
+    assert many.epsilon(1e-6) * 0.9 < found < alike.epsilon(1e-6)
+    few = Counter(epsilons[:40].repeat(500))
+    assert _deltas_of_many(few, 0.0, 1e-6)(30.0) < _deltas_of_many(Counter(map(epsilon_up, few.elements())), 0.0, 1e-6)(
+        30.0
+    )

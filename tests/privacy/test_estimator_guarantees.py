@@ -26,8 +26,18 @@ from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before, last_step
 
+
+def releases(*steps):
+    """Orders of five fits without and with the one ballot."""
+    pipelines = [make_pipeline(*steps, DPBorda(epsilon=0.1, random_state=seed)) for seed in range(5)]
+    return [
+        [pipeline.fit(ballots)[-1].consensus_.tolist() for pipeline in pipelines] for ballots in (RATINGS, ONE_MORE)
+    ]
+
+
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 RATINGS = np.array([[4.0, 3.0, 2.0, np.nan]] * 666 + [[4.0, 3.0, 2.0, 1.0]] * 333)
+ONE_MORE = np.vstack([RATINGS, [0.0, 0.0, 0.0, 1e9]])
 
 
 def test_ratings_to_rankings_keeps_the_guarantee_and_an_imputer_voids_it():
@@ -335,3 +345,26 @@ def test_a_cache_on_a_disk_is_a_caveat(tmp_path):
     cached = guarantee_of(Pipeline(steps, memory=str(tmp_path)).fit(ratings))
     assert (cached.epsilon, cached.caveats) == (0.5, (cached.caveats[0],))
     assert "writes the ballots to a disk" in cached.caveats[0]
+
+
+def test_a_step_that_learns_from_all_ballots_lets_one_voter_change_all():
+    without, with_it = releases(SimpleImputer(), RatingsToRankings())
+    assert without == [[0, 1, 2, 3]] * 5
+    assert with_it == [[0, 3, 1, 2]] * 5  # at an epsilon of .1: nothing protects the one voter
+    promise = guarantee_of(make_pipeline(SimpleImputer(), RatingsToRankings(), DPBorda(epsilon=0.1)).fit(RATINGS))
+    assert str(promise) == "not private"
+    assert promise.epsilon == math.inf
+    (caveat,) = promise.caveats
+    assert caveat.startswith("the step 'simpleimputer' (SimpleImputer) may mix ballots with each other")
+
+
+def test_a_step_put_in_after_the_fit():
+    pipeline = Pipeline([("last", DPBorda(epsilon=0.5))]).fit(X)
+    assert guarantee_of(pipeline).epsilon == 0.5
+    pipeline.steps.insert(0, ("ratings", RatingsToRankings()))
+    assert guarantee_of(pipeline).how.startswith("unknown")
+    pipeline.steps.append(("nothing", "passthrough"))
+    assert guarantee_of(pipeline).epsilon == math.inf
+    other = DPBorda(epsilon=0.25).fit(X)
+    assert guarantee_of(make_pipeline(other)).how.startswith("unknown")  # another fit than the pipeline's
+    assert guarantee_of(other).epsilon == 0.25

@@ -214,3 +214,21 @@ def test_a_release_with_delta_and_epsilon_0_uses_up_delta(losses):
     """Otherwise the whole delta is left for the others: three releases of epsilon 1 would state .59."""
     failing = guarantee(0.0, 0.5, losses=losses)
     assert PrivacyGuarantee.compose([failing, *[guarantee()] * 3], delta=0.5).epsilon == 3.0
+
+
+@pytest.mark.parametrize(
+    ("trusts", "named"),
+    [
+        (["local", "shuffle"], "shuffle"),
+        (["local", "central"], "central"),
+        (["central", "shuffle"], "shuffle + central"),
+        (["secure_aggregation", "local"], "secure_aggregation"),
+        (["central", "secure_aggregation", "shuffle"], "shuffle + secure_aggregation + central"),
+        (["shuffle + central", "local"], "shuffle + central"),
+        (["shuffle", "none"], "none"),
+    ],
+)
+def test_trust_is_never_understated(trusts, named):
+    total = PrivacyGuarantee.compose([guarantee(trust=trust, neighboring="replace") for trust in trusts])
+    assert total.trust == named
+    assert f"({named}, replace)" in str(total)

@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from oracles import every_total, random_margins
+from oracles import ScriptedAnswers, every_total, random_margins
 
 from sklearn_dprank import DPKwikSort, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import HypercubeSampling, RandomizedResponse
-from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.queries import AllMargins, PairMargin
+from sklearn_dprank.rules import KemenyRule, KwikSortRule, SortByScore
 from sklearn_dprank.theory.alabi import (
     GUARANTEES,
     central_budget,
@@ -189,6 +191,45 @@ def test_theorem_5_for_an_algorithm_that_stops_now_and_then():
     assert limit == pytest.approx((4 / 3, 2 * 6 * 0.1 + 2 * 6 * 0.3 / 3))
     printed = stopped_reduction(1, 4, 0.1, 0.3, 1 / 3, variant="as_printed")
     assert printed == pytest.approx((5 / 3, 2 * 16 * 0.1 + 3 * 16 * 0.3 / 3))
+
+
+# --- clipping (footnote 2)
+
+
+def noisy_and_clipped(noise, n=300, m=7, seed=0, **options):
+    ballots = make_mallows(n, m, 0.8, random_state=seed)
+    profile = Profile.from_rankings(ballots)
+    margins = DPPairwise(0.05, noise=noise, random_state=seed, **options).fit(profile).margins_
+    return profile, margins, np.clip(margins, -n, n)
+
+
+@pytest.mark.parametrize(("noise", "options"), [("laplace", {}), ("gaussian", {"delta": 1e-6})])
+def test_kwiksort_ranks_clipped_answers_alike(noise, options):
+    """It reads signs, which clipping keeps; and a clipped answer is nowhere further from the true one."""
+    for seed in range(20):
+        profile, margins, clipped = noisy_and_clipped(noise, seed=seed, **options)
+        assert (np.abs(margins) > 300).any()
+        for strategy in ("quicksort", "binary_insertion"):
+            first, second = (
+                KwikSortRule(strategy=strategy).aggregate(ScriptedAnswers(answers, seed=seed)).order.tolist()
+                for answers in (margins, clipped)
+            )
+            assert first == second
+        assert (np.abs(clipped - profile.margins) <= np.abs(margins - profile.margins)).all()
+
+
+def test_what_clipping_does_to_kemeny_and_borda():
+    """With noise above n: Borda gains a little, Kemeny hardly; means over the same 60 draws."""
+    found = {"kemeny": [], "borda": []}
+    for seed in range(60):
+        profile, *answers = noisy_and_clipped("laplace", seed=seed)
+        for name, rule in (("kemeny", KemenyRule()), ("borda", SortByScore())):
+            orders = [rule.aggregate(ScriptedAnswers(each, seed=seed)).order for each in answers]
+            found[name].append([excess_kendall_tau(np.argsort(order), profile) for order in orders])
+    kemeny, borda = (np.array(found[name]) for name in ("kemeny", "borda"))
+    gain = borda[:, 0] - borda[:, 1]
+    assert 0 < gain.mean() < 0.25 * borda[:, 0].mean()
+    assert abs(kemeny[:, 0].mean() - kemeny[:, 1].mean()) < 0.1 * kemeny[:, 0].mean()
 
 
 # --- errors
