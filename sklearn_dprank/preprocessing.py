@@ -203,6 +203,7 @@ def _positions(values, dtype=np.int64, largest_first=False):
     out = np.empty(values.shape, dtype=dtype)
     step = max(1, _BLOCK // values.shape[1])
     for start in range(0, len(values), step):
+        # As doubles, because the negative of an unsigned rating would overflow.
         block, part = values[start : start + step].astype(np.float64), out[start : start + step]
         gaps = np.isnan(block)
         part[:] = smaller_values(np.where(gaps, np.inf, -block if largest_first else block))
@@ -310,7 +311,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         column_names(X)  # raises an error if the columns are not item names
         ratings = check_ballots(X, least_items=1)
         validate_data(self, as_named(X), reset=reset, skip_check_array=True)  # compares the items
-        return ratings.astype(np.float64)  # the negative of an unsigned rating would overflow
+        return ratings
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
