@@ -350,11 +350,10 @@ def test_failure_after_the_charge_offers_a_reprint(error, status, monkeypatch, c
     assert "dprank budget 'my budget' --last" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("owner", "name"), [(ranking, "guarantee_as_text"), (ranking.accounts, "keep")])
-def test_ctrl_c_after_the_charge_waits_until_the_result_is_kept(owner, name, monkeypatch, capsys, request):
+def test_ctrl_c_after_the_charge_waits_until_the_result_is_kept(owner, name, monkeypatch, capsys):
     original = getattr(owner, name)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     def pressed(*args):
         signal.raise_signal(signal.SIGINT)
