@@ -12,7 +12,14 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.ballots.weights import WEIGHT_GRID, clipped, person_numbers, weight_bound
+from sklearn_dprank.ballots.weights import (
+    WEIGHT_GRID,
+    Weights,
+    clipped,
+    person_numbers,
+    persons_by_weight,
+    weight_bound,
+)
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget
@@ -342,3 +349,8 @@ def test_ids_are_compared_exactly_in_composed_form_without_outer_blanks():
     ids = ["S\u00e8te", "Se\u0300te", "s\u00e8te", "\u00a0S\u00e8te ", "Ann", "ann"]
     profile = Profile.from_rankings([[0, 1]] * 6, groups=ids)
     assert profile.weights.persons.tolist() == [0, 0, 1, 0, 2, 3]
+
+
+def test_a_person_with_the_smallest_weight_is_counted():
+    weights = Weights(np.array([1, 0, WEIGHT_GRID]), np.array([0, 1, 2]))
+    assert persons_by_weight(weights).tolist() == [2] + [0] * 11

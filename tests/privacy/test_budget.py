@@ -43,7 +43,7 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.budget import Release, Releases, Terms
+from sklearn_dprank.privacy.budget import Release, Releases, Terms, in_excess
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 from sklearn_dprank.privacy.guarantee import TRUST
 
@@ -562,3 +562,20 @@ def test_a_hundred_gaussian_releases_fit():
         budget.fit(daily, X)
     assert budget.spent_ == spent
     assert len(budget.releases_) == 100
+
+
+def test_a_fit_that_spends_more_than_its_charge_is_charged_with_all_of_it():
+    terms = Terms(1.0)
+    assert in_excess(terms, pure(0.5), pure(0.5)) is None
+    assert in_excess(terms, pure(0.5), pure(0.4)) is None
+    assert in_excess(terms, pure(0.5), pure(0.7)).epsilon == 0.7
+    assert in_excess(terms, pure(0.5), PrivacyGuarantee.nothing("a leak")).epsilon == math.inf
+
+
+def test_sums_beyond_the_budget_leave_only_gaussian_releases():
+    budget = PrivacyBudget(1.0, 1e-5)
+    for _ in range(12):
+        budget.charge(DPBorda(0.1, 1e-7, noise="gaussian").fit([[0, 1, 2]] * 9).privacy_, "one of twelve")
+    left = budget.remaining
+    assert (left.basic_epsilon, left.basic_delta) == (0.0, 0.0)
+    assert left.mu > 0

@@ -232,3 +232,10 @@ def test_trust_is_never_understated(trusts, named):
     total = PrivacyGuarantee.compose([guarantee(trust=trust, neighboring="replace") for trust in trusts])
     assert total.trust == named
     assert f"({named}, replace)" in str(total)
+
+
+def test_losses_that_agree_with_epsilon_are_kept():
+    losses = Losses(mu_squared=0.25)
+    stated = guarantee(epsilon=losses.epsilon(1e-6), delta=1e-6, losses=losses)
+    assert stated.losses == losses
+    assert guarantee(epsilon=2 * losses.epsilon(1e-6), delta=1e-6, losses=losses).losses != losses

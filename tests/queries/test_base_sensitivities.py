@@ -14,7 +14,7 @@ from query_examples import examples
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
-from sklearn_dprank.queries import NetWins, OrderUtility, PersonsByWeight, Query, ScoresByHistogram
+from sklearn_dprank.queries import Ask, NetWins, OrderUtility, PersonsByWeight, Query, ScoresByHistogram
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
@@ -183,3 +183,7 @@ def test_no_ballot_costs_more_than_the_loss_stated(query, m, neighboring):
     assert worst / RATE <= stated.l1 * (1 + 1e-12)
     assert worst / RATE >= stated.l1 * 0.99
     assert stated.l2_squared == stated.l1**2
+
+
+def test_an_ask_is_one_answer_for_the_whole_budget_by_default():
+    assert Ask(NetWins())[1:] == (1, 1)
