@@ -429,20 +429,15 @@ def _shuffled(words, count, m):
 
 # Lower bounds for Kemeny optima: linear programs, alternating directions, and packings of directed 3-cycles.
 #
-# Linear programs. `Relaxation` (SciPy, cold start) and `WarmRelaxation` (highspy, warm start) minimise w x over
-# low <= x <= high. Each row is a directed 3-cycle of three pairs and states x_p + x_q + x_r <= b, with some of the
-# pairs
+# Linear programs. `Relaxation` (SciPy, cold start) and `WarmRelaxation` (highspy, warm start) minimise w x over low <=
+# x <= high. Each row is a directed 3-cycle of three pairs and states x_p + x_q + x_r <= b, with some of the pairs
 # reversed. `relaxation` chooses the solver, and `violated_cycles` finds rows that a solution violates.
 #
 # Alternating directions. `alternating_prices` finds dual prices of all rows to about a percent, for problems on which
-# the
-# simplex method takes long. Write z_ij = x_ij - 1/2 = -z_ji. The relaxation minimises w z subject to |z_ij| <= 1/2
-# for
-# each pair and |z_ij + z_jk + z_ki| <= 1/2 for each three items. Each pair and each three items have a copy of the
-# limited quantity, u = z and v = C z. An iteration clips the copies to their limits and then updates z by least
-# squares
-# (Boyd et al., section 3.1). The update has a closed form, because on all pairs C'C is m times the projection away
-# from
+# the simplex method takes long. Write z_ij = x_ij - 1/2 = -z_ji. The relaxation minimises w z subject to |z_ij| <= 1/2
+# for each pair and |z_ij + z_jk + z_ki| <= 1/2 for each three items. Each pair and each three items have a copy of the
+# limited quantity, u = z and v = C z. An iteration clips the copies to their limits and then updates z by least squares
+# (Boyd et al., section 3.1). The update has a closed form, because on all pairs C'C is m times the projection away from
 # gradients (Jiang et al., theorem 3):
 #
 #     (I + C'C)^-1 r = (r + m g) / (1 + m),  g_ij = (sum of r_i. - sum of r_j.) / m.
@@ -450,8 +445,7 @@ def _shuffled(words, count, m):
 # The price of a limit is the amount by which its copy exceeds the limit before clipping. Prices are approximate, but
 # `linear_ordering.dual_bound` derives a proved bound from any prices.
 #
-# Packings. `packed_cycles` packs directed 3-cycles into the majorities, in integers. The packed weight is a lower
-# bound
+# Packings. `packed_cycles` packs directed 3-cycles into the majorities, in integers. The packed weight is a lower bound
 # that needs no linear program.
 #
 # References
@@ -839,8 +833,7 @@ def packing_steps(n_items):
 # Branch and cut for Kemeny optima, with bounds proved in integers, and the choice among tied optima.
 #
 # Let x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij). An order costs a constant plus the sum of w_ij
-# x_ij,
-# w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items form a directed cycle:
+# x_ij, w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items form a directed cycle:
 # x_ij + x_jk + x_ki <= 2. There are 2 C(m, 3) such rows A x <= b, and only violated ones enter the linear program.
 #
 # Bounds do not rely on the solver. For any y >= 0, every x in [low, high] with A x <= b has
@@ -856,9 +849,8 @@ def packing_steps(n_items):
 # optimum. If it finds none, `first_optimum` returns the first optimum in lexicographic order.
 #
 # `first_by_programs` serves few items. If the bound of a linear program is the total of an order, complementary
-# slackness
-# describes all optima: the pairs with a reduced cost have their cheaper order, and the rows with a price hold with
-# equality. The first of these optima in lexicographic order is found item by item.
+# slackness describes all optima: the pairs with a reduced cost have their cheaper order, and the rows with a price hold
+# with equality. The first of these optima in lexicographic order is found item by item.
 #
 # References
 # ----------

@@ -87,10 +87,8 @@ def checked_margins(margins, scale):
 # Random choice by log weights, accurate for very unlikely options.
 #
 # Weights are given as their logs. Options are sorted from the least to the most likely, so that sums of small weights
-# are
-# not lost beside large ones. The uniform number that selects an option has full relative precision
-# (`bits.log_uniform`).
-# An option of probability e^-1000 is therefore drawn with that probability.
+# are not lost beside large ones. The uniform number that selects an option has full relative precision
+# (`bits.log_uniform`). An option of probability e^-1000 is therefore drawn with that probability.
 
 _DEEP = -600.0  # exp of it, and sums of such values, still have full precision
 
@@ -211,8 +209,7 @@ def log_choice_error(options, exponent, choices=1):
 
 # Exact samplers of the prudent order: by the largest margin that an order violates, for up to 16 items.
 #
-# The orders that violate no margin above a threshold are the linear extensions of a relation. `threshold_counts`
-# counts
+# The orders that violate no margin above a threshold are the linear extensions of a relation. `threshold_counts` counts
 # them.
 
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
@@ -594,9 +591,8 @@ def log_flip_error(exponent, log_options):
 #
 #     f(S) = [S is a down-set] * sum over x in S of f(S - x)
 #
-# counts the extensions of the relation restricted to S. One sweep covers all thresholds of a weighted relation W: S
-# is a
-# down-set of {W > v} exactly when v >= max of W[outside, inside].
+# counts the extensions of the relation restricted to S. One sweep covers all thresholds of a weighted relation W: S is
+# a down-set of {W > v} exactly when v >= max of W[outside, inside].
 
 
 @lru_cache(maxsize=4)
@@ -685,14 +681,11 @@ def _ways(counts, column, first):
 # Samplers for the top k items, weighted by the largest margin that they violate.
 #
 # Putting items s_1, ..., s_k first, in this order, violates the margins W[x, s_a] of every x that is not among the
-# first
-# a. Their maximum is the largest margin by which an unplaced item beats the winner of a place. The first places can
-# be
-# filled in m! / (m - k)! ways, which are listed while m^k is at most a million. For at most 16 items and k > 2, they
-# are
-# counted instead, in any number. A way violates no margin above v exactly if each set of its first items is a down-
-# set of
-# {W > v}, like a prefix of a linear extension (`threshold_counts`). One place is filled directly, in O(m^2).
+# first a. Their maximum is the largest margin by which an unplaced item beats the winner of a place. The first places
+# can be filled in m! / (m - k)! ways, which are listed while m^k is at most a million. For at most 16 items and k > 2,
+# they are counted instead, in any number. A way violates no margin above v exactly if each set of its first items is a
+# down-set of {W > v}, like a prefix of a linear extension (`threshold_counts`). One place is filled directly, in
+# O(m^2).
 
 MOST_WAYS = 10**6  # 0.1 s and 60 MB
 
@@ -898,10 +891,9 @@ class TopFlips(TopSampler):
 # Exact sampling of orders within a window around an anchor, for the prudent order of many items.
 #
 # Only orders that keep the anchor's order of each pair at least `window` places apart in the anchor are considered.
-# Name
-# items by their place in the anchor. A prefix of such an order is then {0, ..., a - 1} and some of
-# a + 1, ..., a + window - 1. It is represented by the first unplaced item a and a mask of window - 1 bits. One sweep
-# covers all thresholds of the margins.
+# Name items by their place in the anchor. A prefix of such an order is then {0, ..., a - 1} and some of a + 1, ..., a +
+# window - 1. It is represented by the first unplaced item a and a mask of window - 1 bits. One sweep covers all
+# thresholds of the margins.
 
 MAX_WINDOW = 12  # 2**11 masks
 
@@ -1068,8 +1060,7 @@ class WindowedSampler(OrderSampler):
 
 # K-norm noise for Borda scores: uniform points of the permutohedron, and its norm.
 #
-# The permutohedron of m items is the convex hull of all centred complete rankings: the permutations of (0, ..., m -
-# 1)
+# The permutohedron of m items is the convex hull of all centred complete rankings: the permutations of (0, ..., m - 1)
 # minus (m - 1) / 2. Tied and partial ballots, centred in the same way, lie inside.
 
 

@@ -172,21 +172,18 @@ class OneByOne:
 
 # Dynamic programming over all subsets of up to 30 items, for optimal orders and exact sampling.
 #
-# The cost of an order is the sum of ``cost[i, j]`` over the pairs with i before j. Removing the first item x of a set
-# S
+# The cost of an order is the sum of ``cost[i, j]`` over the pairs with i before j. Removing the first item x of a set S
 # leaves the same problem on S - x. With a(x, T) = sum of cost[x, y] over y in T,
 #
 #     best(S) = min over x of best(S - x) + a(x, S - x),
 #     Z(S)    = sum over x of Z(S - x) exp(-scale a(x, S - x)).
 #
 # Both are one sweep over the subsets, with (min, +) or (logsumexp, +). A subset is split into a high and a low half.
-# The
-# sum a(x, T) is then the sum of two entries of small tables, one for each half. The subsets of each half are numbered
-# in
-# order of size. The subsets of one size are therefore blocks of one matrix, and the sweep does not handle bit masks.
+# The sum a(x, T) is then the sum of two entries of small tables, one for each half. The subsets of each half are
+# numbered in order of size. The subsets of one size are therefore blocks of one matrix, and the sweep does not handle
+# bit masks.
 #
-# Up to 12 items have one table of all subsets. The table indices that the recurrence reads depend only on the number
-# of
+# Up to 12 items have one table of all subsets. The table indices that the recurrence reads depend only on the number of
 # items, so they are cached. One problem takes microseconds, and a batch of problems takes less for each.
 
 _SMALL = 10  # the low half has at least so many items, if there are as many: fewer, longer blocks
