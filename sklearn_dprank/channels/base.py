@@ -325,7 +325,13 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
             agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:
             plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
-            return deepcopy(rule), plan  # a copy: what it keeps of the answers, ballots included, leaves with it
+            try:
+                return deepcopy(rule), plan  # a copy: what it keeps of the answers, ballots included, leaves with it
+            except TypeError as error:
+                raise TypeError(
+                    f"{type(rule).__name__} cannot be copied ({error}), and each fit uses a copy of its rule; keep "
+                    "locks, files and generators outside of it."
+                ) from error
         except Unanswerable as refusal:
             fitting = []
             with warnings.catch_warnings():

@@ -98,10 +98,10 @@ def covering(channel, asks):
 
 def rescale_shares(asks, sensitivities):
     """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
-    moved = [ask for ask, sensitivity in zip(asks, sensitivities, strict=True) if any(sensitivity)]
-    if 0 < len(moved) < len(asks):
-        whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
-        asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
+    noisy = [ask for ask, sensitivity in zip(asks, sensitivities, strict=True) if any(sensitivity)]
+    if 0 < len(noisy) < len(asks):
+        factor = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in noisy)
+        asks = [ask._replace(share=ask.share * factor) if ask in noisy else ask for ask in asks]
     return asks
 
 
@@ -179,6 +179,8 @@ class Central(BaseEstimator):
                 f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
                 "set delta=0 or noise='gaussian'."
             )
+        if self.release is None:  # a published query answers all asks, whatever their shares
+            check_asks(self, asks)
         for ask in asks:
             ask.query.check(n_items)
             if n_voters is not None and self.neighboring == "replace":
@@ -194,7 +196,6 @@ class Central(BaseEstimator):
                     release = ScoresByHistogram(scores)  # has the same law as the histogram, which is too large to list
             release.check(n_items)
             asks = [Ask(release)]
-        check_asks(self, asks)
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
@@ -207,10 +208,10 @@ class Central(BaseEstimator):
                 )
             # Noisy counts of persons cost a share of mu squared. The rest pays the asks at the chosen bound.
             # Sensitivities and standard deviations are proportional to it, so the guarantee does not depend on it.
-            counts, counting = priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
-            rest = partial(priced, asks, release, n_items, share=1 - _CHOICE)
-            prices = {"max_weight": counts[PersonsByWeight()], **rest(bound=bound.chosen(1))[0]}
-            opening: Any = partial(_ChoosesWeight, counting, rest)
+            choice_prices, counting = priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
+            price_rest = partial(priced, asks, release, n_items, share=1 - _CHOICE)
+            prices = {"max_weight": choice_prices[PersonsByWeight()], **price_rest(bound=bound.chosen(1))[0]}
+            opening: Any = partial(_ChoosesWeight, counting, price_rest)
         else:
             prices, opening = priced(asks, release, n_items, bound)
         guarantee = self._guarantee(prices)
@@ -251,7 +252,8 @@ class Central(BaseEstimator):
             if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
                 each = calibrated.spent(moved, ask.times, delta) / ask.times
             prices[query.kind] = Price(query, moved, calibrated, ask.times, each)
-        # Called with a profile, and the result with bits.
+        # The outer partial is called with a profile. Its result, called with bits, makes the `CuratorAnswers` of one
+        # release.
         return prices, partial(partial, CuratorAnswers, prices, release, sensitivity)
 
     def _guarantee(self, prices):
@@ -311,11 +313,13 @@ class CuratorAnswers(Answers):
 
     def ask(self, query):
         mechanism, profile = self.prices[query.kind].mechanism, self._profile
-        # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the last
-        # one is kept, because a random anchor does not recur. The first release does not read `strict`, so its time
-        # does not depend on it.
         asked, sampler = profile.kept_sampler
-        if asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
+        if query.answered_with == "vector" and query.needs != "positions":  # its counts are already cached
+            sampler = mechanism.sampler(query, query.vector(profile, self._completion))
+        elif asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
+            # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the
+            # last one is kept, because a random anchor does not recur. The first release does not read `strict`, so its
+            # time does not depend on it.
             sampler = mechanism.sampler(query, query.vector(profile, self._completion))
             profile.kept_sampler = (query, mechanism), sampler
         answer = query.read(sampler(self._noise), self.n_items)

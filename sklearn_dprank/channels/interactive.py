@@ -21,7 +21,7 @@ from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import MOST_ANSWERS, joined, make_protocol
 from ..collection.pairs import InteractiveRandomizer, PairFlips, counted_wins, flips_spent, group_load
-from ..collection.protocol import FLIP_GRID, as_text, both_ways, digest, stated_epsilon
+from ..collection.protocol import FLIP_GRID, as_text, digest, lower_reading, stated_epsilon
 from ..collection.randomizers import check_randomizer, checked, resolve_flips
 from ..collection.reports import (
     FOLLOW,
@@ -282,7 +282,7 @@ class Interactive(BaseEstimator):
             schedule.warn_of_few(float(self.epsilon), asks, n_voters)
         reserve = Decimal(load.reserve)
         with localcontext(prec=800):  # all digits of a double, so that the shares do not exceed the whole
-            share = both_ways(as_text(self.epsilon)) - reserve
+            share = lower_reading(as_text(self.epsilon)) - reserve
         flips = {
             "each": randomizer.flip(share, load.answers),
             "last": randomizer.flip(reserve, 1) if reserve else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
@@ -226,6 +226,12 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
         about, kind = str(ask.query), ask.query.kind
         check_whole(ask.times, f"times of {about}")
         check_number(ask.share, f"share of {about}", above=0)
+        # Prices and answers are found by equality, which must therefore compare all parameters.
+        made = next(vars(base) for base in type(ask.query).__mro__ if {"__init__", "__eq__"} & vars(base).keys())
+        if "__eq__" not in made or not all(each.compare for each in fields(ask.query)):
+            raise ValueError(
+                f"{about} must be a frozen dataclass that compares all its fields: equal ones cost the same."
+            )
         if kind in kinds:
             raise ValueError(f"the rule asks for {about} twice; declare it once, for both.")
         kinds.add(kind)

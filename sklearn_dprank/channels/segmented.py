@@ -81,8 +81,8 @@ def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray
     >>> segment_numbers(["south", None, "north", "moon"], ["north", "south"], 4)
     array([ 1, -1,  0, -1])
     """
-    unlisted = isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments)
-    if unlisted or not hasattr(type(segments), "__len__"):  # an iterator would be used up by a forecast
+    not_a_list = isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments)
+    if not_a_list or not hasattr(type(segments), "__len__"):  # an iterator would be used up by a forecast
         raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.")
     if getattr(segments, "ndim", 1) != 1:  # the rows of a table would be labels that nobody lists
         raise ValueError(f"segments must have one dimension, got {segments.ndim}; pass one column.")
@@ -195,8 +195,9 @@ class Pooled(NamedTuple):
 class _Model:
     """Normal model of the segments' noisy means and the noisy overall mean, for given variances.
 
-    Segment s has the true mean y_s = theta + d_s, where theta is unknown and d_s ~ N(0, a_s). The noisy means are y_s +
-    N(0, v_s), and sum p_s y_s + N(0, v). Their covariance matrix V is D = diag(a + v_s), bordered by k = p a. All
+    Segment s has the true mean y_s = theta + d_s, where theta is unknown and d_s ~ N(0, a_s). The noisy means are
+    `own`, y_s + N(0, v_s), and `total`, sum p_s y_s + N(0, v). In the code, a is `spread`, p is `shares`, and v_s and v
+    are `own_noise` and `total_noise`. Their covariance matrix V is D = diag(a_s + v_s), bordered by k_s = p_s a_s. All
     vectors over the items sum to 0, so `degrees`, one less than the number of items, are independent.
     """
 
@@ -215,7 +216,7 @@ class _Model:
         log_volume = np.log(self.diagonal).sum() + np.log(self.corner) + np.log(self.precision)
         #: Restricted log likelihood, up to a constant.
         self.log_likelihood = -(degrees * log_volume + misfit) / 2
-        self.ones = ones[:, 0] + shares * total_one[0]
+        self.ones = ones[:, 0] + shares * total_one[0]  # times a: the sum of the weights of all means in d
 
     def solved(self, own, total):
         """Return V^-1 (own, total)."""

@@ -26,7 +26,7 @@ from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
 from ..collection.base import Randomizer, make_protocol
 from ..collection.pairs import PairFlips, ShuffledRandomizer, are_wins, counted_wins, hidden_wins, numbered_wins
-from ..collection.protocol import FLIP_GRID, as_text, both_ways, cost_as_text, flips_cost
+from ..collection.protocol import FLIP_GRID, as_text, cost_as_text, flips_cost, lower_reading
 from ..collection.randomizers import check_flips, check_randomizer, checked, flips_of, resolve_flips
 from ..collection.reports import (
     FOLLOW,
@@ -163,10 +163,12 @@ class Shuffle(BaseEstimator):
         else:
             epsilon = float(self.epsilon)
             each = _local_epsilon(epsilon, n_messages, self.delta, rounds) if amplified else epsilon / rounds
+        # What the flip may spend: `each` on one message or, without amplification, epsilon on all of them, as locally.
         allowed, times = (as_text(each), 1) if amplified else (as_text(epsilon), rounds)
         flip = randomizer.flip(allowed, times)
         alone = flips_cost(flip, rounds)
-        if not randomizer.is_tight or flips_cost(flip, times) > both_ways(allowed):
+        # A printed scale, or a user's randomizer, may spend more or less than allowed: state what the flip spends.
+        if not randomizer.is_tight or flips_cost(flip, times) > lower_reading(allowed):
             each, epsilon = rounded_up(Fraction(flips_cost(flip))), rounded_up(Fraction(alone))
             if amplified:
                 epsilon = _central_epsilon(each, n_messages, self.delta, rounds)

@@ -192,7 +192,7 @@ class Streaming(BaseEstimator):
             ask.query.check(n_items)
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "an order has no running total; use a rule that needs scores or margins.")
-            if ask.times > 1 or ask.query.kind != ask.query:
+            if ask.times > 1 or ask.query.kind != ask.query:  # several answers, or a query that earlier ones decide
                 refuse(self, ask.query, "a stream answers once a period; use a rule that asks everything at once.")
             if ask.query.needs == "positions":
                 refuse(self, ask.query, "a stream keeps scores and margins only; use a rule that needs no others.")

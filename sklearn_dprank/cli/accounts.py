@@ -1,4 +1,4 @@
-"""``dprank budget``: print the last result that was charged to a budget, without a new charge."""
+"""Last result that ``dprank rank`` charged to a budget: kept beside its file, printed again by ``dprank budget``."""
 
 from __future__ import annotations
 

@@ -195,6 +195,7 @@ class HypercubeSampling(Randomizer):
             d = n_pairs(len(names))
             k = np.arange((d + 1) // 2)
             inside, edge = binom.cdf(k, d, 0.5), binom.pmf(k, d - 1, 0.5)  # in units of 2^d and of 2^(d-1)
+            # The smallest scale has the largest edge / (inside + 1 / (e^epsilon - 1)).
             cap = int(np.argmax(edge / (inside + math.exp(-epsilon) / -math.expm1(-epsilon))))
         return self.make_protocol(names, stated, variant=self.variant, levels=levels, cap=cap)
 

@@ -15,6 +15,7 @@ from ..privacy.rounding import rounded_up
 
 VERSION = 3
 FLIP_GRID = 2**52  # probabilities are multiples of 1 / FLIP_GRID, so they are sampled exactly
+#: End of messages that refuse a question.
 UNCHANGED = "it must be what the curator asked the devices of this very protocol, unchanged"
 LARGEST_NAME = 1000  # characters of an item's name
 _UP = Context(prec=80, rounding=ROUND_CEILING)  # own context: a caller may change the context of the process
@@ -193,8 +194,8 @@ def as_text(number):
     return repr(float(number))
 
 
-def both_ways(epsilon):
-    """Return an epsilon as a Decimal: the smaller of its exact value and of its float, which guarantees state."""
+def lower_reading(epsilon):
+    """Return an epsilon as a Decimal, rounded down to its float if that is smaller: what answers may spend at most."""
     return min(Decimal(epsilon), Decimal(float(epsilon)))
 
 
@@ -224,7 +225,7 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
     >>> flip_within("1.0") / 2**52
     0.2689414213699952
     """
-    budget = both_ways(epsilon)
+    budget = lower_reading(epsilon)
     with localcontext() as context:
         context.prec = 60
         # Above about 36 per answer, the result is the smallest numerator, 1.
@@ -264,7 +265,7 @@ def levels_within(epsilon):
 
     ValueError is raised if epsilon is so small that both weights would be equal.
     """
-    budget = both_ways(epsilon)
+    budget = lower_reading(epsilon)
     with localcontext() as context:
         context.prec = 60
         low = max(1, math.ceil(FLIP_GRID / min(budget, Decimal(64)).exp()))

@@ -42,6 +42,7 @@ def client_randomizer(protocol, own=None):
         refuse_unless(builtin is not None, "randomizer", known)
         return builtin
     taken = f"a name of its own, as its code is; none of {sorted(CLIENT_RANDOMIZERS)}"
+    # Another name than every built-in one, or the built-in name of this very class.
     refuse_unless(type(name) is str and type(builtin) in (type(None), type(own)), "randomizer", taken)
     return own
 

@@ -137,12 +137,12 @@ class CheckedFile:
 
     def add(self, rows: Mapping[bytes, bytes]) -> int:
         """Add the rows whose keys are new, within a transaction, and return their number."""
-        new, digest = 0, self._head["digest"]
+        new, total = 0, self._head["digest"]
         for key, value in rows.items():
             row = key, value, _checksum(key, value)
             if self._connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", row).rowcount:
-                new, digest = new + 1, _added(digest, row[2])
-        self._head.update(rows=self._head["rows"] + new, digest=digest)
+                new, total = new + 1, _added(total, row[2])
+        self._head.update(rows=self._head["rows"] + new, digest=total)
         return new
 
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
@@ -150,16 +150,16 @@ class CheckedFile:
 
         Do not use a row before the last one is read, because lost rows are detected at the end.
         """
-        last, count, digest = None, 0, 0
+        last, count, total = None, 0, 0
         for row in self._connection.execute("SELECT key, value, checksum FROM rows ORDER BY key"):
             key, value, checksum = row
             if any(type(part) is not bytes for part in row) or checksum != _checksum(key, value):
                 raise self._damaged("has a damaged row")
             if last is not None and key <= last:
                 raise self._damaged("has rows out of order")
-            last, count, digest = key, count + 1, _added(digest, checksum)
+            last, count, total = key, count + 1, _added(total, checksum)
             yield key, value
-        if (count, digest) != (self._head["rows"], self._head["digest"]):
+        if (count, total) != (self._head["rows"], self._head["digest"]):
             raise self._damaged("has lost rows")
 
     def clear(self) -> None:
@@ -204,9 +204,9 @@ def _checksum(*parts):
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
 
 
-def _added(digest, checksum):
-    """Return the digest of rows, which does not depend on their order, after adding the one with this checksum."""
-    return (digest + int.from_bytes(checksum, "big")) % (1 << 8 * _WIDTH)
+def _added(total, checksum):
+    """Return the sum of the rows' checksums after adding this one; it does not depend on the order of rows."""
+    return (total + int.from_bytes(checksum, "big")) % (1 << 8 * _WIDTH)
 
 
 _ONE = "put a single one into a list."
@@ -369,6 +369,7 @@ class AggregationServer(_Receiver):
             )
         self._name, self._number, self._longest = digest(self._protocol), number, longest(self._protocol)
         owner = {"protocol": self._name, "server": number}
+        # State: number (0 before the first) and name of the current question, and the sum released for it, if any.
         super().__init__("AggregationServer", path, owner, {"question": 0, "name": None, "said": None})
 
     def ask(self, question: Mapping[str, Any]) -> None:
@@ -429,7 +430,9 @@ class AggregationServer(_Receiver):
         for block in filter(None, together):
             asked: dict[str, Any] = {}
             rows: dict[bytes, bytes] | None = None
-            while True:  # messages are read outside the write lock, for the question at that time
+            # The first pass copies the state without the write lock, then reads the messages for its question. The next
+            # pass stores them, if the question is still the same. Otherwise, it reads them again.
+            while True:
                 with self._file.transaction(write=rows is not None) as state:
                     if state["said"] is not None:
                         raise BudgetExhausted("this server has released its sum and accepts no more reports.")
@@ -672,7 +675,7 @@ class Shuffler(_Receiver):
         """
         new, limit = 0, self._longest
         stream = lines(as_reports(submissions, "submissions", _ONE, "submissions"), limit)
-        for block in blocks(stream, _CHARACTERS, _CHARACTERS // _MESSAGES_TOGETHER):
+        for block in blocks(stream, _CHARACTERS, unparsed=_CHARACTERS // _MESSAGES_TOGETHER):  # 1,024 parsed ones
             inbox, accepted = Inbox(), 0
             valid = list(inbox.read(block, self._read, limit))  # outside the transaction: others can write meanwhile
             with self._file.transaction() as state:

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from numbers import Integral
@@ -181,7 +182,7 @@ def refits(aggregator, profile, rule, plan, seeds):
     release = plan.open(profile)
     for seed in seeds:
         answers = release(Bits.from_random_state(seed))
-        consensus = rule.aggregate(answers)
+        consensus = deepcopy(rule).aggregate(answers)  # as in a fit: what it keeps does not reach the next trial
         answers.close()
         fitted = draft_of(aggregator)
         fitted.publish(consensus, answers, plan.guarantee.simulated(seed is None), profile.item_names)

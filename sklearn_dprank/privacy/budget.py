@@ -948,7 +948,7 @@ class Releases:
         try:
             return [
                 Release(datetime.fromisoformat(charged).astimezone(UTC), what, guarantee_from_text(text), release_id)
-                for charged, what, text, release_id in connection.execute(command, values)
+                for charged, what, text, release_id in connection.execute(command, values).fetchall()  # no open cursor
             ]
         except (TypeError, ValueError, OverflowError) as error:
             raise self._unusable(f"is damaged (a release: {str(error)[:200]}); {_RESTORE}") from error

@@ -184,6 +184,7 @@ class PrivacyGuarantee:
                 f"guarantees must be PrivacyGuarantee objects, [fit.privacy_ for fit in fits] for example, "
                 f"got {safe_repr(foreign[0])}."
             )
+        # Releases without privacy state a relation and a unit that mean nothing, so these need not agree.
         private = [g for g in guarantees if math.isfinite(g.epsilon)] or guarantees[:1]
         relations = {g.neighboring for g in private}
         if len(relations) > 1:

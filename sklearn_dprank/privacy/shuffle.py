@@ -417,11 +417,13 @@ def _clone_curve(local_epsilon, others, clone):
         if epsilon >= local_epsilon:
             return 0.0
         f = _flip(local_epsilon)
-        # The likelihood ratio increases with the count and first exceeds e^epsilon at k.
+        # The likelihood ratio at a count of x (C + 1) is [(1-f) x + f (1-x)] / [f x + (1-f) (1-x)]. It increases with
+        # x, equals e^epsilon at x = tau, and first exceeds it at the count k.
         gap = -math.expm1(-epsilon - local_epsilon)
         tau = (1 - f) * gap / (math.tanh(local_epsilon / 2) * (1 + math.exp(-epsilon)))
         k = np.floor((coins + 1) * tau) + 1
-        # f S(k) + (1-f) S(k-1) - e^epsilon [(1-f) S(k) + f S(k-1)], with S(k-1) = S(k) + pmf(k-1).
+        # f S(k) + (1-f) S(k-1) - e^epsilon [(1-f) S(k) + f S(k-1)], with S(k) = P(A >= k) and
+        # S(k-1) = S(k) + pmf(k-1).
         high = -(1 - f) * math.expm1(epsilon - local_epsilon)  # (1-f) - e^epsilon f, without cancellation
         excess = high * binom.pmf(k - 1, coins, 0.5) - math.expm1(epsilon) * binom.sf(k - 1, coins, 0.5)
         return float(weights @ np.maximum(excess, 0.0))

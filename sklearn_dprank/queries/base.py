@@ -41,7 +41,8 @@ class Query:
         Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
     needs : {"counts", "placements", "positions"}
         Data that is read from a profile: pairwise counts, the placements of items with ties, or every ballot.
-        A query that uses random coins must need "positions": releases on one profile share the vectors of others.
+        A query for orders that uses random coins must need "positions": releases on one profile share the tables of
+        others.
     decides : bool
         Whether the answer is an order of the items, best first, or of the best few items.
     unseen_last : bool

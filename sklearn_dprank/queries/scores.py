@@ -276,7 +276,7 @@ class NumberOfVoters(Query):
         return vector[0]
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        moved = int(neighboring == "add_remove")
+        moved = 2 - changed_ballots(neighboring)
         return Sensitivity(moved, Fraction(moved))
 
 

@@ -116,7 +116,8 @@ class MaxViolatedMargin(OrderUtility):
     Parameters
     ----------
     anchor : tuple of int or None, default=None
-        Public order. Pairs at least `window` apart in it keep their order and are not counted.
+        Public order. Pairs at least `window` apart in it keep their order and are not counted. With a window, None only
+        declares the query: the anchor follows from an earlier answer.
     window : int or None, default=None
         Distance in `anchor` below which a pair may change places. None is all orders, up to 16 items.
     """
@@ -152,6 +153,7 @@ class MaxViolatedMargin(OrderUtility):
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
 
     def options(self, n_items: int) -> int:
+        # Values of the cost: at most one for each pair less than `near` apart, and one more.
         near = n_items if self.window is None else min(int(self.window), n_items)
         return 1 + n_pairs(n_items) - n_pairs(n_items - near + 1)
 

@@ -23,7 +23,7 @@ _SOLVED = 1e-2  # relative tolerance of conjugate gradients
 _SETTLED = 3e-4  # decrease of the loss, relative to 1 + loss, below which the search stops
 _DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # initial and smallest damping, relative to the curvature
 _FAR = 300.0  # from the mean; all voters prefer items that are so much stronger, in double precision
-_UNDECIDED = 0.5  # the loss has half of it times log(nu / n)^2, where nu of n voters follow the model
+_SHARE_RIDGE = 0.5  # weight of log(nu / n)^2 / 2 in the loss, a prior: nu of n voters follow the model
 
 
 class Round(NamedTuple):
@@ -102,6 +102,7 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
             own = np.einsum("ij,j->i", at.matrix, v) + damped * at.diagonal * v
             return own + np.einsum("kij,ki->j", at.jacobian, ahead)
 
+        # The priors make the curvature positive definite, so the step is never None.
         step = conjugate_gradients(product, (1 + damped) * now.diagonal, now.gradient, _SOLVED, _SOLVER_STEPS)
         share = min(0.0, now.log_share - max(-1.0, min(1.0, step[-1])))
         # As nu changes, strengths are scaled so that small margins stay.
@@ -151,14 +152,16 @@ def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
     jacobian[:, items, items] -= jacobian[..., :m].sum(axis=2)
     jacobian[..., m] = np.einsum("kij,ij->ki", weights, bends)
     residuals = np.einsum("kij,ij->ki", weights, margins) - wins
+    # The priors are squares of residuals too, sqrt(2 ridge) s and sqrt(_SHARE_RIDGE) log(nu / n). A step that raises
+    # log(nu / n) by t scales s by e^-t (see `fitted`): the derivative of s is -s.
     squares = (s * s).sum()
-    loss = ridge * squares + log_share * log_share * _UNDECIDED / 2 + (residuals * residuals).sum() / 2
+    loss = ridge * squares + log_share * log_share * _SHARE_RIDGE / 2 + (residuals * residuals).sum() / 2
     gradient, matrix = np.empty(m + 1), np.zeros((m + 1, m + 1))
-    gradient[:m], gradient[m] = 2 * ridge * s, _UNDECIDED * log_share - 2 * ridge * squares
+    gradient[:m], gradient[m] = 2 * ridge * s, _SHARE_RIDGE * log_share - 2 * ridge * squares
     gradient += np.einsum("kij,ki->j", jacobian, residuals)
     matrix[items, items] = 2 * ridge
     matrix[m, :m] = matrix[:m, m] = -2 * ridge * s
-    matrix[m, m] = _UNDECIDED + 2 * ridge * squares
+    matrix[m, m] = _SHARE_RIDGE + 2 * ridge * squares
     if pairs is not None:
         weighted = pairs.weights * (margins - pairs.margins)  # each pair is in the matrix twice
         loss += (weighted * (margins - pairs.margins)).sum() / 4
@@ -216,7 +219,9 @@ _SIZES = [Fraction(size, 10) for size in (10, 4, 2)]  # group size in each round
 _LEAST, _MOST = 8, Fraction(6, 10)  # smallest group, and share of all items above which there is one group
 _EXACT = 0.5  # smallest deviation for weights, because answers are integers
 _DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
-_CLEAR, _DROWNED = 0.1, 0.3  # noise on a margin, as a share of the voters: pairs are asked below, and never above
+# Noise on a margin, as a share of the voters. Up to the first, the last question is always about pairs, and above the
+# second never. Between them, it is if the model misses true margins by at least half of the noise.
+_CLEAR, _DROWNED = 0.1, 0.3
 _NEGLIGIBLE = 0.005  # noise on a margin, as a share of the voters, below which more pairs are asked instead
 _TRIED = 6  # numbers of pairs among which the best is chosen
 _KICKS = 16  # work of restarts of the search for an order of the margins, in units of `Work`
@@ -316,7 +321,7 @@ class SwissRule(Rule):
 
 def _round(number, n_items, order):
     """Return the query of a round; every second round shifts the cuts by half a group."""
-    return GroupNetWins(_cut(n_items, _SIZES[number], number and number % 2 == 0, order), number)
+    return GroupNetWins(_cut(n_items, _SIZES[number], number % 2 == 0, order), number)
 
 
 def _cut(n_items, share, shifted, order):

@@ -97,7 +97,7 @@ class BitSource:
         rest = self.integers(bound**together, -(-size // together))
         rows = -(-size // max(len(rest), 1))
         out = np.empty((rows, len(rest)), dtype=np.min_scalar_type(bound))
-        for row in out[: together - 1]:
+        for row in out[: together - 1]:  # digits in base `bound`, the lowest first; the highest is what is left over
             whole = rest // bound  # faster than `divmod`
             row[:], rest = rest - whole * bound, whole
         if rows == together:

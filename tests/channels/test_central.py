@@ -1,6 +1,7 @@
 """The curator's channel: what it charges, what it answers, what it refuses, and what it never looks at."""
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,8 @@ from sklearn_dprank.queries import (
     PairMargin,
     PairTallies,
     PositionalScores,
+    Query,
+    Sensitivity,
 )
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 from sklearn_dprank.theory import hay
@@ -323,3 +326,43 @@ def test_each_session_completes_ballots_with_its_own_coins():
     poll = Central(1e6, release=Histogram()).plan([Ask(Histogram())], 3).open(Profile.from_rankings([[0, 0, 0]]))
     seen = {tuple(poll(Bits.from_random_state(seed)).answer(Histogram()).tolist()) for seed in range(40)}
     assert len(seen) == 6 and {sum(cells) for cells in seen} == {1}
+
+
+class Scaled(Query):
+    """Net wins times a factor that is not a field, so that all of these queries are equal."""
+
+    def __init__(self, factor):
+        self.__dict__["factor"] = factor
+
+    def vector(self, profile, coins):
+        return self.factor * profile.net_wins
+
+    def sensitivity(self, n_items, neighboring):
+        true = NetWins().sensitivity(n_items, neighboring)
+        return Sensitivity(self.factor * true.l1, self.factor**2 * true.l2_squared)
+
+
+@dataclass(frozen=True)
+class Uncompared(Query):
+    factor: int = field(default=1, compare=False)
+
+    vector, sensitivity = Scaled.vector, Scaled.sensitivity
+
+
+@dataclass(frozen=True, eq=False)
+class Unequal(Query):
+    factor: int = 1
+
+    vector, sensitivity = Scaled.vector, Scaled.sensitivity
+
+
+@pytest.mark.parametrize("query", [Scaled(1), Uncompared(1), Unequal(1)], ids=str)
+def test_queries_that_do_not_compare_their_parameters_are_refused(query):
+    """Otherwise, an answer to one could be given, or priced, as that of a more sensitive one."""
+    with pytest.raises(ValueError, match="must be a frozen dataclass that compares all its fields"):
+        Central().plan([Ask(query)], 4)
+
+
+def test_an_ask_without_answers_is_refused():
+    with pytest.raises(ValueError, match="times of NetWins must be a positive integer, got 0"):
+        Central(neighboring="replace").plan([Ask(NetWins(), times=0)], 10, 100)

@@ -2,6 +2,7 @@
 
 import pickle
 import pickletools
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.base import clone
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local, Streaming
+from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.rules import SortByScore, SwissRule
+from sklearn_dprank.rules import Consensus, SortByScore, SwissRule
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 
 # What is published with noise, and what it must not be.
@@ -180,3 +182,25 @@ def test_the_promise_does_not_depend_on_the_ballots(estimator):
     assert len(promises) == 1
     if promises.pop().neighboring == "add_remove":
         assert seeded(estimator).fit(X[:100]).privacy_ == seeded(estimator).fit(X).privacy_
+
+
+class Alternating(SortByScore):
+    """Rule with a state: every second order is reversed."""
+
+    turns = 0
+
+    def aggregate(self, answers):
+        self.turns += 1
+        return Consensus(super().aggregate(answers).order[:: -1 if self.turns % 2 == 0 else 1])
+
+
+def test_a_sweep_uses_a_new_copy_of_the_rule_in_each_trial():
+    found = cross_validate(sklearn_dprank.Aggregator(Central(100.0), rule=Alternating()), X, n_trials=6, random_state=0)
+    assert len(set(found["test_score"])) == 1
+
+
+def test_a_rule_that_cannot_be_copied_is_refused():
+    rule = SortByScore()
+    rule.lock = threading.Lock()
+    with pytest.raises(TypeError, match="SortByScore cannot be copied"):
+        sklearn_dprank.Aggregator(rule=rule).fit(X)
