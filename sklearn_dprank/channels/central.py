@@ -179,10 +179,11 @@ class Central(BaseEstimator):
                 f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
                 "set delta=0 or noise='gaussian'."
             )
+        for ask in asks:
+            ask.query.check(n_items)
         if self.release is None:  # a published query answers all asks, whatever their shares
             check_asks(self, asks)
         for ask in asks:
-            ask.query.check(n_items)
             if n_voters is not None and self.neighboring == "replace":
                 each = float(self.epsilon) * float(ask.share) / ask.times
                 if self.delta and mechanism.answers_with == "order":
