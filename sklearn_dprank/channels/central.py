@@ -181,22 +181,21 @@ class Central(BaseEstimator):
             )
         for ask in asks:
             ask.query.check(n_items)
-        if self.release is None:  # a published query answers all asks, whatever their shares
-            check_asks(self, asks)
-        for ask in asks:
-            if n_voters is not None and self.neighboring == "replace":
-                each = float(self.epsilon) * float(ask.share) / ask.times
-                if self.delta and mechanism.answers_with == "order":
-                    each = choice_range(float(self.epsilon), float(self.delta), ask.times)
-                ask.query.warn_of_few(n_items, n_voters * each)
-        release = None
+        declared, release = asks, None
         if self.release is not None:
             release = covering(self, asks)
             if isinstance(release, Histogram) and n_items > Histogram.largest and isinstance(mechanism, Gaussian):
                 if len(asks) == 1 and isinstance(scores := asks[0].query, NetWins | PositionalScores):
                     release = ScoresByHistogram(scores)  # has the same law as the histogram, which is too large to list
             release.check(n_items)
-            asks = [Ask(release)]
+            asks = [Ask(release)]  # a published query answers all asks, whatever their shares
+        check_asks(self, asks)
+        for ask in declared:
+            if n_voters is not None and self.neighboring == "replace":
+                each = float(self.epsilon) * float(ask.share) / ask.times
+                if self.delta and mechanism.answers_with == "order":
+                    each = choice_range(float(self.epsilon), float(self.delta), ask.times)
+                ask.query.warn_of_few(n_items, n_voters * each)
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")

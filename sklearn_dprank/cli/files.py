@@ -168,7 +168,7 @@ def _joined(names):
 def listed_names(names: str, option: str) -> list[Any]:
     """Return the names of items or segments in an option; raise ValueError if one is empty, or two are equal."""
     found = listed(names, option)
-    if "" in found:
+    if "" in found or not found:
         raise ValueError(f"{option} has an empty name; leave it out.")
     return checked_names(found, option)
 
@@ -524,7 +524,8 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
 
 def _codes(options, others, option):
     """Return the `_code` of each cell in ``--no-answer``; raise ValueError if `option` lists one of them, too."""
-    codes = {_code(cell) for cell in listed_names(options.no_answer or "", "--no-answer")}
+    given = [] if options.no_answer is None else listed_names(options.no_answer, "--no-answer")
+    codes = {_code(cell) for cell in given}
     for other in others:
         if _code(other) in codes:
             raise ValueError(f"--no-answer lists {safe_repr(other)}, which is also in {option}; leave one out.")
@@ -548,6 +549,8 @@ def _from_table(path, options, unreadable, is_parquet):
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
     if is_parquet:
+        if options.separator is not None:
+            raise ValueError("--separator is for CSV files; leave it out.")
         head, cells = _from_parquet(path, options.person)
     else:
         head, cells = _from_csv(path, options.separator, unreadable)

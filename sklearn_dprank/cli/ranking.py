@@ -329,9 +329,10 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     numbers += f", delta = {made['privacy']['delta']:g}" if made["privacy"]["delta"] else ""
     texts = ["Random noise was added to protect the voters. It may have changed the order."]
     if "level" in made:
+        percent = min(round(100 * made["level"], 4), 99.9999)  # a level below 1 never reads as certain
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "
-            f"probability that all bars are right is at least {100 * made['level']:.10g} %. If the bars of two items "
+            f"probability that all bars are right is at least {percent:.10g} %. If the bars of two items "
             "overlap, the noise may have decided their order."
         )
         if several:

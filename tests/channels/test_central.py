@@ -361,6 +361,8 @@ def test_queries_that_do_not_compare_their_parameters_are_refused(query):
     """Otherwise, an answer to one could be given, or priced, as that of a more sensitive one."""
     with pytest.raises(ValueError, match="must be a frozen dataclass that compares all its fields"):
         Central().plan([Ask(query)], 4)
+    with pytest.raises(ValueError, match="must be a frozen dataclass that compares all its fields"):
+        Central(release=query).plan([Ask(query)], 4)
 
 
 def test_an_ask_without_answers_is_refused():

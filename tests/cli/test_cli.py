@@ -236,12 +236,13 @@ def test_standard_input(pack, tmp_path, run, printed, monkeypatch):
     assert "the layout of standard input is not stated. Add --ratings" in run("rank", "-", *LARGE)
 
 
-def test_parquet_that_is_cut_or_empty_or_holds_something_else(tmp_path, run):
+def test_parquet_that_is_cut_or_empty_or_separated_or_holds_something_else(tmp_path, run):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     path = tmp_path / "votes.parquet"
     arguments = ["rank", path, "--ratings", "--unranked", "no_opinion", *LARGE]
     pd.DataFrame(VOTES, columns=NAMES).to_parquet(path)
+    assert "--separator is for CSV files; leave it out." in run(*arguments, "--separator", ";")
     path.write_bytes(path.read_bytes()[:-9])
     assert "votes.parquet cannot be read as Parquet" in run(*arguments)
     path.write_bytes(b"")

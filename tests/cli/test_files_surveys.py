@@ -199,6 +199,7 @@ def test_no_answer_in_orders(read, refused):
         (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),
         (["--ratings"], "For answers in words, use --scale."),
         (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty name; leave it out."),
+        (["--ratings", "--no-answer", ""], "--no-answer has an empty name; leave it out."),
         (["--orders", "--items", "Tea,b", "--no-answer", "tea"], "--no-answer lists 'Tea', which is also in --items"),
     ],
 )

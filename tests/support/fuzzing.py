@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import random
 import re
 
 from sklearn_dprank.privacy import BudgetExhausted
@@ -137,3 +138,17 @@ def heard(error, content, path=None, public=b""):
         for text in (content.decode("utf-8", "replace"), public.decode("utf-8", "replace"), said)
     )
     assert not quoted & (secrets - quotable), said
+
+
+def fuzz(reader, name, seeds, folder):
+    """How many changed contents a reader accepts. Every eighth content stays unchanged, and is not counted."""
+    accepted = 0
+    for seed in seeds:
+        rng = random.Random(f"{name} {seed}")
+        content = reader.content(rng)
+        if seed % 8:
+            change = getattr(reader, "mutated", mangled)
+            accepted += reader.read(change(content, rng), folder, rng)
+        else:
+            reader.read(content, folder, rng)
+    return accepted
