@@ -6,11 +6,9 @@ import math
 import os
 import pickle
 import random
-import re
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -331,8 +329,7 @@ def test_numbers_of_devices_come_from_the_operating_system(monkeypatch):
 
 # --- the recipe of the user guide: allowance, device and report in one transaction
 
-GUIDE = (ROOT / "docs" / "user_guide" / "collecting.rst").read_text(encoding="utf-8")
-RECIPE = textwrap.dedent(re.search(r"   :caption: one_person.py\n\n((?:   .*\n|\n)+)", GUIDE)[1])
+RECIPE = (ROOT / "examples" / "small_poll" / "one_person.py").read_text(encoding="utf-8")
 SPEND = f"""
 import json, os, signal, sys
 from sklearn_dprank import LDPPairwise

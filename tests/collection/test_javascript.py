@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import textwrap
 import time
 from collections import Counter
 from decimal import Decimal
@@ -26,6 +25,7 @@ from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS, checked
 
 CLIENT = files("sklearn_dprank.collection") / "device.js"
 PAGE = (Path(__file__).parents[2] / "docs" / "user_guide" / "javascript.rst").read_text(encoding="utf-8")
+POLL = Path(__file__).parents[2] / "examples" / "small_poll"
 NAMES = ["tea", "coffee", "water", "juice"]
 CHECK_VECTORS = """
 import { readFileSync } from "node:fs";
@@ -467,19 +467,13 @@ def test_the_page_has_a_row_for_every_randomizer(javascript):
     assert {name for name in verdicts if verdicts[name] != "no"} == {kinds[one["name"]] for one in said["reports"]}
 
 
-def block(caption):
-    """Return a block of code of the page."""
-    (found,) = re.findall(rf"   :caption: {caption}\n\n((?:   .*\n|\n)+)", PAGE)
-    return textwrap.dedent(found)
-
-
 @pytest.fixture
 def poll(tmp_path):
     """Run the poll of the page at a free port; return its folder and address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     for name in ("poll.html", "poll.py", "voters.mjs"):
-        (tmp_path / name).write_text(block(name).replace("8000", port))
+        (tmp_path / name).write_text((POLL / name).read_text().replace("8000", port))
     shutil.copy(CLIENT, tmp_path / "device.mjs")
     with (tmp_path / "log").open("w") as log:
         command = [sys.executable, "poll.py"]
