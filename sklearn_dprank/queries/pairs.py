@@ -19,11 +19,6 @@ from .base import Query, Sensitivity, n_pairs
 from .histogram import Histogram, items_of, place_counts
 
 
-def every_pair(n_items: int) -> tuple[tuple[int, int], ...]:
-    """Return all pairs (i, j), i < j, in row-major order."""
-    return tuple(combinations(range(n_items), 2))
-
-
 class Tallies(NamedTuple):
     """Numbers of answers about pairs, from voters with one flip probability.
 
@@ -82,7 +77,7 @@ class PairTallies(Query):
         return () if self == PairTallies() else (PairTallies(),)
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
-        return every_pair(n_items) if self.pairs is None else self.pairs
+        return tuple(combinations(range(n_items), 2)) if self.pairs is None else self.pairs
 
     def summed_about(self, n_items: int) -> list[list[int]]:
         return [list(pair) for pair in sorted({(int(min(pair)), int(max(pair))) for pair in self.asked_pairs(n_items)})]
@@ -119,7 +114,7 @@ class AllMargins(Query):
     device_statistic = "margins"
 
     def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
-        return every_pair(n_items)
+        return tuple(combinations(range(n_items), 2))
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[np.triu_indices(profile.n_items, 1)]

@@ -6,6 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -30,9 +31,8 @@ from .base import Query, Sensitivity, n_pairs
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, for any ballots
 
 
-def check_window(window, name="window"):
-    """Raise ValueError unless `window` is None or an integer from 2 to 12."""
-    check_whole(window, name, 2, 12, optional=True)
+#: Check of the `window` of `MaxViolatedMargin`.
+check_window = partial(check_whole, least=2, most=12, optional=True)
 
 
 def are_items(items: Any, n_items: int) -> bool:
@@ -145,7 +145,7 @@ class MaxViolatedMargin(OrderUtility):
                 f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7, "
                 "or choose the items one after another, with delta=1e-6, say."
             )
-        check_window(self.window)
+        check_window(self.window, "window")
         if self.anchor is not None:
             if self.window is None:
                 raise ValueError("anchor has no effect without a window; set window=7.")
