@@ -90,10 +90,10 @@ def round_down(x: Amount, limit: int = 2**31) -> Fraction:
 
     Notes
     -----
-    The search descends the Stern-Brocot tree, one continued-fraction term at a time. It keeps neighbours low <= x <
-    high of the tree. Any fraction strictly between them has terms at least as large as those of the mediant. The search
-    therefore ends when the mediant exceeds the limit. With low = a/b and high = c/d, 1 - low/high = 1/(bc), which gives
-    the error.
+    For `x` up to 1, ``limit_denominator`` returns the neighbour of `x` in the Farey sequence of order limit - 1 that is
+    nearer. If that is p/q above `x`, the result is the fraction before it: the a/b with bp - aq = 1 and the largest
+    possible b. For larger `x`, -1/x takes the place of `x`, because it also grows with `x`. Neighbours a/b <= x < c/d
+    have 1 - (a/b)/(c/d) = 1/(bc), which gives the error.
 
     Examples
     --------
@@ -105,31 +105,15 @@ def round_down(x: Amount, limit: int = 2**31) -> Fraction:
     if not 0 < x < math.inf:
         raise ValueError(f"x must be a finite number above 0, got {x}.")
     x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
-    if max(x.numerator, x.denominator) < limit:
-        return x
-    low, high = (0, 1), (1, 0)
-    while True:
-        below = x.numerator * low[1] - low[0] * x.denominator  # proportional to x - low, >= 0
-        above = high[0] * x.denominator - x.numerator * high[1]  # proportional to high - x, > 0
-        room = _steps(low, high, limit)
-        turns = min(below // above, room)
-        low = (low[0] + turns * high[0], low[1] + turns * high[1])
-        below -= turns * above
-        if below == 0 or turns == room:
-            break
-        room = _steps(high, low, limit)
-        turns = min(-(-above // below) - 1, room)
-        high = (high[0] + turns * low[0], high[1] + turns * low[1])
-        if turns == room:
-            break
-    if low[0] == 0:
+    target, most = x if x <= 1 else -1 / x, limit - 1
+    below = target.limit_denominator(most)
+    if below > target:
+        p, q = below.numerator, below.denominator
+        b = most - (most - pow(p, -1, q)) % q
+        below = Fraction((b * p - 1) // q, b)
+    if not below:
         raise ValueError(f"{float(x)!r} is too small: no positive fraction with terms below {limit} is at most that.")
-    return Fraction(*low)
-
-
-def _steps(start, stride, limit):
-    """Return how many times `stride` can be added to `start` with both terms below `limit`."""
-    return min((limit - 1 - a) // b if b else math.inf for a, b in zip(start, stride, strict=True))
+    return below if x <= 1 else -1 / below
 
 
 # Search for the threshold of a monotone condition.
