@@ -659,7 +659,7 @@ class Account:
             mu, basic_delta = _mu(mu_squared), self.delta * 0.1
             if math.isinf(mu):
                 basic_delta = self.delta
-            elif not _is_one_gaussian(mu, self.epsilon, self._rest(basic_delta)):
+            elif not _is_one_gaussian(mu, self.epsilon, rounded_down(Fraction(self.delta) - Fraction(basic_delta))):
                 basic_delta = 0.0
         elif basic_delta is None and guarantee.epsilon:
             basic_delta = self.delta * 0.5
@@ -674,28 +674,28 @@ class Account:
 
     def holds(self) -> bool:
         """Return whether the releases fit, even if they were chosen adaptively."""
-        epsilon, delta, mu, kept = self._state
+        epsilon, delta, mu, kept, rest = self._state
         if _within(epsilon, self.epsilon) and _within(delta, kept):
             return True
-        return _is_one_gaussian(mu, self.epsilon, self._rest(kept))
+        return _is_one_gaussian(mu, self.epsilon, rest)
 
     def spent(self) -> tuple[float, float]:
         """Return the smaller epsilon of the two rules, with its delta."""
-        *sums, mu, kept = self._state
-        rest, least = self._rest(kept), math.inf
+        epsilon, delta, mu, kept, rest = self._state
+        least = math.inf
         if mu < math.inf and rest:
             least = 0.0
             if not _is_one_gaussian(mu, least, rest):
                 least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, rest))
                 if _is_one_gaussian(mu, self.epsilon, rest):  # the search rounds up
                     least = min(least, self.epsilon)
-        return min((sums[0], sums[1]) if _within(sums[1], kept) else (math.inf, 0.0), (least, rest))
+        return min((epsilon, delta) if _within(delta, kept) else (math.inf, 0.0), (least, rest))
 
     def left(self) -> Remaining:
         """Return the limits for one more release."""
         fresh = self.basic_delta is None  # the first release decides how delta is divided
-        epsilon, delta, mu, kept = self._state
-        kept, rest = (self.delta, self.delta) if fresh else (kept, self._rest(kept))
+        epsilon, delta, mu, kept, rest = self._state
+        kept, rest = (self.delta, self.delta) if fresh else (kept, rest)
         basic = 0.0, 0.0
         if _within(epsilon, self.epsilon) and _within(delta, kept):
             basic = _tidy(self.epsilon, epsilon), _tidy(kept, delta)
@@ -708,12 +708,10 @@ class Account:
 
     @property
     def _state(self):
-        """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up, and the delta for sums."""
+        """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up; the deltas of the two rules."""
         kept = self.delta * 0.5 if self.basic_delta is None else self.basic_delta
-        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), _mu(self.sum_mu_squared), kept
-
-    def _rest(self, kept):
-        return rounded_down(Fraction(self.delta) - Fraction(kept))
+        rest = rounded_down(Fraction(self.delta) - Fraction(kept))
+        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), _mu(self.sum_mu_squared), kept, rest
 
 
 def _mu(mu_squared):
@@ -791,18 +789,12 @@ _TABLES = (
 _RESTORE = "restore the newest copy and charge again what was released since. A new budget would forget what was spent."
 
 
-class _Seen(NamedTuple):
-    """Number and token of the last write that was read, and the account after it."""
-
-    write: tuple[int, str]
-    account: Account
-
-
 class Releases:
     """Terms and charged releases of one budget, in an SQLite file, or in memory if `path` is None.
 
     `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, the terms and what
-    a pickled object had read; None accepts any budget. Threads may share an object, and processes a file.
+    a pickled object had read: the number and the token of the last write, and the account after it. None accepts any
+    budget. Threads may share an object, and processes a file.
 
     Raises
     ------
@@ -814,51 +806,24 @@ class Releases:
         If other processes hold the lock too long.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str] | None, terms: Terms | None, seen: tuple[str, Terms, _Seen] | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, terms: Terms | None, seen: Any = None) -> None:
         self.path = None if path is None else Path(path).absolute()
-        self._seen: _Seen | None = None
-        if seen is not None:
-            self._identity, self.terms, self._seen = seen
-
-        def fill(connection: Any, terms: Any = terms) -> None:
-            for command in _TABLES:
-                connection.execute(command)
-            epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
-            row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
-            connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
-
+        known: Any = seen or ("", terms, None)
+        self._identity, self.terms, self._seen = known
         if self.path is None:
             self._lock, self._process = Lock(), os.getpid()
             self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             weakref.finalize(self, self._memory.close)
-            fill(self._memory)
+            _fill(terms, self._memory)
         elif not self.path.exists():
             if terms is None:
-                raise FileNotFoundError(
-                    f"the budget file {self.path} does not exist; check the path, or state the epsilon of a new one."
-                    f"{self._last_seen}"
-                )
+                missing = "does not exist; check the path of the budget, or state the epsilon of a new one."
+                raise self._unusable(missing, FileNotFoundError)
             try:
-                make_whole(self.path, fill)
-            except sqlite3.Error as error:
+                make_whole(self.path, partial(_fill, terms))
+            except (sqlite3.Error, OSError) as error:
                 raise self._explained(error) from error
-            except OSError as error:
-                raise OSError(f"{self.path} cannot be made ({error}); no result is released.") from error
-
-        def check(connection):
-            if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
-                raise self._unusable(f"is damaged ({found}); {_RESTORE}")
-            counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
-            n_releases, last, written = connection.execute(counts).fetchone()
-            if (n_releases, last or 0) != (written, written):
-                raise self._unusable(f"is damaged (releases are missing); {_RESTORE}")
-            if seen is None:
-                self.terms, self._identity = self._stored(connection)
-            self._read(connection)
-
-        self._locked(check)
+        self._locked(self._check)
 
     def __reduce__(self):
         if self.path is None:
@@ -869,16 +834,11 @@ class Releases:
 
     def releases(self) -> list[Release]:
         """Return all charged releases."""
-
-        def found(connection):
-            self._read(connection)
-            return self._found(connection)
-
-        return self._locked(found)
+        return self._locked(lambda connection, account: self._found(connection))
 
     def account(self) -> Account:
         """Return the account of all charged releases."""
-        return self._locked(self._read)
+        return self._locked(lambda connection, account: account)
 
     def add(self, decide: Callable[[Account, Callable[..., list[Release]]], Release]) -> int:
         """Charge ``decide(account, releases)``; return its number, for `amend`.
@@ -887,13 +847,12 @@ class Releases:
         release is charged.
         """
 
-        def insert(connection):
-            account = self._read(connection)
+        def insert(connection, account):
             release = decide(account, partial(self._found, connection))
             values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
             command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
-            number: int = connection.execute(command, values).lastrowid
-            return number, _Seen(_written(connection, number), account.with_one_more(release.guarantee))
+            number = connection.execute(command, values).lastrowid
+            return number, (_written(connection, number), account.with_one_more(release.guarantee))
 
         number, self._seen = self._locked(insert)
         return number
@@ -901,8 +860,7 @@ class Releases:
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
         """Replace the charged guarantee of a release."""
 
-        def update(connection):
-            self._read(connection)
+        def update(connection, account):
             command = "UPDATE releases SET guarantee = ? WHERE number = ?"
             connection.execute(command, (guarantee_as_text(guarantee), number))
             _written(connection, number)
@@ -910,27 +868,17 @@ class Releases:
         self._locked(update)
         self.account()  # remember this write, to know an old copy
 
-    def _read(self, connection) -> Account:
-        """Return the account in the file; raise if it is another file, or an old copy of this one."""
-        if self._stored(connection) != (self.terms, self._identity):
-            raise self._unusable(
-                "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
-                "one for other voters only."
-            )
-        seen = self._seen or _Seen((0, ""), account_of(self.terms, []))
-        command = "SELECT number, token FROM writes WHERE number = ? OR number = (SELECT max(number) FROM writes)"
-        writes = connection.execute(f"{command} ORDER BY number", seen.write[:1]).fetchall()
-        if seen.write[0] and seen.write not in writes:
-            raise self._unusable(
-                "is an old copy of the budget that was opened: charges are missing. Put the latest back."
-            )
-        if writes and writes[-1] != seen.write:
-            seen = _Seen(writes[-1], account_of(self.terms, self._found(connection)))
-        self._seen = seen
-        return seen.account
+    def _check(self, connection, account):
+        """Raise ValueError if pages or rows of the file are damaged or lost."""
+        if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
+            raise self._unusable(f"is damaged ({found}); {_RESTORE}")
+        counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
+        n_releases, last, written = connection.execute(counts).fetchone()
+        if (n_releases, last or 0) != (written, written):
+            raise self._unusable(f"is damaged (releases are missing); {_RESTORE}")
 
-    def _stored(self, connection):
-        """Return the terms and the identity in a file."""
+    def _read(self, connection) -> Account:
+        """Return the account in the file; raise ValueError if it is another file, or an old copy of this one."""
         rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
         try:
             ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
@@ -938,9 +886,26 @@ class Releases:
             terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
             if not identity:
                 raise ValueError("no identity")
-            return terms, identity
         except (TypeError, ValueError, OverflowError) as error:
             raise self._unusable(f"is damaged (its terms: {str(error)[:200]}); {_RESTORE}") from error
+        if not self._identity:
+            self.terms, self._identity = terms, identity
+        if (terms, identity) != (self.terms, self._identity):
+            raise self._unusable(
+                "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
+                "one for other voters only."
+            )
+        write, account = self._seen or ((0, ""), account_of(terms, []))
+        command = "SELECT number, token FROM writes WHERE number = ? OR number = (SELECT max(number) FROM writes)"
+        writes = connection.execute(f"{command} ORDER BY number", write[:1]).fetchall()
+        if write[0] and write not in writes:
+            raise self._unusable(
+                "is an old copy of the budget that was opened: charges are missing. Put the latest back."
+            )
+        if writes and writes[-1] != write:
+            write, account = writes[-1], account_of(terms, self._found(connection))
+        self._seen = write, account
+        return account
 
     def _found(self, connection, condition="", *values):
         """Return the releases in a file that meet an SQL condition, oldest first."""
@@ -953,8 +918,8 @@ class Releases:
         except (TypeError, ValueError, OverflowError) as error:
             raise self._unusable(f"is damaged (a release: {str(error)[:200]}); {_RESTORE}") from error
 
-    def _locked(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Return ``work(connection)`` of one transaction that holds the write lock; commit if it returns.
+    def _locked(self, work: Callable[[sqlite3.Connection, Account], Any]) -> Any:
+        """Return ``work(connection, account)`` of one transaction that holds the write lock; commit if it returns.
 
         It is not a generator, because the traceback of an interrupt would keep a generator's locks.
         """
@@ -982,33 +947,39 @@ class Releases:
                 if version != _VERSION:
                     known = f"has version {version} of the format, and this package knows {_VERSION}"
                     raise self._unusable(f"{known}; install its version.")
-                result = work(connection)
+                result = work(connection, self._read(connection))
                 connection.execute("COMMIT")  # if an exception skips this line, the next transaction rolls back
                 return result
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
             raise self._explained(error) from error
 
-    @property
-    def _last_seen(self):
-        """Return a sentence with the budget spent at the last read, or ""."""
-        if self._seen is None or not self._seen.write[0]:
-            return ""
-        epsilon, delta = self._seen.account.spent()
-        return f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
-
-    def _unusable(self, defect):
-        return ValueError(f"{self.path} {defect}{self._last_seen}")
+    def _unusable(self, defect, kind=ValueError):
+        """Return an error that states a defect, and the budget spent at the last read, if there was one."""
+        last = ""
+        if self._seen is not None and self._seen[0][0]:
+            epsilon, delta = self._seen[1].spent()
+            last = f" Spent when it was last read: epsilon = {epsilon:g} and delta = {delta:g}."
+        return kind(f"{self.path} {defect}{last}")
 
     def _explained(self, error):
-        """Return an exception that explains an error of SQLite and the remedy."""
+        """Return an exception that explains an error of SQLite or of the system, and the remedy."""
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return TimeoutError(f"other processes held {self.path} for {_WAIT:g} s; nothing was charged, try again.")
-        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
-            return OSError(
-                f"{self.path} cannot be opened and written ({error}); no result is released.{self._last_seen}"
-            )
-        return ValueError(f"{self.path} is no budget, or damaged ({error}); {_RESTORE}{self._last_seen}")
+        outside = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")
+        if isinstance(error, OSError) or name.startswith(outside):
+            step = "made" if isinstance(error, OSError) else "opened and written"
+            return self._unusable(f"cannot be {step} ({error}); no result is released.", OSError)
+        return self._unusable(f"is no budget, or damaged ({error}); {_RESTORE}")
+
+
+def _fill(terms, connection):
+    """Create the tables of a new budget."""
+    for command in _TABLES:
+        connection.execute(command)
+    epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
+    row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
+    connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def _written(connection, release):
