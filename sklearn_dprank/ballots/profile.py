@@ -142,9 +142,8 @@ class Profile:
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
-        if self.weights is not None:
-            return _read_only(counting.weighted_pairs(self.positions, self.weights.each))
-        return _read_only(counting.count_pairs(self.positions))
+        each = None if self.weights is None else self.weights.each
+        return _read_only(counting.count_pairs(self.positions, each))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
@@ -166,9 +165,8 @@ class Profile:
         In a row (i, a, b, c), c voters tie item i with b - a others over the positions a to b. Position 0 is best.
         Items without an opinion are tied last.
         """
-        if self.weights is not None:
-            return _read_only(counting.weighted_placements(self.positions, self.weights.each))
-        return _read_only(counting.count_placements(self.positions))
+        each = None if self.weights is None else self.weights.each
+        return _read_only(counting.count_placements(self.positions, each))
 
     @cached_property
     def persons_by_weight(self) -> NDArray[np.int64]:
@@ -184,8 +182,9 @@ class Profile:
 
     @cached_property
     def strict(self) -> bool:
-        """Whether ballots are kept and all are complete strict rankings; see `all_strict`."""
-        return self.positions is not None and counting.all_strict(self.positions.table)
+        """Whether ballots are kept and all are complete strict rankings; see `odd_ballots`."""
+        odd = None if self.positions is None else counting.odd_ballots(self.positions.table)
+        return odd is not None and not len(odd)
 
     @cached_property
     def without_opinions(self) -> bool:
