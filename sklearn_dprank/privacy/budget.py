@@ -650,20 +650,14 @@ class Account:
 
     def with_one_more(self, guarantee: PrivacyGuarantee) -> Account:
         """Return the account after one more release."""
-        basic_delta, losses = self.basic_delta, guarantee.losses or Losses()
+        losses, basic_delta = guarantee.losses or Losses(), self.basic_delta
         pure = [*losses.pure, *(epsilon for epsilon, _ in losses.approximate)]
         mu_squared: Fraction | float = math.inf  # of a release that is neither Gaussian nor pure
         if not any(delta for _, delta in losses.approximate) and max([losses.mu_squared, *pure]) <= _LARGEST:
             mu_squared = sum((Fraction(mu_of_pure(epsilon) ** 2) for epsilon in pure), Fraction(losses.mu_squared))
-        if basic_delta is None and guarantee.delta:
-            mu, basic_delta = _mu(mu_squared), self.delta * 0.1
-            if math.isinf(mu):
-                basic_delta = self.delta
-            elif not _is_one_gaussian(mu, self.epsilon, rounded_down(Fraction(self.delta) - Fraction(basic_delta))):
-                basic_delta = 0.0
-        elif basic_delta is None and guarantee.epsilon:
-            basic_delta = self.delta * 0.5
-        return replace(
+        if basic_delta is None and (guarantee.delta or guarantee.epsilon):
+            basic_delta = self.delta * (0.1 if guarantee.delta else 0.5)
+        after = replace(
             self,
             basic_delta=basic_delta,
             sum_epsilon=self.sum_epsilon + (math.inf if math.isinf(guarantee.epsilon) else Fraction(guarantee.epsilon)),
@@ -671,6 +665,11 @@ class Account:
             sum_mu_squared=self.sum_mu_squared + mu_squared,
             unit=self.unit or guarantee.unit,
         )
+        if self.basic_delta is None and guarantee.delta:
+            *_, mu, _, rest = after._state
+            if not _is_one_gaussian(mu, self.epsilon, rest):
+                return replace(after, basic_delta=self.delta if math.isinf(mu) else 0.0)
+        return after
 
     def holds(self) -> bool:
         """Return whether the releases fit, even if they were chosen adaptively."""
@@ -684,11 +683,9 @@ class Account:
         epsilon, delta, mu, kept, rest = self._state
         least = math.inf
         if mu < math.inf and rest:
-            least = 0.0
-            if not _is_one_gaussian(mu, least, rest):
-                least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, rest))
-                if _is_one_gaussian(mu, self.epsilon, rest):  # the search rounds up
-                    least = min(least, self.epsilon)
+            least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, rest), from_zero=True)
+            if _is_one_gaussian(mu, self.epsilon, rest):  # the search rounds up
+                least = min(least, self.epsilon)
         return min((epsilon, delta) if _within(delta, kept) else (math.inf, 0.0), (least, rest))
 
     def left(self) -> Remaining:
@@ -711,12 +708,8 @@ class Account:
         """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up; the deltas of the two rules."""
         kept = self.delta * 0.5 if self.basic_delta is None else self.basic_delta
         rest = rounded_down(Fraction(self.delta) - Fraction(kept))
-        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), _mu(self.sum_mu_squared), kept, rest
-
-
-def _mu(mu_squared):
-    """Return the mu of one Gaussian release, rounded up; inf if there is none."""
-    return math.sqrt(rounded_up(mu_squared)) * (1 + 2.0**-50)
+        mu = math.sqrt(rounded_up(self.sum_mu_squared)) * (1 + 2.0**-50)
+        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), mu, kept, rest
 
 
 def _within(total, most):

@@ -132,7 +132,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_sigma(1.0, 1e-4), 4)
     3.1857
     """
-    _check_delta(delta)
+    check_number(delta, "delta", least=_LEAST_DELTA, below=1)
     check_positive(sensitivity=sensitivity)
     delta = float(delta)
     enough = smallest(lambda sigma: gaussian_delta(epsilon, sigma) <= delta * (1 - _SLACK))
@@ -168,13 +168,9 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_epsilon(1e-4, 3.1857), 4)
     1.0
     """
-    _check_delta(delta)
-    delta = float(delta)
-
-    def private(epsilon):
-        return gaussian_delta(epsilon, sigma, sensitivity) <= delta * (1 - _SLACK)
-
-    return 0.0 if private(0.0) else smallest(private)
+    check_number(delta, "delta", least=_LEAST_DELTA, below=1)
+    most = float(delta) * (1 - _SLACK)
+    return smallest(lambda epsilon: gaussian_delta(epsilon, sigma, sensitivity) <= most, from_zero=True)
 
 
 def classical_gaussian_sigma(
@@ -226,7 +222,7 @@ def classical_gaussian_sigma(
     """
     check_choice(constant, "constant", _CLASSICAL)
     c = _CLASSICAL[constant]
-    _check_delta(delta, below=min(1, c))
+    check_number(delta, "delta", least=_LEAST_DELTA, below=min(1, c))
     check_positive(epsilon=epsilon, sensitivity=sensitivity)
     return sensitivity * math.sqrt(2 * math.log(c / delta)) / epsilon
 
@@ -234,10 +230,6 @@ def classical_gaussian_sigma(
 def _mills(x):
     """Return Mills' ratio (1 - Phi(x)) / phi(x)."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
-
-
-def _check_delta(delta, below=1):
-    check_number(delta, "delta", least=_LEAST_DELTA, below=below)
 
 
 # Tight adaptive composition of choices of bounded range, such as those of the exponential mechanism.
@@ -484,10 +476,7 @@ class Losses(NamedTuple):
         else:
             delta_at = _deltas_of_many(groups, self.mu_squared, left)
 
-        def private(epsilon):
-            return delta_at(epsilon) <= left * (1 - _SUM_SLACK)
-
-        tight = 0.0 if private(0.0) else smallest(private)
+        tight = smallest(lambda epsilon: delta_at(epsilon) <= left * (1 - _SUM_SLACK), from_zero=True)
         return tight if self.mu_squared else min(basic, tight)
 
     def twice(self) -> Self:

@@ -295,8 +295,9 @@ class PrivacyGuarantee:
           time.
         """
         check_whole(width, "width", 40, optional=True)
-        plainly, caveats = f"In plain words: {_plainly(self)}.", [f"Caveat: {caveat}." for caveat in self.caveats]
-        if _protects_nobody(self):
+        meaning, odds = _in_words(self)
+        plainly, caveats = f"In plain words: {meaning}.", [f"Caveat: {caveat}." for caveat in self.caveats]
+        if odds is None:
             topics = [plainly, f"Not private: {self.how}.", *caveats]
         else:
             of_person, delta = self.unit == PERSON, self.delta
@@ -313,7 +314,7 @@ class PrivacyGuarantee:
                 f"Unit: {self.unit}.{'' if of_person else more}",
                 f"Hidden: {_HIDDEN[self.neighboring]} ({neighbours}).",
                 f"Trust: {treatments}. Trusted parties: {', '.join(self.parties) or 'none'}.",
-                f"Epsilon = {self.epsilon:.6g}: {_odds(self)}.",
+                f"Epsilon = {self.epsilon:.6g}: {odds}.",
                 f"Delta = {delta:.6g}: {failure}.",
                 "Composition: other releases about the same voters add to the loss. "
                 "PrivacyGuarantee.compose returns the sum.",
@@ -374,44 +375,37 @@ _GAMES = {
 }
 
 
-def _protects_nobody(guarantee):
-    """Return whether epsilon is infinite, or covers only ballots that are declared public."""
+def _in_words(guarantee):
+    """Return the meaning of the guarantee for lay readers, and of epsilon as a probability ratio and an even bet.
+
+    The former says how often a guess between two neighbours is right. The latter is None if nobody is protected.
+    """
     is_declaration = DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
-    return math.isinf(guarantee.epsilon) or is_declaration
-
-
-def _plainly(guarantee):
-    """Return the meaning of the guarantee for lay readers: how often a guess between two neighbours is right."""
-    if _protects_nobody(guarantee):
-        return "this result does not protect the voters. It may show how somebody voted"
+    if math.isinf(guarantee.epsilon) or is_declaration:
+        return "this result does not protect the voters. It may show how somebody voted", None
+    is_person = guarantee.unit == PERSON
+    known, guessed = _GAMES[is_person, guarantee.neighboring]
+    ratio, single = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE))), "person" if is_person else "ballot"
+    share = (ratio + guarantee.delta) / (1 + ratio)
     if not guarantee.certified:
-        return (
+        meaning = (
             "this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has this guarantee"
         )
-    ratio = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE)))
-    share = (ratio + guarantee.delta) / (1 + ratio)
-    if share > _LARGE / (1 + _LARGE):
-        return "this guarantee protects almost nothing. The result may show how somebody voted"
-    known, _ = _GAMES[guarantee.unit == PERSON, guarantee.neighboring]
-    return (
-        f"suppose {known}. With this result, their best guess is right at "
-        f"most {_percent(share)} of the time{'. Read the caveats, too' if guarantee.caveats else ''}"
-    )
-
-
-def _odds(guarantee):
-    """Return epsilon as a probability ratio, and as its effect on an even bet."""
-    is_person = guarantee.unit == PERSON
-    single, guessed = "person" if is_person else "ballot", _GAMES[is_person, guarantee.neighboring][1]
+    elif share > _LARGE / (1 + _LARGE):
+        meaning = "this guarantee protects almost nothing. The result may show how somebody voted"
+    else:
+        but = ". Read the caveats, too" if guarantee.caveats else ""
+        meaning = (
+            f"suppose {known}. With this result, their best guess is right at most {_percent(share)} of the time{but}"
+        )
     if guarantee.epsilon > math.log(_LARGE):
-        return (
+        return meaning, (
             f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "
             "nothing"
         )
-    ratio, apart = math.exp(guarantee.epsilon), "apart from delta, " if guarantee.delta else ""
-    digits = max(0, 2 - math.floor(math.log10(ratio)))
+    digits, apart = max(0, 2 - math.floor(math.log10(ratio))), "apart from delta, " if guarantee.delta else ""
     factor = f"{math.ceil(ratio * 10**digits) / 10**digits:,.{digits}f}"  # three digits, rounded up
-    return (
+    return meaning, (
         f"{apart}no single {single} changes the probability of any outcome by more than a factor of {factor}. "
         f"Somebody who gives a 50 % chance that {guessed} gives at most "
         f"{_percent(ratio / (1 + ratio))} after the release"

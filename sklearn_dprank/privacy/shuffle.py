@@ -210,11 +210,7 @@ def shuffle_amplification(
             return local_epsilon
         return min(closed_form_epsilon(local_epsilon, n_messages, delta), local_epsilon)
     curve = _CURVES[method](local_epsilon, n_messages)
-
-    def log_ratio(epsilon):
-        return _log_ratio(curve(epsilon), delta)
-
-    return 0.0 if log_ratio(0.0) <= 0 else _boundary(log_ratio, safe=local_epsilon, unsafe=0.0)
+    return _boundary(lambda epsilon: _log_ratio(curve(epsilon), delta), safe=local_epsilon, unsafe=0.0)
 
 
 def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method: ShuffleMethod = "blanket") -> float:
@@ -261,13 +257,11 @@ def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method:
         return epsilon
     if method == "closed_form":
         limit = closed_form_limit(n_messages, delta)
-        if limit <= epsilon:
+        if limit <= epsilon or closed_form_epsilon(epsilon, n_messages, delta) > epsilon:
             return epsilon
-
-        def excess(local):
-            return math.log(closed_form_epsilon(local, n_messages, delta) / epsilon)
-
-        return _boundary(excess, safe=epsilon, unsafe=limit) if excess(epsilon) <= 0 else epsilon
+        return _boundary(
+            lambda local: math.log(closed_form_epsilon(local, n_messages, delta) / epsilon), safe=epsilon, unsafe=limit
+        )
 
     def log_ratio(local):
         return _log_ratio(_CURVES[method](local, n_messages)(epsilon), delta)
@@ -341,7 +335,7 @@ def blanket_curve(local_epsilon, n_messages):
     Balle, Bell, Gascon and Nissim (2019), "The privacy blanket of the shuffle model", Section 5.
     """
     # A user answers with a fair coin with probability 2 f, independently of the input.
-    return _clone_curve(local_epsilon, n_messages - 1, 2 * _flip(local_epsilon))
+    return _clone_curve(local_epsilon, n_messages - 1, 2 / (1 + math.exp(local_epsilon)))
 
 
 def clones_curve(local_epsilon, n_messages):
@@ -363,7 +357,7 @@ def exact_curve(local_epsilon, n_messages):
     1 - f) + Bin(n - 1 - j, f). No single j is always the worst, so the maximum runs over all j. Exchanging zeros and
     ones maps j to n - 1 - j and reverses the direction, so the maximum covers both directions.
     """
-    f = _flip(local_epsilon)
+    f = 1 / (1 + math.exp(local_epsilon))
     others = n_messages - 1
     j = np.arange(n_messages)[:, None]
     ones = np.asarray(binom.pmf(np.arange(n_messages), j, 1 - f))
@@ -416,7 +410,7 @@ def _clone_curve(local_epsilon, others, clone):
     def delta(epsilon):
         if epsilon >= local_epsilon:
             return 0.0
-        f = _flip(local_epsilon)
+        f = 1 / (1 + math.exp(local_epsilon))
         # The likelihood ratio at a count of x (C + 1) is [(1-f) x + f (1-x)] / [f x + (1-f) (1-x)]. It increases with
         # x, equals e^epsilon at x = tau, and first exceeds it at the count k.
         gap = -math.expm1(-epsilon - local_epsilon)
@@ -429,10 +423,6 @@ def _clone_curve(local_epsilon, others, clone):
         return float(weights @ np.maximum(excess, 0.0))
 
     return delta
-
-
-def _flip(local_epsilon):
-    return 1 / (1 + math.exp(local_epsilon))
 
 
 _CURVES = {"exact": exact_curve, "blanket": blanket_curve, "clones": clones_curve}
