@@ -308,8 +308,8 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _like(X, _positions(ratings, np.float64, largest_first=self.higher_is_better))
 
     def _ratings(self, X, reset):
-        column_names(X)  # raises an error if the columns are not item names
         ratings = check_ballots(X, least_items=1)
+        column_names(X)  # raises an error if the columns are not item names
         validate_data(self, as_named(X), reset=reset, skip_check_array=True)  # compares the items
         return ratings
 

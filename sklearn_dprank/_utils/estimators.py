@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from inspect import signature
 from typing import Any, Literal, Self, TypeVar
 
@@ -26,7 +27,6 @@ if MYPY:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
         def get_metadata_routing(self) -> Any: ...
-        def _validate_params(self) -> None: ...
         def __sklearn_tags__(self) -> Any: ...
 
     class MetaEstimatorMixin:
@@ -72,6 +72,7 @@ __all__ = [
 
 # Fitted attributes: a fit sets them on a draft, which then replaces the results of an earlier fit in one step.
 
+_signature = lru_cache(signature)  # of classes
 _replacing = threading.Lock()
 if hasattr(os, "register_at_fork"):  # a child process must not inherit a lock held by another thread
     os.register_at_fork(
@@ -156,7 +157,7 @@ def swap_fitted(draft, estimator, **expected):
     >>> swap_fitted(draft, estimator, ranks_=None), estimator.ranks_
     (True, [0, 1])
     """
-    parameters = signature(type(estimator)).parameters
+    parameters = _signature(type(estimator)).parameters
     before = after = None
     try:
         with _replacing:

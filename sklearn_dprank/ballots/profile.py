@@ -272,8 +272,9 @@ class Profile:
     @classmethod
     def _read(cls, X, items=None, *, least_voters=0, least_items=2):
         """Return the profile of a table, with the given item names or those of its columns; see `check_ballots`."""
+        table = check_ballots(X, least_voters=least_voters, least_items=least_items)
         names = column_names(X) if items is None else checked_names(items, "items")
-        positions = compact_positions(check_ballots(X, least_voters=least_voters, least_items=least_items))
+        positions = compact_positions(table)
         n_items, n_voters = positions.table.shape
         if names is not None and len(names) != n_items:
             raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")

@@ -296,7 +296,8 @@ def check_aligned(X, **columns):
 
 def _check_in_memory(X):
     """Raise an error, with a remedy, if X is not a table in memory, or a sparse or structured one."""
-    refuse_unread(X)
+    if hasattr(type(X), "collect_schema") and not hasattr(type(X), "to_numpy"):  # a query of Polars that was not run
+        raise ValueError(f"X is a {type(X).__name__}, and its ballots are not read yet; pass X.collect().")
     if isinstance(X, np.ndarray) and X.dtype.names:
         raise ValueError(
             "X is a structured array, and its columns may have different types; pass pandas.DataFrame(X), or "
@@ -416,21 +417,12 @@ def _is_arrow(kind):
     return hasattr(kind, "column_names") and hasattr(kind, "schema")
 
 
-def refuse_unread(X):
-    """Raise ValueError if X is a query of Polars that was not run."""
-    if hasattr(type(X), "collect_schema") and not hasattr(type(X), "to_numpy"):
-        raise ValueError(f"X is a {type(X).__name__}, and its ballots are not read yet; pass X.collect().")
-
-
 def column_names(X: Any) -> list[str] | list[int] | None:
-    """Return the column names of X, or None if it has none or they are the numbers 0, 1, 2, ...
+    """Return the column names of a table in memory, or None if it has none or they are the numbers 0, 1, 2, ...
 
     Raise ValueError if the columns are not valid names; see `checked_names`.
     """
-    if type(X) is np.ndarray:
-        return None
-    refuse_unread(X)
-    if not is_frame(X):
+    if type(X) is np.ndarray or not is_frame(X):
         return None
     names = checked_names(X.schema.names if _is_arrow(type(X)) else X.columns, "the columns of X")
     return None if names == list(range(len(names))) else names
