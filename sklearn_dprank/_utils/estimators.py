@@ -50,13 +50,7 @@ if MYPY:
     def available_if(check: Callable[[Any], bool]) -> Callable[[_Method], _Method]: ...
 
 else:
-    from sklearn.base import (
-        BaseEstimator,
-        MetaEstimatorMixin,
-        OneToOneFeatureMixin,
-        TransformerMixin,
-        _fit_context,
-    )
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, OneToOneFeatureMixin, TransformerMixin, _fit_context
     from sklearn.utils.metaestimators import available_if
 
 __all__ = [

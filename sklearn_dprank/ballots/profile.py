@@ -14,20 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.checks import check_choice
 from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
-from . import counting
-from .reading import (
-    Positions,
-    as_column,
-    check_aligned,
-    check_ballots,
-    check_is_table,
-    checked_names,
-    column_names,
-    compact_positions,
-    is_dask,
-    is_frame,
-    names_differ,
-)
+from . import counting, reading
+from .reading import Positions
 from .weights import (
     N_CLASSES,
     PERSON,
@@ -259,7 +247,7 @@ class Profile:
         'all ballots of one person'
         """
         check_choice(keep, "keep", get_args(Keep))
-        check_aligned(X, groups=groups, sample_weight=sample_weight, voter_epsilon=voter_epsilon)
+        reading.check_aligned(X, groups=groups, sample_weight=sample_weight, voter_epsilon=voter_epsilon)
         profile = cls._read(X, items)
         bound = weight_bound(groups, sample_weight, max_weight)
         if bound is not None:
@@ -272,9 +260,9 @@ class Profile:
     @classmethod
     def _read(cls, X, items=None, *, least_voters=0, least_items=2):
         """Return the profile of a table, with the given item names or those of its columns; see `check_ballots`."""
-        table = check_ballots(X, least_voters=least_voters, least_items=least_items)
-        names = column_names(X) if items is None else checked_names(items, "items")
-        positions = compact_positions(table)
+        table = reading.check_ballots(X, least_voters=least_voters, least_items=least_items)
+        names = reading.column_names(X) if items is None else reading.checked_names(items, "items")
+        positions = reading.compact_positions(table)
         n_items, n_voters = positions.table.shape
         if names is not None and len(names) != n_items:
             raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
@@ -346,10 +334,10 @@ class Profile:
                     "unknown; pass (part.compute() for part in chunks.partitions)."
                 )
             return reduce_partitions(chunks, partial(cls.from_rankings, items=items, keep=keep), cls._sum)
-        if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
+        if reading.is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
             raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
         if not isinstance(chunks, (Iterator, list, tuple)):
-            check_is_table(chunks, "chunks")
+            reading.check_is_table(chunks, "chunks")
         read = partial(cls._read, items=items)
         parts: Any = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
         if bound is not None:
@@ -376,7 +364,7 @@ class Profile:
         for profile in profiles:
             if profile.n_items != first.n_items:
                 raise ValueError(f"profiles over {first.n_items} and {profile.n_items} items do not add up.")
-            if names_differ(names, profile.item_names):
+            if reading.names_differ(names, profile.item_names):
                 raise ValueError(
                     "profiles with different item names, or the same names in another order, do not add up."
                 )
@@ -420,7 +408,7 @@ class Profile:
             If `voter_epsilon` is not one positive, finite number for each voter.
         """
         try:
-            own = as_column(voter_epsilon)
+            own = reading.as_column(voter_epsilon)
         except (TypeError, ValueError):
             raise ValueError("voter_epsilon must hold numbers.") from None
         if own.shape != (self.n_voters,) or not (np.isfinite(own) & (own > 0)).all():
@@ -539,7 +527,7 @@ def _weighted_parts(chunks, read, weights, bound, **columns):
         part = read(chunk)
         end = start + part.n_voters
         of_pandas = {name: values for name, values in columns.items() if hasattr(type(values), "iloc")}
-        check_aligned(chunk, **{name: values.iloc[start:end] for name, values in of_pandas.items()})
+        reading.check_aligned(chunk, **{name: values.iloc[start:end] for name, values in of_pandas.items()})
         if end > n_voters:
             raise ValueError("groups and sample_weight have fewer values than the chunks have ballots.")
         part, start = part._weighted(bound, Weights(weights.each[start:end], None), n_voters), end
@@ -604,8 +592,8 @@ def is_lazy(chunks: Any) -> bool:
     False
     """
     if isinstance(chunks, (list, tuple)):
-        return bool(chunks) and all(map(is_dask, chunks))
-    return is_dask(chunks)
+        return bool(chunks) and all(map(reading.is_dask, chunks))
+    return reading.is_dask(chunks)
 
 
 def partitions(chunks: Any) -> list[Any]:
