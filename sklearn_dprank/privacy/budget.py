@@ -366,13 +366,12 @@ class PrivacyBudget:
             could not be settled after the fit. In both cases, the estimator is not fitted.
         """
         own = own_copy(estimator)  # what is priced is what is fitted, whatever other threads do to the object
-        given = last_step_params(own, fit_params)
+        last, given = last_step(own), last_step_params(own, fit_params)
         forecast = guarantee_before(own, X, **{name: given[name] for name in _PUBLIC if name in given})
         inspect.signature(own.fit).bind(X, y, **fit_params)
-        known = inspect.signature(last_step(own).fit).parameters
-        refuse_unknown(last_step(own), [name for name in given if name not in known])
-        what = type(last_step(own)).__name__
-        is_open = not is_forecast_proved(own)
+        known = inspect.signature(last.fit).parameters
+        refuse_unknown(last, [name for name in given if name not in known])
+        what, is_open = type(last).__name__, not is_forecast_proved(own)
         number = self._charge(forecast, what, release_id, is_open)
         try:
             own.fit(X, y, **fit_params)
@@ -552,7 +551,7 @@ def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) 
     if spent == charged:
         return None
     # The account counts tighter losses of `charged`, if there are any. Then epsilon and delta alone prove nothing.
-    only_stated = charged.losses == Losses.stated(charged.epsilon, charged.delta) or not charged.certified
+    only_stated = charged == replace(charged, losses=None) or not charged.certified
     if (
         only_stated
         and spent.epsilon <= charged.epsilon

@@ -415,11 +415,6 @@ class Losses(NamedTuple):
     approximate: tuple[tuple[float, float], ...] = ()
 
     @classmethod
-    def stated(cls, epsilon: float, delta: float) -> Losses:
-        """Return the losses of a release with known (epsilon, delta) only."""
-        return cls(approximate=((epsilon, delta),)) if delta else cls(pure=(epsilon,))
-
-    @classmethod
     def together(cls, losses: Iterable[Losses]) -> Losses:
         """Return the combined losses of several releases."""
         losses = list(losses)

@@ -112,7 +112,8 @@ class PrivacyGuarantee:
         # At epsilon 0, even losses of no release at all seem to agree with any delta.
         is_all_delta = self.epsilon == 0 < self.delta
         if self.losses is None or is_all_delta or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
-            object.__setattr__(self, "losses", Losses.stated(self.epsilon, self.delta))
+            stated = Losses(approximate=((self.epsilon, self.delta),)) if self.delta else Losses(pure=(self.epsilon,))
+            object.__setattr__(self, "losses", stated)
 
     @property
     def parties(self) -> tuple[str, ...]:
