@@ -6,7 +6,7 @@ _PIECE = 1 << 17  # maximum voters counted at a time; one row of a piece is then
 _LARGEST = 1 << 23  # maximum entries of a piece
 _TESTS = 1 << 20  # comparisons at a time, if rows are shorter than that
 _COMPARED = 1 << 17  # comparisons of few voters at a time; they stay in cache
-_PLACED = 1 << 20  # ballot entries whose placements are merged at a time; each has at most one row of 32 bytes
+_PLACED = 1 << 19  # ballot entries whose placements are merged at a time; each has at most one row of 32 bytes
 _TABLE = 1 << 19  # ballot entries examined at a time; they stay in cache
 _SUMMED = 1 << 16  # voters whose positions, of at most two bytes, have a sum that fits in four
 _BYTE = 255  # voters whose number fits in one byte
@@ -160,18 +160,34 @@ def count_placements(positions, weights=None):
     n_items = len(positions.table)
     strict, tied = np.zeros((n_items, n_items), dtype=np.int64), np.empty((0, 4), dtype=np.int64)
     width = min(_PIECE, max(1, _PLACED // n_items))
-    for start, piece in enumerate(_pieces(positions.table, width)):
+    for number, piece in enumerate(_pieces(positions.table, width)):
         odd = odd_ballots(piece) if weights is None else None
         if odd is not None:
             rest, piece = piece.copy(), piece[:, odd]
             rest[:, odd] = 0
             strict += [np.bincount(row, minlength=n_items) for row in rest]
             strict[:, 0] -= len(odd)
-        if piece.shape[1]:
-            each = None if weights is None else weights[start * width :]
-            tied = merge_placements([tied, *_tied_placements(piece, each)])
-    item, place = np.nonzero(strict)
-    return merge_placements([np.column_stack([item, place, place, strict[item, place]]), tied])
+        if not piece.size:
+            continue
+        piece, tables = np.ascontiguousarray(piece), [tied]
+        test = np.empty(piece.shape, dtype=bool)
+        for item, row in enumerate(piece):
+            # The sentinel is the largest value, so items without an opinion are tied last.
+            first, above = (
+                np.add.reduce(compare(piece, row, out=test).view(np.uint8), axis=0, dtype=piece.dtype)
+                for compare in (np.less, np.less_equal)
+            )
+            key = first.astype(np.int64) * n_items + above - 1
+            if weights is None:
+                key, voters = np.unique(key, return_counts=True)
+            else:
+                key, inverse = np.unique(key, return_inverse=True)
+                voters = np.zeros(len(key), dtype=np.int64)
+                np.add.at(voters, inverse, weights[number * width :][: len(row)])
+            tables.append(np.column_stack([np.full(len(key), item), *np.divmod(key, n_items), voters]))
+        tied = merge_placements(tables)
+    items, places = np.nonzero(strict)
+    return merge_placements([np.column_stack([items, places, places, strict[items, places]]), tied])
 
 
 def merge_placements(tables):
@@ -233,27 +249,3 @@ def _pieces(table, width):
     """Yield the table, `width` voters at a time."""
     for start in range(0, table.shape[1], width):
         yield table[:, start : start + width]
-
-
-def _tied_placements(piece, weights=None):
-    """Yield the placements of ballots with ties or missing opinions, one table per item and part of the piece."""
-    n_items = len(piece)
-    start = 0
-    for part in _pieces(piece, max(1, _TABLE // n_items)):
-        part = np.ascontiguousarray(part)
-        test = np.empty(part.shape, dtype=bool)
-        for item, row in enumerate(part):
-            # The sentinel is the largest value, so items without an opinion are tied last.
-            first, above = (
-                np.add.reduce(compare(part, row, out=test).view(np.uint8), axis=0, dtype=part.dtype)
-                for compare in (np.less, np.less_equal)
-            )
-            placed = first.astype(np.int64) * n_items + above - 1
-            if weights is None:
-                key, voters = np.unique(placed, return_counts=True)
-            else:
-                key, inverse = np.unique(placed, return_inverse=True)
-                voters = np.zeros(len(key), dtype=np.int64)
-                np.add.at(voters, inverse, weights[start : start + len(row)])
-            yield np.column_stack([np.full(len(key), item), *np.divmod(key, n_items), voters])
-        start += part.shape[1]

@@ -407,12 +407,7 @@ class Profile:
         ValueError
             If `voter_epsilon` is not one positive, finite number for each voter.
         """
-        try:
-            own = reading.as_column(voter_epsilon)
-        except (TypeError, ValueError):
-            raise ValueError("voter_epsilon must hold numbers.") from None
-        if own.shape != (self.n_voters,) or not (np.isfinite(own) & (own > 0)).all():
-            raise ValueError("voter_epsilon must hold one positive, finite number for each voter.")
+        own = reading.as_column(voter_epsilon, "voter_epsilon", self.n_voters, positive=True)
         profile = copy(self)  # with the counts that are already computed
         profile.voter_epsilon = _read_only(own.copy())
         return profile

@@ -222,9 +222,20 @@ def unmasked(X):
     return cells
 
 
-def as_column(values):
-    """Return one number for each ballot as doubles; a masked one is NaN."""
-    return np.ma.filled(np.ma.array(values, dtype=np.float64), np.nan)
+def as_column(values, name, n_voters, *, positive=False):
+    """Return one number for each ballot as doubles; a masked one is NaN.
+
+    Raise ValueError unless all are finite and at least 0, or above 0 if `positive`. No message shows a value.
+    """
+    try:
+        column = np.ma.filled(np.ma.array(values, dtype=np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must hold numbers.") from None
+    allowed = np.isfinite(column) & (column > 0 if positive else column >= 0)
+    if column.shape != (n_voters,) or not allowed.all():
+        kind = "positive, finite number for each voter" if positive else "finite number of at least 0 for each ballot"
+        raise ValueError(f"{name} must hold one {kind}.")
+    return column
 
 
 # Refusals of what is not a table in memory.

@@ -111,12 +111,7 @@ def weights_of(n_voters: int, groups: Any, sample_weight: Any, most: int) -> Wei
     Raise ValueError if the groups or weights are not one valid value for each ballot. No message shows a value.
     """
     persons = None if groups is None else person_numbers(groups, n_voters)
-    try:
-        weight = np.ones(n_voters) if sample_weight is None else as_column(sample_weight)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("sample_weight must hold numbers.") from None
-    if weight.shape != (n_voters,) or not (np.isfinite(weight) & (weight >= 0)).all():
-        raise ValueError("sample_weight must hold one finite number of at least 0 for each ballot.")
+    weight = np.ones(n_voters) if sample_weight is None else as_column(sample_weight, "sample_weight", n_voters)
     each = clipped(weight, np.arange(n_voters) if persons is None else persons, most)
     return Weights(each, persons)
 

@@ -68,7 +68,8 @@ def test_strict_rankings_of_any_width(n_items, flaw):
 @pytest.mark.parametrize("strict", [True, False])
 def test_pieces_add_up(monkeypatch, strict):
     monkeypatch.setattr(counting, "_PIECE", 16)
-    monkeypatch.setattr(counting, "_TABLE", 15)  # 3 voters at a time where there are ties
+    monkeypatch.setattr(counting, "_TABLE", 15)  # 3 voters at a time
+    monkeypatch.setattr(counting, "_PLACED", 30)
     rng = np.random.default_rng(2)
     X = rng.permuted(np.tile(np.arange(5.0), (151, 1)), axis=1)
     if not strict:
