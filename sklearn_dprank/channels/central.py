@@ -259,7 +259,10 @@ class Central(BaseEstimator):
     def _guarantee(self, prices):
         """Return the guarantee of answers; they use more than the budget with some printed scales."""
         used_up = sum(price.epsilon * price.times for price in prices.values()) / round_down(self.epsilon)
-        known = [price.mechanism.losses(price.sensitivity, price.times) for price in prices.values()]
+        known: list[Any] = [
+            price.mechanism.losses(price.sensitivity, price.times) if hasattr(price.mechanism, "losses") else None
+            for price in prices.values()
+        ]
         losses = None if None in known else Losses.together(known)
         epsilon, delta = rounded_up(exact(self.epsilon) * used_up), rounded_up(self.delta)
         if losses is not None and used_up != 1:  # Gaussian releases do not add up in epsilon

@@ -41,10 +41,12 @@ class Calibrated(Protocol):
     arithmetic : str
         "exact", or a description of the rounding loss, for the guarantee.
     law : LaplaceLaw, NormalLaw, SkellamLaw or None
-        Distribution of the independent noise on each number of an answer. None if it is unknown, or if the numbers are
-        not released. Then only the results of rules are published.
+        Distribution of the independent noise on each number of an answer. None, or missing, if it is unknown, or if the
+        numbers are not released. Then only the results of rules are published.
     deviation : float
         Standard deviation of the noise on each number. Only queries with `needs_noise_scale` need it.
+    losses : callable of (sensitivity, times) -> Losses or None
+        Privacy losses of `times` answers of this sensitivity. None, or missing, if only the budget is known.
     spent : callable of (sensitivity, times, delta) -> Fraction
         True epsilon of `times` answers, never rounded down. Only noise with a scale as printed in a paper has it,
         because that scale need not spend the epsilon that was asked for.
@@ -53,24 +55,8 @@ class Calibrated(Protocol):
     how: str
     arithmetic: str
 
-    @property
-    def law(self) -> LaplaceLaw | NormalLaw | SkellamLaw | None: ...
-
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of answers to a query, given its exact vector."""
-
-    def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
-        """Return the privacy losses of `times` answers of this sensitivity; None if only the budget is known."""
-
-
-class OfBudget:
-    """Base class for calibrated mechanisms whose privacy losses are known only through their budget."""
-
-    law: LaplaceLaw | NormalLaw | SkellamLaw | None = None
-
-    def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
-        """Return None."""
-        return None
 
 
 class AnyQuery(BaseEstimator):
@@ -143,10 +129,12 @@ _sigma = lru_cache(maxsize=256)(gaussian_sigma)  # cached: bisection is slow, an
 _BLOCK = 1 << 17  # entries per block of noise; a histogram can have millions
 
 
-class _Noise(OfBudget):
-    """Base class for calibrated noise."""
+class _Noise:
+    """Base class for calibrated noise. ``added(vector, bits)`` returns an integer vector with fresh noise."""
 
     arithmetic = "exact"
+    law: LaplaceLaw | NormalLaw | SkellamLaw | None = None
+    added: Callable[[NDArray[Any], BitSource], NDArray[Any]]
 
     @property
     def deviation(self) -> float:
@@ -156,10 +144,6 @@ class _Noise(OfBudget):
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of noisy vectors."""
         return partial(self.added, vector)
-
-    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
-        """Return the integer vector with fresh noise."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -206,11 +190,6 @@ class GaussianNoise(_Noise):
 
     sigma: float
     how = "rounded Gaussian noise"
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise on each number."""
-        return self.sigma
 
     @property
     def law(self) -> NormalLaw:  # type: ignore[override]

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ..orders.samplers import log_choice_error, log_flip_error, log_rounding_error
 from ..privacy.composition import choice_range
 from ..queries import Sensitivity
-from .additive import AnyQuery, OfBudget, Sampler, Times
+from .additive import AnyQuery, Sampler, Times
 
 MOST_VOTERS = 2**31  # largest number of voters for which rounding is bounded
 
 
 @dataclass(frozen=True)
-class ExponentialNoise(OfBudget):
+class ExponentialNoise:
     """Random order with probability proportional to exp(-rate cost).
 
     Parameters
