@@ -18,7 +18,7 @@ from ..privacy.rounding import root_up, round_down, rounded_up
 from ..queries import Query, Sensitivity
 from ..sampling.bit_source import BitSource
 from ..sampling.discrete_laplace import LEAST_RATE, discrete_laplace, many_laplace
-from ..sampling.poisson import many_skellam
+from ..sampling.poisson import many_poisson
 from ..sampling.rounded_gaussian import grid_of, rounded_gaussian
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 
@@ -222,7 +222,8 @@ class SkellamNoise(_Noise):
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise of variance 2 rate on every entry."""
-        return vector + many_skellam(self.rate, len(vector), bits)
+        size = len(vector)
+        return vector + many_poisson(self.rate, size, bits) - many_poisson(self.rate, size, bits)
 
 
 @dataclass(frozen=True)

@@ -1216,5 +1216,5 @@ def knorm_noise(n_items, scale, bits):
     ((4,), True)
     """
     check_positive(scale=scale)
-    radius = scale * bits.exponential(n_items).sum()
+    radius = -scale * np.log(bits.deep_uniform(n_items)).sum()  # the sum of m exponential variables
     return radius * sample_ball(n_items, bits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import weakref
+from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -29,10 +30,6 @@ class BitSource:
     """
 
     _buffer, _used = _EMPTY, 0  # the words that are buffered, and the number of them that were used
-
-    def forget(self):
-        """Discard the buffered words."""
-        self._buffer, self._used = _EMPTY, 0
 
     def _read(self, size: int) -> NDArray[np.uint64]:
         raise NotImplementedError
@@ -179,14 +176,6 @@ class BitSource:
         lower = ndtri(self._deep(words >> np.uint64(1)) / 2)
         return np.where(words & np.uint64(1), -lower, lower)
 
-    def exponential(self, size: int) -> NDArray[np.floating[Any]]:
-        """Return `size` standard exponential doubles, by inversion."""
-        return -np.log(self.deep_uniform(size))
-
-    def bernoulli(self, probability: float, size: int) -> NDArray[np.bool_]:
-        """Return `size` booleans, each True with `probability` (a double, exact to 2**-52)."""
-        return self.uniform(size) < probability
-
     def trials(self, numerator: int, size: int) -> NDArray[np.bool_]:
         """Return `size` booleans, each True with probability numerator / 2**52 exactly; most use one random byte.
 
@@ -263,7 +252,8 @@ class SecureBits(BitSource):
             bits.forget()
 
     def forget(self) -> None:
-        super().forget()
+        """Discard the buffered words."""
+        self._buffer, self._used = _EMPTY, 0
         self._dealing = RLock()  # a new lock after a fork: a thread of the parent may have held the old one
 
     def words(self, size: int) -> NDArray[np.uint64]:
@@ -285,6 +275,7 @@ if hasattr(os, "register_at_fork"):  # a child process must not use the buffered
     os.register_at_fork(after_in_child=SecureBits._forget_after_fork)
 
 
+@dataclass(eq=False, repr=False)
 class SeededBits(BitSource):
     """Reproducible bits, for simulations only: a party that knows the seed can subtract the noise.
 
@@ -296,17 +287,16 @@ class SeededBits(BitSource):
         Index of the child of `seed`, as in its ``spawn``; None uses `seed` itself.
     """
 
-    def __init__(self, seed: int | np.random.SeedSequence, child: int | None = None) -> None:
-        self._seed = seed
-        self._child = child
-        self._bits: np.random.Philox | None = None
+    seed: int | np.random.SeedSequence
+    child: int | None = None
+    _bits: np.random.Philox | None = field(default=None, init=False)
 
     def _read(self, size: int) -> NDArray[np.uint64]:
         if self._bits is None:  # opened on first use: opening is slow, and most fits leave a stream unused
-            seed = self._seed
-            if self._child is not None:
+            seed = self.seed
+            if self.child is not None:
                 entropy, key = (seed, ()) if isinstance(seed, int) else (seed.entropy, seed.spawn_key)
-                seed = np.random.SeedSequence(entropy, spawn_key=(*key, self._child))
+                seed = np.random.SeedSequence(entropy, spawn_key=(*key, self.child))
             self._bits = np.random.Philox(seed)
         return self._bits.random_raw(size)
 

@@ -76,8 +76,6 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     p, q = rate.numerator, rate.denominator
     if not 0 < p < 2**63 or q > _MAX_DENOMINATOR:
         raise ValueError(f"rate must be a positive fraction p/q with p < 2**63 and q <= 2**48, got {rate}.")
-    if size == 1:
-        return np.array([_one_laplace(p, q, bits)], np.int64)
     if size < _SCALAR:
         return np.array([_one_laplace(p, q, bits) for _ in range(size)], np.int64)
     out = np.empty(size, dtype=np.int64)
@@ -137,8 +135,10 @@ def _whole_turns(size, bits):
 def _one_laplace(p, q, bits):
     """Draw one discrete Laplace number of rate p/q with Python integers."""
     while True:
-        start = bits.integer(q)
-        if not _one_bernoulli_exp(start, q, bits):
+        start, k = bits.integer(q), 1
+        while bits.integer(q) < start and (k == 1 or bits.integer(k) == 0):
+            k += 1
+        if k % 2 == 0:  # Bernoulli(exp(-start / q)) failed
             continue
         turns = 0
         while turns < _MAX_TURNS and _one_run(bits) % 2 == 0:
@@ -147,14 +147,6 @@ def _one_laplace(p, q, bits):
         negative = bits.integer(2)
         if magnitude or not negative:
             return -magnitude if negative else magnitude
-
-
-def _one_bernoulli_exp(numerator, denominator, bits):
-    """Draw one Bernoulli(exp(-numerator / denominator)), with numerator <= denominator."""
-    k = 1
-    while bits.integer(denominator) < numerator and (k == 1 or bits.integer(k) == 0):
-        k += 1
-    return k % 2 == 1
 
 
 def _one_run(bits):

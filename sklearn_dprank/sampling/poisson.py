@@ -60,8 +60,14 @@ def poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
     >>> poisson(Fraction(1000), 3, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """
-    law = _law(_checked(rate))
-    return np.array([_one(law, bits) for _ in range(size)], dtype=np.int64)
+    law, out = _law(rate), np.empty(size, dtype=np.int64)
+    for place in range(size):
+        while True:
+            j = int(discrete_laplace(law.proposal, 1, bits)[0])
+            if law.mode + j >= 0 and _accepted(law, j, bits):
+                break
+        out[place] = law.mode + j
+    return out
 
 
 def many_poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
@@ -79,8 +85,7 @@ def many_poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
     ndarray of int64, shape (size,)
         The numbers.
     """
-    law = _law(_checked(rate))
-    out, done = np.empty(size, dtype=np.int64), 0
+    law, out, done = _law(rate), np.empty(size, dtype=np.int64), 0
     while done < size:
         j = discrete_laplace(law.proposal, int(1.6 * (size - done)) + 16, bits)
         j = j[j >= -law.mode]
@@ -88,14 +93,6 @@ def many_poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
         out[done : done + len(kept)] = law.mode + kept
         done += len(kept)
     return out
-
-
-def _checked(rate):
-    """Return the rate as a Fraction; raise ValueError if it is out of range."""
-    rate = Fraction(rate)
-    if not 0 < rate <= LARGEST_RATE:
-        raise ValueError(f"rate must be above 0 and at most 2**60, got {float(rate):g}.")
-    return rate
 
 
 class _Law(NamedTuple):
@@ -112,6 +109,9 @@ class _Law(NamedTuple):
 @lru_cache(maxsize=64)
 def _law(rate):
     """Return the distribution, with a bound on the log ratio of likelihood and proposal, both 1 at the mode."""
+    rate = Fraction(rate)
+    if not 0 < rate <= LARGEST_RATE:
+        raise ValueError(f"rate must be above 0 and at most 2**60, got {float(rate):g}.")
     mode, width = math.floor(rate), max(2, math.isqrt(math.floor(rate)))
     law = _Law(rate, mode, width, Fraction(0), Fraction(1, width), _log_density(rate, mode))
     # The log ratio is concave on each side of the mode, so its maximum is where the next step no longer increases it.
@@ -120,13 +120,6 @@ def _law(rate):
     near = {0, *(j + step for j in (up, down) for step in range(-2, 3))}
     largest = max(_log_ratio(law, j) + abs(j) / width for j in near if mode + j >= 0)
     return law._replace(bound=Fraction(math.ceil(_GRID * (largest + 1e-6)), _GRID))
-
-
-def _one(law, bits):
-    while True:
-        j = int(discrete_laplace(law.proposal, 1, bits)[0])
-        if law.mode + j >= 0 and _accepted(law, j, bits):
-            return law.mode + j
 
 
 def _accepted(law, j, bits):
@@ -169,8 +162,7 @@ def _decided(law, j, digits, bits):
 
 def _chance(law, j, precision):
     """Return the acceptance probability, with an absolute error below 2**-(precision + 40)."""
-    with localcontext() as context:
-        context.prec = precision * 302 // 1000 + 40 + len(str(abs(j)))
+    with localcontext(prec=precision * 302 // 1000 + 40 + len(str(abs(j)))):
         rate = Decimal(law.rate.numerator) / Decimal(law.rate.denominator)
         likelihood = Decimal(1)
         for k in range(law.mode + min(j, 0) + 1, law.mode + max(j, 0) + 1):
@@ -192,13 +184,14 @@ def _log_density(rate, k):
     function of the relative distance from the mean.
     """
     if k == 0:
-        return -float(rate) + math.log(2 * math.pi) / 2
+        return -float(rate) + _HALF_LOG
     x = float(Fraction(k - rate) / rate)
     if abs(x) < 0.1:
         away = sum((-x) ** n / (n * (n - 1)) for n in range(2, 18))
     else:
         away = (1 + x) * math.log1p(x) - x
-    return -float(rate) * away - _stirling_rest(k) - math.log(k) / 2
+    rest = _stirling_series(k) if k >= len(_SMALL_RESTS) else _SMALL_RESTS[k]
+    return -float(rate) * away - rest - math.log(k) / 2
 
 
 def _log_ratios(law, j):
@@ -210,24 +203,19 @@ def _log_ratios(law, j):
     away = np.polyval(_SERIES, -small) * small * small
     large = np.where(near | (k == 0), 0.0, x)
     away = np.where(near, away, (1 + large) * np.log1p(large) - large)
-    rest = np.where(k < 16, _SMALL_RESTS[np.minimum(k, 15)], _stirling_series(positive))
+    rest = np.where(k < 16, np.take(_SMALL_RESTS, k, mode="clip"), _stirling_series(positive))
     densities = -rate * away - rest - np.log(positive) / 2
-    return np.where(k == 0, -rate + math.log(2 * math.pi) / 2, densities) - law.at_mode
-
-
-def _stirling_rest(k):
-    """Return ln k! - (k ln k - k + ln(2 pi k) / 2)."""
-    if k < 16:
-        return math.lgamma(k + 1) - (k + 0.5) * math.log(k) + k - math.log(2 * math.pi) / 2
-    return _stirling_series(k)
+    return np.where(k == 0, -rate + _HALF_LOG, densities) - law.at_mode
 
 
 def _stirling_series(k):
+    """Return ln k! - (k ln k - k + ln(2 pi k) / 2) for k of at least 16; `_SMALL_RESTS` holds smaller ones."""
     square = k * k
     return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * square)) / square) / square) / k
 
 
-_SMALL_RESTS = np.array([0.0, *(_stirling_rest(k) for k in range(1, 16))])
+_HALF_LOG = math.log(2 * math.pi) / 2
+_SMALL_RESTS = [0.0, *(math.lgamma(k + 1) - (k + 0.5) * math.log(k) + k - _HALF_LOG for k in range(1, 16))]
 
 
 # Exact Skellam noise: the difference of two Poisson numbers.
@@ -254,11 +242,3 @@ def skellam_noise(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int6
     """
     drawn = poisson(rate, 2 * size, bits)
     return drawn[::2] - drawn[1::2]
-
-
-def many_skellam(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw Skellam noise as `skellam_noise` does, but faster for large sizes.
-
-    It uses other words of the stream, so the same seed gives other numbers than `skellam_noise`.
-    """
-    return many_poisson(rate, size, bits) - many_poisson(rate, size, bits)

@@ -71,8 +71,9 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be a finite number above 0, got {sigma}.")
     shift = _shift(sigma)
-    whole, rest = _split((values if values.dtype.kind == "O" else values.astype(np.int64)).ravel(), shift)
-    rounded = _rounded(rest, shift, sigma, bits)
+    flat = (values if values.dtype.kind == "O" else values.astype(np.int64)).ravel()
+    whole = np.zeros_like(flat) if shift > 62 and flat.dtype.kind != "O" else flat >> shift
+    rounded = _rounded(flat - (whole << shift), shift, sigma, bits)
     if sigma < _INTEGERS:
         return ((whole + rounded.astype(np.int64)) << shift).reshape(values.shape)
     return np.ldexp(whole.astype(np.float64) + rounded, shift).reshape(values.shape)
@@ -85,14 +86,6 @@ def grid_of(sigma):
 
 def _shift(sigma):
     return max(0, math.frexp(sigma)[1] - _FINE)
-
-
-def _split(values, shift):
-    """Return integers (whole, rest) with values = whole 2**shift + rest."""
-    if shift > 62 and values.dtype.kind != "O":
-        return np.zeros_like(values), values
-    whole = values >> shift
-    return whole, values - (whole << shift)
 
 
 def _rounded(rest, shift, sigma, bits):
@@ -155,8 +148,7 @@ def two_sided_tail(x, precision):
     >>> round(float(two_sided_tail(Fraction(2), 60)), 6)
     0.0455
     """
-    with localcontext() as context:
-        context.prec = precision * 302 // 1000 + 25
+    with localcontext(prec=precision * 302 // 1000 + 25) as context:
         t = Decimal(x.numerator) / Decimal(x.denominator)
         square = t * t
         term, total, odd = t, t, 1
@@ -172,17 +164,11 @@ def two_sided_tail(x, precision):
 @lru_cache(maxsize=64)
 def _pi(precision):
     """Return pi as a Decimal, by Machin's formula 16 arctan(1/5) - 4 arctan(1/239)."""
-    one = 10 ** (precision + 10)
-
-    def arctan(n):
-        total = term = one // n
-        k, sign = 1, 1
+    one, total = 10 ** (precision + 10), 0
+    for factor, n in ((16, 5), (-4, 239)):
+        term, k = one // n, 1
         while term:
-            term //= n * n
-            k, sign = k + 2, -sign
-            total += sign * (term // k)
-        return total
-
-    with localcontext() as context:
-        context.prec = precision + 10
-        return Decimal(16 * arctan(5) - 4 * arctan(239)) / one
+            total += factor * (term // k)
+            term, k, factor = term // (n * n), k + 2, -factor
+    with localcontext(prec=precision + 10):
+        return Decimal(total) / one
