@@ -45,7 +45,6 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kemeny_positions
-from sklearn_dprank.orders.samplers import draw_each
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.queries import KemenyUtility
 from sklearn_dprank.rules import Choose
@@ -142,6 +141,16 @@ class InsertionSampler:
         """Return the cost of each place for a new item, whose margins over the others are `rows`, in their order."""
         steps = np.pad(np.cumsum(rows, axis=1), ((0, 0), (1, 0)))
         return self.rate * (np.maximum(0, -rows).sum(axis=1, keepdims=True) + steps)
+
+
+def draw_each(log_weights, bits):
+    """Return one option per row, int, shape (n_rows,), by weights that are given as their logs."""
+    order = np.argsort(log_weights, axis=1)
+    ascending = np.take_along_axis(log_weights, order, axis=1)
+    mass = np.exp(ascending - ascending[:, -1:]).cumsum(axis=1)
+    target = np.exp(bits.log_uniform(len(log_weights))) * mass[:, -1]
+    place = np.minimum((mass <= target[:, None]).sum(axis=1), log_weights.shape[1] - 1)
+    return np.take_along_axis(order, place[:, None], axis=1)[:, 0]
 
 
 @dataclass(frozen=True)

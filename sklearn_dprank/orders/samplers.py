@@ -2,17 +2,21 @@
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import lru_cache
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from .._utils.checks import check_number, check_positive, check_square, check_whole
-from .subset_dp import OneByOne, Sweep, over_subsets, reduced_gain, subsets_of, taken_side_by_side
+from .subset_dp import Sweep, over_subsets, reduced_gain, subsets_of
 
 
 class OrderSampler:
     """Base class for samplers of orders. The constructor does the work that is the same for every draw.
+
+    Subclasses define ``draw(bits)``, which draws one order: items, best first, int, shape (n_items,).
 
     Attributes
     ----------
@@ -21,21 +25,7 @@ class OrderSampler:
     """
 
     n_items: int
-
-    def draw(self, bits):
-        """Draw one order.
-
-        Parameters
-        ----------
-        bits : BitSource
-            Source of randomness.
-
-        Returns
-        -------
-        array of int, shape (n_items,)
-            Items, best first.
-        """
-        raise NotImplementedError
+    draw: Callable[[Any], np.ndarray]
 
     def sample(self, size, bits):
         """Draw independent orders.
@@ -90,8 +80,6 @@ def checked_margins(margins, scale):
 # are not lost beside large ones. The uniform number that selects an option has full relative precision
 # (`bits.log_uniform`). An option of probability e^-1000 is therefore drawn with that probability.
 
-_DEEP = -600.0  # exp of it, and sums of such values, still have full precision
-
 
 class Choice:
     """Random choice among options by log weight.
@@ -124,59 +112,6 @@ class Choice:
     def draw(self, bits):
         """Draw the index of an option."""
         return self.at(bits.one_log_uniform())
-
-
-class CountedChoice:
-    """Exact random choice among options in proportion to integer counts.
-
-    Parameters
-    ----------
-    counts : array of int, or of float without fractions, shape (k,)
-        The sum is at least 1 and at most 2**53; options with count 0 are never drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.orders.samplers import CountedChoice
-    >>> from sklearn_dprank.sampling.bit_source import SeededBits
-    >>> CountedChoice(np.array([0.0, 3.0, 0.0])).draw(SeededBits(0))
-    1
-    """
-
-    def __init__(self, counts):
-        self._cumulative = [int(count) for count in counts.cumsum()]
-
-    def draw(self, bits):
-        """Draw the index of an option."""
-        return bisect_right(self._cumulative, bits.integer(self._cumulative[-1]))
-
-
-def draw_each(log_weights, bits):
-    """Draw one option per row, as `Choice` does.
-
-    Parameters
-    ----------
-    log_weights : array of float, shape (n, k)
-        Logs of the weights, up to a constant per row.
-    bits : BitSource
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Indices of options.
-    """
-    log_weights = np.asarray(log_weights, dtype=float)
-    order = np.argsort(log_weights, axis=1)
-    ascending = np.take_along_axis(log_weights, order, axis=1)
-    mass = np.exp(ascending - ascending[:, -1:]).cumsum(axis=1)
-    where = bits.log_uniform(len(log_weights))
-    target = np.exp(where) * mass[:, -1]
-    place = np.minimum((mass <= target[:, None]).sum(axis=1), log_weights.shape[1] - 1)
-    out = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
-    for row in np.flatnonzero(where < _DEEP):
-        out[row] = Choice(log_weights[row]).at(where[row])
-    return out
 
 
 def log_choice_error(options, exponent, choices=1):
@@ -228,7 +163,9 @@ def level_log_weights(log_counts, values, scale):
 
 
 class MinimaxMarginSampler(OrderSampler):
-    """Sampler of orders with probability proportional to exp(-scale * u), u the largest violated margin.
+    """Sampler of orders by the largest violated margin u: with probability proportional to exp(-scale * u).
+
+    With `flip`, it is permute-and-flip: it draws the order with the largest -scale * u + Exp(1).
 
     u(order) is the maximum of margins[i, j] over the pairs with j before i in the order. It is signed and never clipped
     at 0: if u is negative, the order agrees with every majority, and each majority is at least -u.
@@ -239,7 +176,9 @@ class MinimaxMarginSampler(OrderSampler):
         W[i, j] = voters who prefer i to j minus voters who prefer j to i; 1 to 16 items. The diagonal is ignored.
     scale : float
         At least 0. One ballot changes every margin, and so u, by at most 1 if neighbours add or remove a ballot (2 if
-        they replace one). The exponential mechanism uses epsilon / 2 (epsilon / 4).
+        they replace one). Both mechanisms use epsilon / 2 (epsilon / 4).
+    flip : bool, default=False
+        Whether to draw by permute-and-flip, for integer margins.
 
     Raises
     ------
@@ -253,6 +192,10 @@ class MinimaxMarginSampler(OrderSampler):
     with relative precision for very unlikely ones. No term is pruned. The work is the same for all margins with the
     same number of distinct thresholds. The table takes 8 * K * 2**m bytes for K thresholds, K <= m (m - 1) / 2 + 1.
 
+    For permute-and-flip, the number of orders with each value of u is a difference of two counts of linear extensions.
+    `Flips` draws u. One of its orders is then drawn uniformly, with exact integers. Orders are not listed, and no draw
+    is rejected.
+
     Examples
     --------
     >>> import numpy as np
@@ -263,74 +206,39 @@ class MinimaxMarginSampler(OrderSampler):
     [[0, 1, 2], [0, 1, 2]]
     """
 
-    def __init__(self, margins, scale):
+    def __init__(self, margins, scale, flip=False):
         margins = checked_margins(margins, scale)
-        self.n_items = len(margins)
-        values, self._extensions = _levels(margins)
-        with np.errstate(divide="ignore"):
-            log_counts = np.log(self._extensions.of_all)
-        self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
-        self._level = Choice(self._log_weights)
+        self.n_items, self._flip = len(margins), flip
+        if self.n_items > MAX_ITEMS:
+            raise ValueError(
+                f"linear extensions are counted for 1 to {MAX_ITEMS} items, got {self.n_items}; "
+                "use an order restricted to a window around an anchor instead."
+            )
+        values, level = _levels(margins, ~np.eye(self.n_items, dtype=bool))
+        self._extensions = Counts(level, len(values))
+        self._level: Choice | Flips
+        if flip:
+            self._level = Flips(values, np.diff(self._extensions.of_all, prepend=0), scale)
+        else:
+            with np.errstate(divide="ignore"):
+                log_counts = np.log(self._extensions.of_all)
+            self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
+            self._level = Choice(self._log_weights)
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (n_items,)."""
-        return self._extensions.draw(self._level.draw(bits), bits)
+        return self._extensions.draw(self._level.draw(bits), bits, first=self._flip)
 
 
-class MinimaxMarginFlips(OrderSampler):
-    """Permute-and-flip by the largest violated margin u: draws the order with the largest -scale * u + Exp(1).
+def _levels(margins, free, floor=None):
+    """Return `floor` and the larger margins of `free` pairs, ascending, and the index of each margin (0 if not free).
 
-    Parameters
-    ----------
-    margins : array of shape (n_items, n_items)
-        As for `MinimaxMarginSampler`; integers.
-    scale : float
-        At least 0; the same as for the exponential mechanism.
-
-    Raises
-    ------
-    ValueError
-        As for `MinimaxMarginSampler`.
-
-    Notes
-    -----
-    The number of orders with each value of u is a difference of two counts of linear extensions. `Flips` draws u. One
-    of its orders is then drawn uniformly, with exact integers. Orders are not listed, and no draw is rejected.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.sampling.bit_source import SeededBits
-    >>> margins = np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]])
-    >>> MinimaxMarginFlips(margins, scale=0.5).sample(2, SeededBits(np.random.SeedSequence(0))).tolist()
-    [[0, 1, 2], [0, 1, 2]]
+    Every order violates one direction of each free pair. By default, `floor` is the largest of these lower limits.
     """
-
-    def __init__(self, margins, scale):
-        margins = checked_margins(margins, scale)
-        self.n_items = len(margins)
-        values, self._extensions = _levels(margins)
-        self._level = Flips(values, np.diff(self._extensions.of_all, prepend=0), scale)
-
-    def draw(self, bits):
-        """Draw one order, best first, int, shape (n_items,)."""
-        return self._extensions.draw(self._level.draw(bits), bits, first=True)
-
-
-def _levels(margins):
-    """Return the possible values of the largest violated margin, ascending, and the orders up to each, as `Counts`."""
-    n_items = len(margins)
-    if n_items > MAX_ITEMS:
-        raise ValueError(
-            f"linear extensions are counted for 1 to {MAX_ITEMS} items, got {n_items}; "
-            "use an order restricted to a window around an anchor instead."
-        )
-    distinct = ~np.eye(n_items, dtype=bool)
-    values = np.unique(margins[distinct]) if n_items > 1 else np.zeros(1)
-    # Every order violates one direction of each pair, so u is at least this floor.
-    floor = np.max(np.minimum(margins, margins.T)[distinct], initial=values[0])
-    values = values[values >= floor]
-    return values, Counts(np.where(distinct, np.searchsorted(values, margins), 0), len(values))
+    if floor is None:
+        floor = np.minimum(margins, margins.T)[free].max() if free.any() else 0
+    values = np.append(floor, np.unique(margins[free & (margins > floor)]))
+    return values, np.where(free, np.searchsorted(values, margins), 0)
 
 
 # Exact sampling of orders by their total cost, from the total weight of every subset of the items.
@@ -379,8 +287,6 @@ class PartitionTable(OrderSampler):
     (2, 3)
     """
 
-    _ROWS = 2**12  # samples drawn together
-
     def __init__(self, cost, scale):
         check_number(scale, "scale", least=0)
         gain, constant = reduced_gain(cost)
@@ -397,27 +303,19 @@ class PartitionTable(OrderSampler):
         self._table = self._sweep.run(logsumexp, self._scale)
         self.log_partition = self._table[-1, -1].item() - self._scale * constant
         self.n_items = len(gain)
-        self._first = OneByOne(self.n_items, lambda mask, left: Choice(self._weights(np.array([mask]), left[None])[0]))
+        self._met: dict = {}  # the items of each set that was met, and the choice of its first item
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (m,); choices are cached for each set of remaining items."""
-        return self._first.draw(bits)
-
-    def sample(self, size, bits):
-        """Draw independent orders, best first, int, shape (size, m). It is faster than repeated calls of `draw`."""
-
-        def pick(masks, left):
-            return draw_each(self._weights(masks, left), bits)
-
-        orders = np.empty((size, self.n_items), dtype=np.int64)
-        for start in range(0, size, self._ROWS):
-            rows = orders[start : start + self._ROWS]
-            rows[:] = taken_side_by_side(len(rows), self.n_items, pick)
-        return orders
-
-    def _weights(self, masks, left):
-        """Return the log weight of each item of each set as its first item."""
-        return self._sweep.peel(self._table, masks, left, self._scale)
+        mask, order = 2**self.n_items - 1, []
+        while mask:
+            if mask not in self._met:
+                left = np.flatnonzero(mask >> np.arange(self.n_items) & 1)
+                self._met[mask] = left.tolist(), Choice(self._sweep.peel(self._table, mask, left, self._scale))
+            left, choice = self._met[mask]
+            order.append(left[choice.draw(bits)])
+            mask ^= 1 << order[-1]
+        return np.array(order)
 
 
 def log_rounding_error(n_items, exponent):
@@ -654,28 +552,26 @@ class Counts:
         drawn from last to first. While g of the remaining set is above 0, the rest of the order must still violate the
         earlier relation. Once g is 0, the order violates it, and all extensions count.
         """
-        order, first, starts = [], first and column > 0, self._subsets.starts
-        mask = 2**self._n_items - 1
-        if self._k < self._n_items:  # the set of the first items is drawn too
-            if (column, first) not in self._met:
-                self._met[column, first] = CountedChoice(_ways(self._table[-1], column, first))
-            mask = int(self._subsets.masks[starts[self._k] + self._met[column, first].draw(bits)])
-        while mask:
-            size = mask.bit_count()
-            first = first and self._table[size][self._subsets.rank[mask] - starts[size], column - 1] > 0
+        order, first, starts, rank = [], first and column > 0, self._subsets.starts, self._subsets.rank
+        mask, size = 2**self._n_items - 1, self._n_items
+        while size:
+            rest = min(size - 1, self._k)  # the set of the first k items is drawn at once
+            if size <= self._k:
+                first = first and self._table[size][rank[mask] - starts[size], column - 1] > 0
             state = column, first, mask
             if state not in self._met:
-                left = np.flatnonzero(mask >> np.arange(self._n_items) & 1)
-                counts = self._table[size - 1][self._subsets.rank[mask ^ (1 << left)] - starts[size - 1]]
-                self._met[state] = left.tolist(), CountedChoice(_ways(counts, column, first))
-            left, choice = self._met[state]
-            order.append(left[choice.draw(bits)])
-            mask ^= 1 << order[-1]
+                smaller = self._subsets.masks[starts[rest] : starts[rest + 1]]
+                if size <= self._k:
+                    smaller = mask ^ (1 << np.flatnonzero(mask >> np.arange(self._n_items) & 1))
+                counts = self._table[rest][rank[smaller] - starts[rest]]
+                ways = counts[:, column] - counts[:, column - 1] if first else counts[:, column]
+                self._met[state] = smaller.tolist(), [int(count) for count in ways.cumsum()]
+            smaller, cumulative = self._met[state]
+            chosen = smaller[bisect_right(cumulative, bits.integer(cumulative[-1]))]
+            if size <= self._k:
+                order.append((mask ^ chosen).bit_length() - 1)
+            mask, size = chosen, rest
         return np.array(order)[::-1]
-
-
-def _ways(counts, column, first):
-    return counts[:, column] - counts[:, column - 1] if first else counts[:, column]
 
 
 # Samplers for the top k items, weighted by the largest margin that they violate.
@@ -688,17 +584,6 @@ def _ways(counts, column, first):
 # O(m^2).
 
 MOST_WAYS = 10**6  # 0.1 s and 60 MB
-
-
-def n_ways(n_items, k):
-    """Return the number of ways to fill the first k places with m items: m! / (m - k)!.
-
-    Examples
-    --------
-    >>> n_ways(45, 3)
-    85140
-    """
-    return math.perm(n_items, k)
 
 
 def largest_batch(n_items):
@@ -795,8 +680,7 @@ class Counted:
         distinct = ~np.eye(len(margins), dtype=bool)
         # The winner of the first place violates at least this margin in every way.
         floor = np.where(distinct, margins, margins.min()).max(axis=0).min()
-        self.values = np.unique(margins[distinct & (margins >= floor)])
-        level = np.where(distinct, np.searchsorted(self.values, margins), 0)
+        self.values, level = _levels(margins, distinct, floor)
         self._ways = Counts(level, len(self.values), k)
         self.counts = np.diff(self._ways.of_all, prepend=0)
 
@@ -808,7 +692,8 @@ class Counted:
 class TopSampler(OrderSampler):
     """Sampler of the top k items in order, with probability proportional to exp(-scale u).
 
-    u is the largest margin that the items violate.
+    u is the largest margin that the items violate. With `flip`, it is permute-and-flip: it draws the items with the
+    largest -scale u + Exp(1).
 
     Parameters
     ----------
@@ -820,6 +705,8 @@ class TopSampler(OrderSampler):
         At least 0. One ballot changes u by at most 1 if neighbours add or remove a ballot (2 if they replace one).
     placed : sequence of int, default=()
         Items that are already placed. They are left out.
+    flip : bool, default=False
+        Whether to draw by permute-and-flip.
 
     Raises
     ------
@@ -835,17 +722,16 @@ class TopSampler(OrderSampler):
     (array([0]), array([1]))
     """
 
-    def __init__(self, margins, k, scale, placed=()):
+    def __init__(self, margins, k, scale, placed=(), flip=False):
         margins = checked_margins(margins, scale)
         left = np.delete(np.arange(len(margins)), list(placed))
         self.n_items = k
         self._left = left
         self._ways = (Counted if k > 2 and len(left) <= MAX_ITEMS else Listed)(margins[np.ix_(left, left)], k)
-        self._level = self._law(self._ways.values, self._ways.counts, scale)
-
-    def _law(self, values, counts, scale):
+        values, counts = self._ways.values, self._ways.counts
         with np.errstate(divide="ignore"):
-            return Choice(np.log(counts) - scale * (values - values[0]))
+            log_weights = np.log(counts) - scale * (values - values[0])
+        self._level = Flips(values, counts, scale) if flip else Choice(log_weights)
 
     def draw(self, bits):
         """Draw the best k items in order, int, shape (k,)."""
@@ -879,13 +765,6 @@ class NextSampler(OrderSampler):
     def draw(self, bits):
         """Draw the next item, int, shape (1,)."""
         return self._left[[self._item.draw(bits)]]
-
-
-class TopFlips(TopSampler):
-    """Permute-and-flip variant of `TopSampler`: the top k items with the largest -scale u + Exp(1)."""
-
-    def _law(self, values, counts, scale):
-        return Flips(values, counts, scale)
 
 
 # Exact sampling of orders within a window around an anchor, for the prudent order of many items.
@@ -1011,12 +890,9 @@ class WindowedSampler(OrderSampler):
         margins = margins[np.ix_(self._anchor, self._anchor)]
         gap = np.subtract.outer(np.arange(n_items), np.arange(n_items))
         loose = (abs(gap) < window) & (gap != 0)
-        # Every order violates one direction of each pair, so u is at least this floor.
-        floor = np.minimum(margins, margins.T)[loose].max() if loose.any() else 0
-        values = np.append(floor, np.unique(margins[loose & (margins > floor)])).astype(float)
-        level = np.where(loose, np.searchsorted(values, margins), 0)
+        values, level = _levels(margins, loose)
         self._sweep(_opening_level_in_window(level, window, never=len(values)), len(values))
-        self._log_weights = level_log_weights(self._log_masses, values, scale)
+        self._log_weights = level_log_weights(self._log_masses, values.astype(float), scale)
         self._level = Choice(self._log_weights)
 
     def _sweep(self, opening, n_levels):
@@ -1072,32 +948,8 @@ def _pairs(n_items):
     return first, second
 
 
-def _recursive_tree(n_items, bits):
-    """Return parents (of vertex j + 1: parent[j] <= j) of a tree that is uniform after random relabelling."""
-    return np.minimum(bits.integers(n_items, n_items - 1), np.arange(n_items - 1))
-
-
-def _one_point(n_items, bits):
-    first, second = _pairs(n_items)
-    height = bits.uniform(len(first)) - 0.5  # symmetric, so that exchanging two labels changes nothing
-    children = np.arange(1, n_items)
-    parent = _recursive_tree(n_items, bits)
-    edges = children * (children - 1) // 2 + parent
-
-    # The potential y solves y_i - y_j = height_ij on the edges of the tree; parents come before their children.
-    potential = [0.0]
-    for above, drop in zip(parent.tolist(), height[edges].tolist(), strict=True):
-        potential.append(potential[above] - drop)
-    y = np.array(potential)
-
-    weight = np.where(y[first] - y[second] > height, 0.5, -0.5)
-    weight[edges] = bits.uniform(n_items - 1) - 0.5
-    point = np.bincount(first, weight, n_items) - np.bincount(second, weight, n_items)
-    return point[np.argsort(bits.words(n_items))]  # two of m words are equal with probability below m**2 / 2**65
-
-
-def sample_ball(n_items, bits, size=None):
-    """Draw uniform points of the centred permutohedron (the whole body, not its surface).
+def sample_ball(n_items, bits):
+    """Draw a uniform point of the centred permutohedron (the whole body, not its surface).
 
     Parameters
     ----------
@@ -1105,13 +957,11 @@ def sample_ball(n_items, bits, size=None):
         Number m of items, at least 1. The body has dimension m - 1.
     bits : BitSource
         Source of randomness.
-    size : int, optional
-        Number of points; None for a single one.
 
     Returns
     -------
-    ndarray of shape (n_items,) or (size, n_items)
-        Vectors with sum zero and gauge at most 1, in units of positions.
+    ndarray of shape (n_items,)
+        Vector with sum zero and norm at most 1, in units of positions. The permutohedron is the unit ball of the norm.
 
     Notes
     -----
@@ -1135,46 +985,35 @@ def sample_ball(n_items, bits, size=None):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.sampling.bit_source import SeededBits
-    >>> points = sample_ball(5, SeededBits(np.random.SeedSequence(0)), size=100)
-    >>> points.shape, bool(np.all(gauge(points) <= 1 + 1e-12))
-    ((100, 5), True)
+    >>> point = sample_ball(5, SeededBits(np.random.SeedSequence(0)))
+    >>> bool(abs(point.sum()) < 1e-12), bool(point.max() <= 2)  # the largest coordinate is at most (m - 1) / 2
+    (True, True)
     """
     check_whole(n_items, "n_items")
-    draw = _one_point if n_items > 1 else lambda n, bits: np.zeros(n)
-    if size is None:
-        return draw(n_items, bits)
-    return np.array([draw(n_items, bits) for _ in range(size)]).reshape(size, n_items)
+    if n_items == 1:
+        return np.zeros(1)
+    first, second = _pairs(n_items)
+    height = bits.uniform(len(first)) - 0.5  # symmetric, so that exchanging two labels changes nothing
+    children = np.arange(1, n_items)
+    parent = np.minimum(bits.integers(n_items, n_items - 1), children - 1)  # uniform once the labels are shuffled
+    edges = children * (children - 1) // 2 + parent
 
+    # The potential y solves y_i - y_j = height_ij on the edges of the tree; parents come before their children.
+    potential = [0.0]
+    for above, drop in zip(parent.tolist(), height[edges].tolist(), strict=True):
+        potential.append(potential[above] - drop)
+    y = np.array(potential)
 
-def gauge(u):
-    """Return the norm whose unit ball is the centred permutohedron.
-
-    Parameters
-    ----------
-    u : array of shape (..., n_items)
-        Vectors with sum zero, in units of positions.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Max over k of the sum of the k largest coordinates, divided by its bound k (m - k) / 2 (Rado's theorem).
-
-    Examples
-    --------
-    >>> gauge([[-1.0, 0.0, 1.0], [0.5, 0.5, -1.0], [2.0, -2.0, 0.0]]).tolist()
-    [1.0, 1.0, 2.0]
-    """
-    u = np.asarray(u, dtype=float)
-    n_items = u.shape[-1]
-    if n_items < 2:
-        return np.zeros(u.shape[:-1])
-    k = np.arange(1, n_items)
-    largest = np.cumsum(-np.sort(-u, axis=-1), axis=-1)[..., :-1]
-    return np.max(largest / (k * (n_items - k) / 2), axis=-1)
+    weight = np.where(y[first] - y[second] > height, 0.5, -0.5)
+    weight[edges] = bits.uniform(n_items - 1) - 0.5
+    point = np.bincount(first, weight, n_items) - np.bincount(second, weight, n_items)
+    return point[np.argsort(bits.words(n_items))]  # two of m words are equal with probability below m**2 / 2**65
 
 
 def knorm_noise(n_items, scale, bits):
-    """Draw noise on centred Borda scores with density proportional to exp(-gauge(z) / scale).
+    """Draw noise z on centred Borda scores with density proportional to exp(-norm(z) / scale).
+
+    The unit ball of the norm is the centred permutohedron.
 
     Parameters
     ----------

@@ -112,64 +112,6 @@ def over_subsets(values, combine=np.add):
     return table
 
 
-def taken_side_by_side(rows, n, pick):
-    """Return the orders in which items are removed from the full set, for many problems at once.
-
-    Parameters
-    ----------
-    rows, n : int
-        Number of problems, and number of items in each.
-    pick : callable
-        ``pick(masks, left)`` returns the column of `left` that holds the next item to remove, int, shape (rows,).
-        `masks` contains the bit mask of each remaining set, and each row of `left` its items, ascending.
-
-    Returns
-    -------
-    array of int, shape (rows, n)
-        Items of each problem, in the order of removal.
-    """
-    orders = np.empty((rows, n), dtype=np.int64)
-    every = np.arange(rows)
-    masks, left = np.full(rows, 2**n - 1), np.tile(np.arange(n), (rows, 1))
-    for place in range(n):
-        picked = pick(masks, left)
-        orders[:, place] = left[every, picked]
-        masks = masks ^ (1 << orders[:, place])
-        stays = np.ones(left.shape, dtype=bool)
-        stays[every, picked] = False
-        left = left[stays].reshape(rows, n - place - 1)
-    return orders
-
-
-class OneByOne:
-    """Sampler that draws an order item by item, with a cache of the choices for each remaining set.
-
-    Parameters
-    ----------
-    n : int
-        Number of items.
-    choice_of : callable
-        ``choice_of(mask, left)`` returns the choice of the next item from a set with items `left`. The choice's
-        ``draw(bits)`` returns an index into `left`.
-    """
-
-    def __init__(self, n, choice_of):
-        self._n, self._choice_of = n, choice_of
-        self._met: dict = {}
-
-    def draw(self, bits):
-        """Draw the items, in the order in which they are chosen, int, shape (n,)."""
-        mask, order = 2**self._n - 1, []
-        while mask:
-            if mask not in self._met:
-                left = np.flatnonzero(mask >> np.arange(self._n) & 1)
-                self._met[mask] = left.tolist(), self._choice_of(mask, left)
-            left, choice = self._met[mask]
-            order.append(left[choice.draw(bits)])
-            mask ^= 1 << order[-1]
-        return np.array(order)
-
-
 # Dynamic programming over all subsets of up to 30 items, for optimal orders and exact sampling.
 #
 # The cost of an order is the sum of ``cost[i, j]`` over the pairs with i before j. Removing the first item x of a set S
@@ -244,12 +186,12 @@ class Sweep:
                     table[block, columns] = combine(best)
         return table
 
-    def peel(self, table, masks, left, scale):
-        """Return the candidate value of each first item, shape of `left`; row i of `left` lists the items of set i."""
-        rest = masks[:, None] ^ (1 << left)
+    def peel(self, table, mask, items, scale):
+        """Return the candidate value of each first item of the set with a bit mask; `items` lists its items."""
+        rest = mask ^ (1 << items)
         high = self.high.rank[rest >> self.n_low]
         low = self.low.rank[rest & (2**self.n_low - 1)]
-        return table[high, low] + scale * (self.gain_low[left, low] + self.gain_high[left, high])
+        return table[high, low] + scale * (self.gain_low[items, low] + self.gain_high[items, high])
 
 
 def reduced_gain(cost):
@@ -310,7 +252,10 @@ def best_order(cost):
         return order, constant - total
     sweep = Sweep(gain)
     table = sweep.run(lambda values: values.max(axis=1), 1)
-    order = taken_side_by_side(1, m, lambda masks, left: sweep.peel(table, masks, left, 1).argmax(axis=1))[0]
+    order, left = np.empty(m, dtype=np.int64), np.arange(m)
+    for place in range(m):
+        best = sweep.peel(table, (1 << left).sum(), left, 1).argmax()
+        order[place], left = left[best], np.delete(left, best)
     return order, constant - table[-1, -1].item()
 
 

@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
 from ..orders.samplers import (
-    MinimaxMarginFlips,
     MinimaxMarginSampler,
     NextSampler,
     PartitionTable,
-    TopFlips,
     TopSampler,
     WindowedSampler,
     largest_batch,
-    n_ways,
 )
 from .base import Query, Sensitivity, n_pairs
 
@@ -137,7 +134,7 @@ class MaxViolatedMargin(OrderUtility):
         return self.window is None
 
     def flips(self, margins: NDArray[Any], rate: float) -> Any:
-        return MinimaxMarginFlips(margins, rate)
+        return MinimaxMarginSampler(margins, rate, flip=True)
 
     def check(self, n_items: int) -> None:
         if self.window is None and n_items > 16:
@@ -202,7 +199,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
         return TopSampler(margins, self.k, rate, self.placed or ())
 
     def flips(self, margins: NDArray[Any], rate: float) -> Any:
-        return TopFlips(margins, self.k, rate, self.placed or ())
+        return TopSampler(margins, self.k, rate, self.placed or (), flip=True)
 
     def check(self, n_items: int) -> None:
         check_whole(self.k, "k")
@@ -217,15 +214,15 @@ class MaxViolatedPrefixMargin(OrderUtility):
             )
         if self.k > largest_batch(left):
             raise ValueError(
-                f"there are {n_ways(left, self.k):.2g} ways to choose {self.k} of {left} items in order, too many to "
-                f"list; choose up to {largest_batch(left)} at once, with ChooseTop."
+                f"there are {math.perm(left, self.k):.2g} ways to choose {self.k} of {left} items in order, too many "
+                f"to list; choose up to {largest_batch(left)} at once, with ChooseTop."
             )
 
     def options(self, n_items: int) -> int:
         return n_items if self.k == 1 else n_items * (n_items - 1)
 
     def warn_of_few(self, n_items: int, signal: float) -> None:
-        least = math.log(n_ways(n_items, self.k))
+        least = math.log(math.perm(n_items, self.k))
         if signal / 2 < least:
             warnings.warn(
                 f"the best {self.k} of {n_items} items are little better than chance where half of n_voters * epsilon "

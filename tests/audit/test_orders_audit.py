@@ -21,7 +21,7 @@ from scipy import stats
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
-from sklearn_dprank.orders.samplers import MinimaxMarginFlips, MinimaxMarginSampler, PartitionTable, WindowedSampler
+from sklearn_dprank.orders.samplers import MinimaxMarginSampler, PartitionTable, WindowedSampler
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin
 from sklearn_dprank.sampling.bit_source import SeededBits
@@ -150,7 +150,7 @@ def test_the_audited_law_is_what_the_samplers_hold(mechanism, m):
         table = PartitionTable(cost, rate)
         held = [-rate * sum(cost[a, b] for k, b in enumerate(o) for a in o[:k]) - table.log_partition for o in orders]
     else:
-        flips = MinimaxMarginFlips(margins, rate)._level
+        flips = MinimaxMarginSampler(margins, rate, flip=True)._level
         values = np.unique([query_cost(margins, order) for order in orders])
         counts = np.exp(flips._log_counts).round().astype(int)
         laws = log_flipped_law(np.repeat(flips._penalty, counts))

@@ -43,7 +43,8 @@ DELTA = 1e-6
 
 def knorm(votes, signals, n_trials, seed):
     m, rng = votes.n_items, np.random.default_rng(seed)
-    balls = sample_ball(m, SeededBits(np.random.SeedSequence(seed)), n_trials)
+    bits = SeededBits(np.random.SeedSequence(seed))
+    balls = np.array([sample_ball(m, bits) for _ in range(n_trials)])
     noise = 2 * rng.standard_gamma(m, (n_trials, 1)) * balls
     return [ranked(votes.profile.net_wins + noise * votes.n_voters / (m * signal)) for signal in signals]
 

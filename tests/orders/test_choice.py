@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.orders.samplers import Choice, CountedChoice, draw_each, log_choice_error
+from sklearn_dprank.orders.samplers import Choice, log_choice_error
 from sklearn_dprank.sampling.bit_source import BitSource, SeededBits
 
 WEIGHTS = {
@@ -61,51 +61,14 @@ def test_every_option_has_its_probability(log_weights):
             assert abs(float(((end - start) / chance).ln())) <= allowed
 
 
-@pytest.mark.parametrize("log_weights", WEIGHTS.values(), ids=WEIGHTS.keys())
-def test_rows_are_drawn_alike(log_weights):
-    choice = Choice(log_weights)
-    for where in [-1e-12, -0.1, -1.0, -30.0, -45.0, -499.0, -599.0, -601.0, -2000.5, -1e5, -2e6]:
-        assert draw_each(np.tile(log_weights, (3, 1)), At(where)).tolist() == [choice.at(where)] * 3
-
-
 def test_draws_follow_the_law():
     log_weights = np.log([0.5, 0.2, 0.25, 0.05])
     bits, choice = SeededBits(1), Choice(log_weights)
-    for draws in (draw_each(np.tile(log_weights, (20_000, 1)), bits), [choice.draw(bits) for _ in range(20_000)]):
-        assert stats.chisquare(np.bincount(draws), np.exp(log_weights) * 20_000).pvalue > 1e-3
-
-
-def test_rows_have_their_own_weights():
-    weights = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
-    assert draw_each(weights[[0, 1, 1, 0]], SeededBits(0)).tolist() == [0, 1, 1, 0]
-    assert draw_each(np.empty((0, 3)), SeededBits(0)).shape == (0,)
+    draws = [choice.draw(bits) for _ in range(20_000)]
+    assert stats.chisquare(np.bincount(draws), np.exp(log_weights) * 20_000).pvalue > 1e-3
 
 
 def test_error_grows_with_what_is_drawn():
     assert log_choice_error(10, 0.0) == pytest.approx(40 * 2.0**-53)
     assert log_choice_error(10, 100.0, 5) == pytest.approx(3200 * 2.0**-53)
     assert log_choice_error(10, math.inf) == math.inf
-
-
-class Whole(BitSource):
-    """Stands for one uniform integer, and tells the bound that it is asked for."""
-
-    def __init__(self, value):
-        super().__init__()
-        self.value, self.bound = value, None
-
-    def integer(self, bound):
-        self.bound = bound
-        return self.value
-
-
-@pytest.mark.parametrize("counts", [[1], [3, 1], [0, 2, 0, 0, 5, 0], [2**52, 1]])
-def test_counted_options_come_as_often_as_counted(counts):
-    """At the first and the last integer of each option; no other number is asked for."""
-    choice, last = CountedChoice(np.array(counts, dtype=float)), 0
-    for option, count in enumerate(counts):
-        for value in {last, last + count - 1} if count else ():
-            bits = Whole(value)
-            assert choice.draw(bits) == option
-            assert bits.bound == sum(counts)
-        last += count

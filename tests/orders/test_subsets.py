@@ -1,13 +1,11 @@
-"""Subset tables: numbering, layers, sums over members, and orders built item by item."""
+"""Subset tables: numbering, layers, and sums over members."""
 
 from itertools import chain, combinations
 
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders.samplers import CountedChoice
-from sklearn_dprank.orders.subset_dp import OneByOne, over_subsets, subsets_of, taken_side_by_side
-from sklearn_dprank.sampling.bit_source import SeededBits
+from sklearn_dprank.orders.subset_dp import over_subsets, subsets_of
 
 
 @pytest.mark.parametrize("n", range(8))
@@ -49,33 +47,3 @@ def test_values_of_members_come_together(combine, tail):
     for mask in range(32):
         members = values[:, [item for item in range(5) if mask >> item & 1]]
         np.testing.assert_array_equal(table[:, mask], combine.reduce(members, axis=1) if mask else 0)
-
-
-def test_many_sets_are_taken_apart_side_by_side():
-    """Each row always takes its own favourite of what is left, and is told what that is."""
-    liking = np.random.default_rng(1).random((40, 6))
-    seen = []
-
-    def pick(masks, left):
-        seen.append([(mask, row.tolist()) for mask, row in zip(masks.tolist(), left, strict=True)])
-        return np.take_along_axis(liking, left, axis=1).argmax(axis=1)
-
-    orders = taken_side_by_side(40, 6, pick)
-    np.testing.assert_array_equal(orders, np.argsort(-liking, axis=1))
-    for told in seen:
-        assert all(left == [item for item in range(6) if mask >> item & 1] for mask, left in told)
-    assert taken_side_by_side(0, 3, lambda masks, left: masks).shape == (0, 3)
-
-
-def test_choice_of_each_set_is_computed_once():
-    met = []
-
-    def choice_of(mask, left):
-        assert left.tolist() == [item for item in range(4) if mask >> item & 1]
-        met.append(mask)
-        return CountedChoice(np.ones(len(left)))
-
-    orders, bits = OneByOne(4, choice_of), SeededBits(0)
-    draws = {tuple(orders.draw(bits).tolist()) for _ in range(600)}
-    assert len(draws) == 24
-    assert sorted(met) == list(range(1, 16))
