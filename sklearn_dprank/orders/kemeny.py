@@ -6,6 +6,7 @@ import heapq
 import math
 import time
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -132,12 +133,9 @@ class Pace(NamedTuple):
 
     def iterations(self, size, columns, steps, fullness=0.0):
         """Return the number of iterations that `steps` allow if each adds a column to a basis of some fullness."""
-        paid, dear = 0, 2 + int(max(0.0, steps - self.start) / (size * self.iteration))
-        while dear - paid > 1:
-            middle = (paid + dear) // 2
-            allowed = self.steps(size, middle, fullness + middle / columns) <= steps
-            paid, dear = (middle, dear) if allowed else (paid, middle)
-        return paid
+        most = 1 + int(max(0.0, steps - self.start) / (size * self.iteration))
+        counts = range(1, most + 1)
+        return bisect_right(counts, steps, key=lambda count: self.steps(size, count, fullness + count / columns))
 
 
 COLD = Pace(start=1_500_000, line=200, iteration=5, filled=25, half=1.6)  # SciPy; fullness by iterations
@@ -333,8 +331,12 @@ def memetic_search(cost, order, work=None, enough=None):
     children = np.concatenate([members, _shuffled(words, count - 1, m)])
     while patience and not work.over and (enough is None or total_cost(cost, members[0]) > enough):
         children, new = descended(excess, children, work)
-        before = totals
-        members, totals = _best(np.concatenate([members, children]), np.concatenate([totals, new]), count)
+        pool, all_totals, before = np.concatenate([members, children]), np.concatenate([totals, new]), totals
+        distinct: dict[bytes, int] = {}  # the best come first, and equals stay in sequence
+        for row in np.argsort(all_totals, kind="stable").tolist():
+            distinct.setdefault(pool[row].tobytes(), row)
+        kept = list(distinct.values())[:count]
+        members, totals = pool[kept], all_totals[kept]
         patience = patience - 1 if np.array_equal(totals, before) else _PATIENCE
         if len(members) == 1:
             break
@@ -409,17 +411,6 @@ def descended(excess, orders, work):
         totals.append(-ahead[~moved])  # `ahead` sums the reversed pairs
         orders, places = orders[moved], places[moved]
     return np.concatenate(settled), np.concatenate(totals)
-
-
-def _best(orders, totals, count):
-    """Return the distinct orders of least total, at most `count`, and their totals; equals stay in sequence."""
-    kept: dict[bytes, int] = {}
-    for row in np.argsort(totals, kind="stable").tolist():
-        kept.setdefault(orders[row].tobytes(), row)
-        if len(kept) == count:
-            break
-    rows = list(kept.values())
-    return orders[rows], totals[rows]
 
 
 def _shuffled(words, count, m):
@@ -661,11 +652,6 @@ _SWEEP_ROW, _SWEEP_CELL = 10_000, 3  # steps per item and iteration, and per pai
 _MOST_CELLS = 2**26  # 256 MB
 
 
-def alternating_steps(n_items):
-    """Return an approximate upper limit on the steps of one iteration."""
-    return _SWEEP_ROW * n_items + _SWEEP_CELL * (n_items**3 // 3)
-
-
 def alternating_prices(excess, work):
     """Return directed 3-cycles with approximate dual prices, and a fractional order.
 
@@ -704,10 +690,11 @@ def alternating_prices(excess, work):
     z = pairs.copy()
     few = m**3 // 3 < _MOST_CELLS
     threes = [np.zeros((m - i - 1, m - i - 1), dtype=np.float32) for i in range(m - 2 if few else 0)]
+    steps = _SWEEP_ROW * m + _SWEEP_CELL * (m**3 // 3)  # an approximate upper limit for one iteration
     for _ in range(_ITERATIONS if threes else 0):
-        if work.left < alternating_steps(m) or work.over:
+        if work.left < steps or work.over:
             break
-        work.spend(alternating_steps(m))
+        work.spend(steps)
         rest = _clipped(z.copy(), pairs) - pull
         for i, copies in enumerate(threes):
             behind = slice(i + 1, m)
@@ -825,11 +812,6 @@ def packed_cycles(excess, work):
     return min(int(room[of].max()) for of in path[path.index(item) :])
 
 
-def packing_steps(n_items):
-    """Return an approximate upper limit on the steps of `packed_cycles`: one row for each majority."""
-    return n_items**2 // 4 * (_ROW + _PACKED_ENTRY * n_items // 3)
-
-
 # Branch and cut for Kemeny optima, with bounds proved in integers, and the choice among tied optima.
 #
 # Let x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij). An order costs a constant plus the sum of w_ij
@@ -916,17 +898,12 @@ class _Cutting:
         self._i, self._j, self._pair = _pairs(len(cost))
         self._w = (cost - cost.T)[self._i, self._j]
         self._program = relaxation(self._w)
-        self.order, self._best = np.arange(len(cost)), int(self._w.sum())
-
-    def _value(self, order):
-        """Return the total of an order (without the constant)."""
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.arange(len(order))
-        return int(self._w[places[self._i] < places[self._j]].sum())
+        self._constant = int(np.tril(cost, -1).sum())
+        self.order, self._best = np.arange(len(cost)), int(self._w.sum())  # `_best` leaves out the constant
 
     def _offer(self, order):
         """Keep an order if it is better than the best one."""
-        value = self._value(order)
+        value = total_cost(self._cost, order) - self._constant
         if value < self._best:
             self.order, self._best = order, value
 
@@ -942,7 +919,7 @@ class _Cutting:
         columns, forward = self._program.columns[dear], self._program.signs[dear] > 0
         cycles = np.where(forward, self._i[columns], self._j[columns])
         for order in _orders_within(must, cycles.tolist(), work):
-            if self._value(np.array(order)) <= self._best:
+            if total_cost(self._cost, order) - self._constant <= self._best:
                 return np.array(order)
         return None
 
@@ -1094,9 +1071,9 @@ class LinearOrdering(_Cutting):
 
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, slack=0):
         m, work = len(cost), work or Work()
-        self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
+        packing = m**2 // 4 * (_ROW + _PACKED_ENTRY * m // 3)  # at most about so many steps: one row for each majority
+        self._work = work.part(1 - min(work.share(packing), _PACKING))
         super().__init__(cost, _FEW_CUTS if slack else _CUTS)
-        self._constant = int(np.tril(cost, -1).sum())
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False
@@ -1114,11 +1091,13 @@ class LinearOrdering(_Cutting):
                 before = _transitive_closure(before, self._work)
                 cyclic = (before & before.T).any()
                 node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
-                return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
+                stopped = self._failed or self._work.over
+                return None if node is None or stopped else (node[1], self._matrix(node[2]))
 
             self.order = first_optimum(cost, self.order, cut) if self._settled else met
         pairs = int(np.minimum(self._w, 0).sum())
-        if bound < self._best and (self._stopped or bound <= pairs):  # some slack can end the search at once
+        stopped = self._failed or self._work.over
+        if bound < self._best and (stopped or bound <= pairs):  # some slack can end the search at once
             bound = max(bound, self._round_up(pairs + packed_cycles(cost - cost.T, work)))
         self.value = self._constant + self._best
         self.bound = self._constant + min(bound, self._best)
@@ -1136,10 +1115,6 @@ class LinearOrdering(_Cutting):
         """Return the least possible total that is at least bound / 2**shift."""
         return -(-bound // (self._grid << shift)) * self._grid
 
-    @property
-    def _stopped(self):
-        return self._failed or self._work.over
-
     def _search(self):
         """Branch on the node of lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
@@ -1149,7 +1124,7 @@ class LinearOrdering(_Cutting):
             root_bound = root[0]
             self._offer(memetic_search(self._cost, self.order, self._work, root_bound + self._constant))
             heap = [(root[0], 0, root[1], root[2])]
-        while heap and not self._stopped:
+        while heap and not (self._failed or self._work.over):
             bound, _, order, x = heapq.heappop(heap)
             free = ~(order | order.T)[self._i, self._j]
             if bound > self._goal:
@@ -1271,18 +1246,20 @@ def first_optimum(cost, order, cut):
     node = cut(np.zeros(cost.shape, dtype=bool))
     if node is None:
         return order
-    before = node[0]
+    before = node[0].copy()
     for place in range(len(order)):
         rest = order[place:]
         for item in np.sort(rest[rest < order[place]]):
             if before[rest, item].any():
                 continue
-            moved = np.concatenate([order[:place], [item], rest[rest != item]])
-            found = _optimum_within(cost, least, moved, _first(before, item, rest), cut)
+            others = rest[rest != item]
+            first = before.copy()
+            first[item, others] = True
+            found = _optimum_within(cost, least, np.concatenate([order[:place], [item], others]), first, cut)
             if found is not None:
                 order = found
                 break
-        before = _first(before, order[place], order[place:])
+        before[order[place], order[place + 1 :]] = True
     return order
 
 
@@ -1309,14 +1286,6 @@ def _optimum_within(cost, least, order, before, cut):
                 child[pair] = True
                 waiting.append(child)
     return None
-
-
-def _first(before, item, rest):
-    """Return the relation, extended by `item` before the rest."""
-    wider = before.copy()
-    wider[item, rest] = True
-    wider[item, item] = False
-    return wider
 
 
 # Kemeny orders: least total disagreement, with a proved lower bound.

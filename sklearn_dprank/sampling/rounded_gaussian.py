@@ -70,7 +70,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     sigma = float(sigma)
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be a finite number above 0, got {sigma}.")
-    shift = _shift(sigma)
+    shift = int(math.log2(grid_of(sigma)))
     flat = (values if values.dtype.kind == "O" else values.astype(np.int64)).ravel()
     whole = np.zeros_like(flat) if shift > 62 and flat.dtype.kind != "O" else flat >> shift
     rounded = _rounded(flat - (whole << shift), shift, sigma, bits)
@@ -81,11 +81,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
 
 def grid_of(sigma):
     """Return the power of two that divides all results of `rounded_gaussian`."""
-    return 2.0 ** _shift(float(sigma))
-
-
-def _shift(sigma):
-    return max(0, math.frexp(sigma)[1] - _FINE)
+    return 2.0 ** max(0, math.frexp(sigma)[1] - _FINE)
 
 
 def _rounded(rest, shift, sigma, bits):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.orders import kemeny
-from sklearn_dprank.orders.kemeny import Work, packed_cycles, packing_steps, total_cost, violated_cycles
+from sklearn_dprank.orders.kemeny import LinearOrdering, Work, packed_cycles, total_cost, violated_cycles
 from sklearn_dprank.orders.subset_dp import best_order
 
 
@@ -87,9 +87,11 @@ def test_long_cycle_among_ties_is_packed():
     assert packed_cycles(cost - cost.T, Work()) == packed_cycles(cost - cost.T, Work(0)) == 4
 
 
-def test_packing_costs_at_most_its_stated_work():
-    for m in (20, 60):
-        work = Work(10**6)
-        before = work.left
-        packed_cycles(margins_of(np.random.default_rng(m), m, 100), work)
-        assert 0.5 < (before - work.left) / packing_steps(m) < 1.1
+@pytest.mark.parametrize(("m", "limit"), [(30, 8), (60, 36)])
+def test_a_stopped_search_leaves_enough_work_for_the_packing(m, limit):
+    """It reserves at most a quarter of the limit for it."""
+    excess, whole = margins_of(np.random.default_rng(m), m, 100), Work(10**6)
+    packed = packed_cycles(excess, whole)
+    assert (10**12 - whole.left) / 10**6 < limit / 4
+    found = LinearOrdering(np.maximum(excess, 0), work=Work(limit))
+    assert packed <= found.bound < found.value
