@@ -848,7 +848,6 @@ _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds with too little progress before 
 _PROGRESS = 0.05  # fraction of the gap that a round should close
 _LARGE = 100  # from so many items on, linear programs may use all of the work: search for good orders first
 _FIRST = 0.5  # largest fraction of the work for that search
-_SLACK = 1e-7
 _FRACTION_BITS = 20  # fraction bits of the multipliers y, fewer if 64 bits leave less room
 _ROOT = 0.75  # fraction of the work for linear programs at the root, before the memetic search
 _TRY = 3 * 10**8  # steps for linear programs from 3-cycles of majorities, before alternating directions find the rows
@@ -908,18 +907,44 @@ class _Cutting:
             self.order, self._best = order, value
 
     def _first_optimum(self, reduced, prices, room, work):
-        """Return the first order in lexicographic order that costs no more than the best one, or None at a limit.
+        """Return the first order in lexicographic order that costs no more than the best one, or None after many tries.
 
         An order exceeds the proved bound by the reduced costs of the pairs that it places the expensive way, and by the
-        prices of the directed 3-cycles that it does not follow: i, j, k; j, k, i; or k, i, j. Each is at most `room`.
+        prices of the directed 3-cycles that it does not follow. Each is at most `room`. An order follows i, j, k if it
+        has the three items as i, j, k, as j, k, i, or as k, i, j: if the first of them is placed, the other two come in
+        their cyclic order.
         """
-        must = np.zeros(self._pair.shape, dtype=bool)
+        m, dear = len(self._cost), prices > room
+        must = np.zeros((m, m), dtype=bool)
         must[self._i, self._j], must[self._j, self._i] = reduced < -room, reduced > room
-        dear = prices > room
         columns, forward = self._program.columns[dear], self._program.signs[dear] > 0
-        cycles = np.where(forward, self._i[columns], self._j[columns])
-        for order in _orders_within(must, cycles.tolist(), work):
-            if total_cost(self._cost, order) - self._constant <= self._best:
+        then: list[list[tuple[int, int]]] = [[] for _ in range(m)]
+        for i, j, k in np.where(forward, self._i[columns], self._j[columns]).tolist():
+            then[i].append((j, k))
+            then[j].append((k, i))
+            then[k].append((i, j))
+        order: list[int] = []
+        tries = _PLACES * m
+        waiting = [(0, 2**m - 1, masks_above(must))]  # (next item to try, items left, the items above each)
+        while waiting and tries:
+            item, left, above = waiting.pop()
+            del order[len(waiting) :]
+            while item < m and (above[item] & left or not left >> item & 1):
+                item += 1
+            if item == m:
+                continue
+            tries -= 1
+            work.spend(_PLACE)
+            order.append(item)
+            waiting.append((item + 1, left, above))
+            left ^= 1 << item
+            if left:
+                above = above.copy()
+                for sooner, later in then[item]:
+                    if left >> later & left >> sooner & 1:
+                        above[later] |= 1 << sooner
+                waiting.append((0, left, above))
+            elif total_cost(self._cost, order) - self._constant <= self._best:
                 return np.array(order)
         return None
 
@@ -1007,42 +1032,6 @@ def first_by_programs(cost, work):
         if room < 1 << shift:  # totals are integers, so the best order is an optimum
             return search._first_optimum(reduced, prices, room, work)
     return None
-
-
-def _orders_within(must, cycles, work):
-    """Yield the orders, in lexicographic order, that agree with a relation and follow directed 3-cycles.
-
-    An order follows i, j, k if it has the three items in this order, or as j, k, i, or as k, i, j: if the first of them
-    is placed, the other two come in their cyclic order. The generator ends early after many places.
-    """
-    then: list[list[tuple[int, int]]] = [[] for _ in must]
-    for i, j, k in cycles:
-        then[i].append((j, k))
-        then[j].append((k, i))
-        then[k].append((i, j))
-    order: list[int] = []
-    tries = _PLACES * len(must)
-    waiting = [(0, 2 ** len(must) - 1, masks_above(must))]  # (next item to try, items left, the items above each)
-    while waiting and tries:
-        item, left, above = waiting.pop()
-        del order[len(waiting) :]
-        while item < len(must) and (above[item] & left or not left >> item & 1):
-            item += 1
-        if item == len(must):
-            continue
-        tries -= 1
-        work.spend(_PLACE)
-        order.append(item)
-        waiting.append((item + 1, left, above))
-        left ^= 1 << item
-        if not left:
-            yield order
-            continue
-        above = above.copy()
-        for sooner, later in then[item]:
-            if left >> later & left >> sooner & 1:
-                above[later] |= 1 << sooner
-        waiting.append((0, left, above))
 
 
 class LinearOrdering(_Cutting):

@@ -397,29 +397,6 @@ def _generating(n_items):
     return generating
 
 
-def overrun_probability(n_items, max_queries):
-    """Return the probability that quicksort needs more than `max_queries` comparisons.
-
-    It is exact if the answers are correct, for any transitive order.
-
-    Parameters
-    ----------
-    n_items, max_queries : int
-        Number m of items, and number M of comparisons paid for.
-
-    Returns
-    -------
-    float
-        P(comparisons > M).
-
-    Examples
-    --------
-    >>> round(overrun_probability(10, 29), 2), round(overrun_probability(40, 207), 2)
-    (0.11, 0.2)
-    """
-    return float(quicksort_comparisons(n_items)[max_queries + 1 :].sum())
-
-
 def _log_moments(t, n_items):
     """Return ln g(k), k = 0..m, where g(k) = E exp(t comparisons) for quicksort on k items."""
     log_g = np.zeros(n_items + 1)

@@ -7,29 +7,10 @@ are therefore a slice of the table.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from .._utils.checks import check_square
-
-
-class Layer(NamedTuple):
-    """Subsets of k items.
-
-    Attributes
-    ----------
-    ranks : slice
-        Ranks of the subsets.
-    items : array of int, shape (count, k)
-        Items of each subset, ascending.
-    rest : array of int, shape (count, k)
-        Rank of each subset without each of its items.
-    """
-
-    ranks: slice
-    items: np.ndarray
-    rest: np.ndarray
 
 
 class Subsets:
@@ -52,10 +33,9 @@ class Subsets:
     >>> subsets = subsets_of(3)
     >>> subsets.masks, subsets.starts
     (array([0, 1, 2, 4, 3, 5, 6, 7]), [0, 1, 4, 7, 8])
-    >>> subsets.layer(2).rest  # of {0, 1}, {0, 2} and {1, 2}
-    array([[2, 1],
-           [3, 1],
-           [3, 2]])
+    >>> ranks, items, rest = subsets.layer(2)
+    >>> items.tolist(), rest.tolist()
+    ([[0, 1], [0, 2], [1, 2]], [[2, 1], [3, 1], [3, 2]])
     """
 
     def __init__(self, n):
@@ -71,16 +51,24 @@ class Subsets:
             array.setflags(write=False)  # shared by all callers
 
     def layer(self, k):
-        """Return the subsets of k items, a `Layer`."""
+        """Return the subsets of k items.
+
+        Returns
+        -------
+        ranks : slice
+            Ranks of the subsets.
+        items : array of int, shape (count, k)
+            Items of each subset, ascending.
+        rest : array of int, shape (count, k)
+            Rank of each subset without each of its items.
+        """
         ranks = slice(self.starts[k], self.starts[k + 1])
         items = np.nonzero(self.has[ranks])[1].reshape(ranks.stop - ranks.start, k)
-        return Layer(ranks, items, self.rank[self.masks[ranks, None] ^ (1 << items)])
+        return ranks, items, self.rank[self.masks[ranks, None] ^ (1 << items)]
 
 
-@lru_cache(maxsize=17)
-def subsets_of(n):
-    """Return the `Subsets` of n items; repeated calls return the same object."""
-    return Subsets(n)
+#: Return the `Subsets` of n items; repeated calls return the same object.
+subsets_of = lru_cache(maxsize=17)(Subsets)
 
 
 def over_subsets(values, combine=np.add):
@@ -259,11 +247,12 @@ def best_order(cost):
     return order, constant - table[-1, -1].item()
 
 
-class _Walk(NamedTuple):
-    """Cached table indices of the recurrence for m items.
+@lru_cache(maxsize=FEW + 1)
+def _walk(m):
+    """Return the table indices of the recurrence for m items.
 
-    Attributes
-    ----------
+    Returns
+    -------
     rank : list of int, length 2**m
         Rank of each bit mask.
     layers : list of (slice, slice, array of int of shape (k, count)), length m
@@ -272,14 +261,6 @@ class _Walk(NamedTuple):
     gains : array of int, shape (m * 2**(m - 1),)
         For each candidate, item x before the set T: the place of a(x, T) in a flat table of shape (m, 2**m).
     """
-
-    rank: list
-    layers: list
-    gains: np.ndarray
-
-
-@lru_cache(maxsize=FEW + 1)
-def _walk(m):
     subsets = subsets_of(m)
     layers, gains, read = [], [np.empty(0, dtype=np.intp)], 0
     for k in range(1, m + 1):
@@ -288,10 +269,10 @@ def _walk(m):
         layers.append((ranks, slice(read, read + rest.size), rest))
         gains.append((items.T * 2**m + subsets.masks[rest]).ravel())
         read += rest.size
-    out = _Walk(subsets.rank.tolist(), layers, np.concatenate(gains))
-    for array in (out.gains, *(rest for _, _, rest in layers)):
+    places = np.concatenate(gains)
+    for array in (places, *(rest for _, _, rest in layers)):
         array.setflags(write=False)  # shared by all calls
-    return out
+    return subsets.rank.tolist(), layers, places
 
 
 def best_of_few(gain):
@@ -317,16 +298,15 @@ def best_of_few(gain):
     (array([2, 0, 1]), -1)
     """
     m = len(gain)
-    walk = _walk(m)
+    rank, layers, places = _walk(m)
     ahead = over_subsets(gain)  # a(x, T): x ahead of all of T
-    own = ahead.ravel().take(walk.gains)
+    own = ahead.ravel().take(places)
     best = np.zeros(2**m, dtype=gain.dtype)
-    for ranks, read, rest in walk.layers:
+    for ranks, read, rest in layers:
         candidates = best.take(rest)
         candidates += own[read].reshape(rest.shape)
         np.maximum.reduce(candidates, axis=0, out=best[ranks])
-    value, rank = best.tolist(), walk.rank
-    order, left, mask = [], list(range(m)), 2**m - 1
+    value, order, left, mask = best.tolist(), [], list(range(m)), 2**m - 1
     while left:
         totals = [value[rank[mask ^ 1 << x]] + ahead.item(x, mask ^ 1 << x) for x in left]
         item = left.pop(totals.index(max(totals)))

@@ -9,12 +9,16 @@ import pytest
 
 from sklearn_dprank.orders.permutations import (
     _log_moments,
-    overrun_probability,
     p_sort_max_queries,
     quicksort_comparisons,
     quicksort_comparisons_up_to,
     quicksort_query_bound,
 )
+
+
+def overrun_probability(m, paid):
+    """P(comparisons > paid), for correct answers."""
+    return quicksort_comparisons(m)[paid + 1 :].sum()
 
 
 def exact_law(m):
