@@ -82,12 +82,10 @@ class Work:
 
     def part(self, share):
         """Return a fraction, in [0, 1], of the remaining steps and seconds. Its steps are also subtracted here."""
-        part = Work.__new__(Work)
-        part.left = max(self.left, 0) * share
-        part._deadline = self._deadline
+        part = Work()
+        part.left, part._whole = max(self.left, 0) * share, self
         if self._deadline < math.inf:
-            part._deadline -= (1 - share) * max(self.seconds, 0)
-        part._whole = self
+            part._deadline = self._deadline - (1 - share) * max(self.seconds, 0)
         return part
 
 
@@ -434,7 +432,7 @@ def _shuffled(words, count, m):
 #     (I + C'C)^-1 r = (r + m g) / (1 + m),  g_ij = (sum of r_i. - sum of r_j.) / m.
 #
 # The price of a limit is the amount by which its copy exceeds the limit before clipping. Prices are approximate, but
-# `linear_ordering.dual_bound` derives a proved bound from any prices.
+# `dual_bound` derives a proved bound from any prices.
 #
 # Packings. `packed_cycles` packs directed 3-cycles into the majorities, in integers. The packed weight is a lower bound
 # that needs no linear program.
@@ -442,8 +440,7 @@ def _shuffled(words, count, m):
 # References
 # ----------
 # Boyd, S., Parikh, N., Chu, E., Peleato, B., & Eckstein, J. (2011). Distributed optimization and statistical learning
-# via
-# the alternating direction method of multipliers. Foundations and Trends in Machine Learning 3.
+# via the alternating direction method of multipliers. Foundations and Trends in Machine Learning 3.
 # Jiang, X., Lim, L.-H., Yao, Y., & Ye, Y. (2011). Statistical ranking and combinatorial Hodge theory. Mathematical
 # Programming 127.
 

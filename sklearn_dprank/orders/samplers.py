@@ -144,8 +144,7 @@ def log_choice_error(options, exponent, choices=1):
 
 # Exact samplers of the prudent order: by the largest margin that an order violates, for up to 16 items.
 #
-# The orders that violate no margin above a threshold are the linear extensions of a relation. `threshold_counts` counts
-# them.
+# The orders that violate no margin above a threshold are the linear extensions of a relation. `Counts` counts them.
 
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
 
@@ -580,7 +579,7 @@ class Counts:
 # first a. Their maximum is the largest margin by which an unplaced item beats the winner of a place. The first places
 # can be filled in m! / (m - k)! ways, which are listed while m^k is at most a million. For at most 16 items and k > 2,
 # they are counted instead, in any number. A way violates no margin above v exactly if each set of its first items is a
-# down-set of {W > v}, like a prefix of a linear extension (`threshold_counts`). One place is filled directly, in
+# down-set of {W > v}, like a prefix of a linear extension (`Counts`). One place is filled directly, in
 # O(m^2).
 
 MOST_WAYS = 10**6  # 0.1 s and 60 MB

@@ -246,11 +246,6 @@ class SecureBits(BitSource):
         self.forget()
         self._open.add(self)
 
-    @classmethod
-    def _forget_after_fork(cls):
-        for bits in cls._open:
-            bits.forget()
-
     def forget(self) -> None:
         """Discard the buffered words."""
         self._buffer, self._used = _EMPTY, 0
@@ -272,7 +267,7 @@ class SecureBits(BitSource):
 
 
 if hasattr(os, "register_at_fork"):  # a child process must not use the buffered words of its parent
-    os.register_at_fork(after_in_child=SecureBits._forget_after_fork)
+    os.register_at_fork(after_in_child=lambda: [bits.forget() for bits in SecureBits._open])
 
 
 @dataclass(eq=False, repr=False)

@@ -230,7 +230,7 @@ def _table(rate):
     digits, parts = _DIGITS, list[int]()
     while not parts or parts[-1]:
         with localcontext(prec=digits):
-            ratio, error, parts = _ratio(rate), Decimal(10) ** (30 - digits), []
+            ratio, error, parts = (-Decimal(rate.numerator) / rate.denominator).exp(), Decimal(10) ** (30 - digits), []
             chance = 2**64 * ratio / (1 + ratio)
             # After k roundings, the relative error is about k 10^-digits; 2^64 times 44,000 is below 10^24.
             while (not parts or parts[-1]) and int(chance - error) == int(chance + error):
@@ -262,11 +262,7 @@ def _reach(rate, digits, length, side):
     This is the integer part of -ln(u (1 + exp(-rate))) / rate, rounded with an error bound in the direction of `side`.
     """
     with localcontext(prec=60 + length * 302 // 1000):
-        chance = Decimal(digits) / 2**length * (1 + _ratio(rate))
+        power = Decimal(rate.numerator) / rate.denominator
+        chance = Decimal(digits) / 2**length * (1 + (-power).exp())
         k = -chance.ln() * rate.denominator / rate.numerator
         return max(0, math.floor(k + side * Decimal(10) ** -(20 + length * 302 // 1000)))
-
-
-def _ratio(rate):
-    """Return exp(-rate) in the precision of the current decimal context."""
-    return (-Decimal(rate.numerator) / rate.denominator).exp()
