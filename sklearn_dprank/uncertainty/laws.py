@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_CELLS = 500  # cells per standard deviation, for noise on a finer grid
+_REACH = 30  # standard deviations; the probability beyond them is negligible
 _LEAST = 1e-20  # smaller standard deviations are raised to this, to avoid division by 0
 _NEARLY_NORMAL = 10**7  # rate of Skellam noise above which the normal distribution replaces sums of probabilities
 
@@ -20,6 +23,7 @@ class _Additive:
 
     std: float
     grid: float
+    most: float | None = None
     #: Power of the likelihood of the spreads of margins. With 1, heavy tails of the noise look like signal.
     power = 1.0
 
@@ -27,6 +31,7 @@ class _Additive:
         """Return P(noise >= x)."""
         raise NotImplementedError
 
+    @lru_cache(maxsize=64)  # noqa: B019  # laws are small, and every segment and level of a plot asks again
     def range_quantile(self, n_items: int, level: float) -> float:
         """Return a bound on the range of the noise on `n_items` numbers that holds with probability `level`.
 
@@ -36,8 +41,38 @@ class _Additive:
             Number of draws of the noise.
         level : float
             Between 0 and 1.
+
+        Returns
+        -------
+        float
+            Exact for noise on a coarse grid, of at least 1/500 of a standard deviation. Otherwise too large by about
+            four thousandths of a standard deviation.
+
+        Notes
+        -----
+        Let p_a(k) be the probability that a value is one of a, a + 1, ..., a + k. P(range <= k) is the sum over a of
+        p_a(k)^m - p_(a+1)(k - 1)^m. This is the probability that all values are in a, ..., a + k, but not all above a.
+        Noise on a finer grid is rounded to cells, which changes a range by less than two cells.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.uncertainty import NormalLaw
+        >>> round(NormalLaw(1.0, grid=0.0).range_quantile(10, 0.95), 2)  # of the studentized range: 4.47
+        4.48
         """
-        return range_quantile(self, n_items, level)
+        law: _Additive = self if self.most is None else NormalLaw(self.most, self.grid)
+        cell = max(law.grid, law.std / _CELLS)
+        reach = int(_REACH * law.std / cell) + 1
+        # Probability that a value is below the lower edge of each cell.
+        below = 1 - law.tail((np.arange(-reach, reach + 2) - 0.5) * cell)
+
+        def chance_within(k):
+            last = np.minimum(np.arange(len(below) - 1) + k + 1, len(below) - 1)
+            first_inside, first_above = below[last] - below[:-1], np.maximum(below[last] - below[1:], 0)
+            return (first_inside**n_items - first_above**n_items).sum()
+
+        found = bisect_left(range(2 * reach), level, key=chance_within)
+        return cell * (found if cell == law.grid else found + 2)
 
     def p_values(self, margins: NDArray[Any]) -> NDArray[np.float64]:
         """Return upper bounds on the p-values of H0: margin <= 0.
@@ -65,6 +100,21 @@ class _Additive:
         from .posterior import chance_above
 
         return chance_above(margins, np.full(margins.shape, 1 / max(self.std, _LEAST) ** 2), self.power)
+
+    def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the posterior probability that each true score exceeds each other one, averaged over their spread.
+
+        The noise counts as normal.
+        """
+        from scipy.special import ndtr
+
+        from .posterior import LOG_PRIOR, SPREADS, likely
+
+        y = np.asarray(scores, dtype=float) / max(self.std, _LEAST)
+        evidence = -(len(y) * np.log1p(SPREADS**2) + np.square(y).sum() / (1 + SPREADS**2)) / 2
+        d = (y[:, None] - y) / math.sqrt(2)
+        shrink = SPREADS / np.sqrt(1 + SPREADS**2)
+        return sum(chance * ndtr(d * shrink[k]) for (k,), chance in likely(LOG_PRIOR + evidence))
 
 
 @dataclass(frozen=True)
@@ -130,9 +180,6 @@ class NormalLaw(_Additive):
     grid: float = 1.0
     most: float | None = None
 
-    def range_quantile(self, n_items: int, level: float) -> float:
-        return range_quantile(self if self.most is None else NormalLaw(self.most, self.grid), n_items, level)
-
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return P(noise >= x)."""
         from scipy.special import ndtr
@@ -141,18 +188,6 @@ class NormalLaw(_Additive):
         if self.grid:
             least = (np.ceil(least / self.grid) - 0.5) * self.grid
         return ndtr(-least / self.std)
-
-    def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that each true score exceeds each other one, averaged over their spread."""
-        from scipy.special import ndtr
-
-        from .posterior import LOG_PRIOR, SPREADS, likely
-
-        y = np.asarray(scores, dtype=float) / max(self.std, _LEAST)
-        evidence = -(len(y) * np.log1p(SPREADS**2) + np.square(y).sum() / (1 + SPREADS**2)) / 2
-        d = (y[:, None] - y) / math.sqrt(2)
-        shrink = SPREADS / np.sqrt(1 + SPREADS**2)
-        return sum(chance * ndtr(d * shrink[k]) for (k,), chance in likely(LOG_PRIOR + evidence))
 
 
 @dataclass(frozen=True)
@@ -190,10 +225,6 @@ class SkellamLaw(_Additive):
         from_zero = _skellam_tails(self.rate)
         k = np.clip(np.ceil(np.asarray(x, dtype=float)), 1 - len(from_zero), len(from_zero) - 1).astype(np.int64)
         return np.where(k > 0, from_zero[np.abs(k)], 1 - from_zero[np.minimum(np.abs(1 - k), len(from_zero) - 1)])
-
-    def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that each true score exceeds each other one, as for normal noise."""
-        return NormalLaw(self.std).chance_before(scores)
 
 
 @lru_cache(maxsize=16)
@@ -279,57 +310,6 @@ class AnswersLaw:
 
         precision = np.broadcast_to(self.gain**2 * self.asked, margins.shape)
         return chance_above(margins, precision, most=1.0)  # a true margin lies between -1 and 1
-
-
-_CELLS = 500  # cells per standard deviation, for noise on a finer grid
-_REACH = 30  # standard deviations; the probability beyond them is negligible
-
-
-@lru_cache(maxsize=64)
-def range_quantile(law: Any, n_items: int, level: float) -> float:
-    """Return a bound on the range of independent noise that holds with probability `level`; it is nearly tight.
-
-    Parameters
-    ----------
-    law : LaplaceLaw or NormalLaw
-        Distribution with ``tail``, ``std`` and ``grid``.
-    n_items : int
-        Number of draws.
-    level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    float
-        Exact for noise on a coarse grid, of at least 1/500 of a standard deviation. Otherwise too large by about four
-        thousandths of a standard deviation.
-
-    Notes
-    -----
-    Let p_a(k) be the probability that a value is one of a, a + 1, ..., a + k. P(range <= k) is the sum over a of
-    p_a(k)^m - p_(a+1)(k - 1)^m. This is the probability that all values are in a, ..., a + k, but not all above a.
-    Noise on a finer grid is rounded to cells, which changes a range by less than two cells.
-
-    Examples
-    --------
-    >>> from sklearn_dprank.uncertainty import NormalLaw
-    >>> round(range_quantile(NormalLaw(1.0, grid=0.0), 10, 0.95), 2)  # of the studentized range: 4.47
-    4.48
-    """
-    cell = max(law.grid, law.std / _CELLS)
-    reach = int(_REACH * law.std / cell) + 1
-    # Probability that a value is below the lower edge of each cell.
-    below = 1 - law.tail((np.arange(-reach, reach + 2) - 0.5) * cell)
-    low, high = -1, 2 * reach
-    while high - low > 1:
-        middle = (low + high) // 2
-        last = np.minimum(np.arange(len(below) - 1) + middle + 1, len(below) - 1)
-        first_inside, first_above = below[last] - below[:-1], np.maximum(below[last] - below[1:], 0)
-        if (first_inside**n_items - first_above**n_items).sum() >= level:
-            high = middle
-        else:
-            low = middle
-    return cell * (high if cell == law.grid else high + 2)
 
 
 # Noise of a published answer, and the confidence statements that it allows.

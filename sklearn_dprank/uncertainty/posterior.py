@@ -147,9 +147,20 @@ def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
         wrong = np.exp(-np.abs(d)) * (1 + np.abs(d) / 2) / 2
         return np.where(d > 0, 1 - wrong, wrong)
     widths = np.sqrt(2) * scale * SPREADS  # the standard deviation of the noise is sqrt(2) b
-    evidence = [_Posterior(values, scale, width).log_evidence for width in widths]
+    evidence = []
+    for width in widths:
+        y, t = values / scale, width / scale
+        evidence.append(np.logaddexp(*_log_sides(y, t)).sum() + len(y) * t**2 / 2)
     points = likely(LOG_PRIOR + evidence)
     return np.sum([chance * given(values, scale, widths[k]) for (k,), chance in points], axis=0)
+
+
+def _log_sides(y, t):
+    """Return the logarithms of the posterior masses below and above noisy values y, for normal values with deviation t.
+
+    The unit is the scale of the noise, and both lack the same factor.
+    """
+    return -y + log_ndtr((y - t**2) / t), y + log_ndtr(-(y + t**2) / t)
 
 
 def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
@@ -161,38 +172,16 @@ def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
     array([[0.5 , 0.86],
            [0.14, 0.5 ]])
     """
-    out = np.empty((len(values), len(values)))
-    posterior = _Posterior(values, scale, width)
-    for i, nodes in enumerate(posterior.quantiles((np.arange(_NODES) + 0.5) / _NODES)):
-        out[i] = posterior.below(nodes[:, None]).mean(axis=0)
+    y, t = values / scale, width / scale
+    low, high = _log_sides(y, t)
+    total, turn = np.logaddexp(low, high), expit(low - high)  # the posterior probability below y is `turn`
+    levels, column = (np.arange(_NODES) + 0.5) / _NODES, y[:, None]
+    left = t * ndtri_exp(np.minimum(np.log(levels) + total[:, None] + column, 0)) + t**2
+    right = -t * ndtri_exp(np.minimum(np.log1p(-levels) + total[:, None] - column, 0)) - t**2
+    quantiles = np.where(levels <= turn[:, None], np.minimum(left, column), np.maximum(right, column))
+    out = np.empty((len(y), len(y)))
+    for i, x in enumerate(quantiles[:, :, None]):  # probabilities that the others are below the quantiles of item i
+        below = np.exp(np.minimum(-y + log_ndtr((x - t**2) / t) - total, 0))
+        above = np.exp(np.minimum(y + log_ndtr(-(x + t**2) / t) - total, 0))
+        out[i] = np.where(x <= y, below, 1 - above).mean(axis=0)
     return (out + 1 - out.T) / 2
-
-
-class _Posterior:
-    """Posterior distributions of numbers given their noisy values, in units of the noise."""
-
-    def __init__(self, values, scale, width):
-        self._scale, self._t = scale, width / scale
-        self._y = values / scale
-        low = -self._y + log_ndtr((self._y - self._t**2) / self._t)
-        high = self._y + log_ndtr(-(self._y + self._t**2) / self._t)
-        self._total, self._turn = np.logaddexp(low, high), expit(low - high)
-
-    @property
-    def log_evidence(self):
-        """Log density of the noisy values given the spread, up to a constant."""
-        return self._total.sum() + len(self._y) * self._t**2 / 2
-
-    def below(self, x):
-        """Return the probabilities that the numbers are below x, which broadcasts with the values."""
-        x = np.asarray(x, dtype=float) / self._scale
-        left = np.exp(np.minimum(-self._y + log_ndtr((x - self._t**2) / self._t) - self._total, 0))
-        right = np.exp(np.minimum(self._y + log_ndtr(-(x + self._t**2) / self._t) - self._total, 0))
-        return np.where(x <= self._y, left, 1 - right)
-
-    def quantiles(self, levels):
-        """Return the quantiles of each number, shape (n, number of levels)."""
-        y, total = self._y[:, None], self._total[:, None]
-        left = self._t * ndtri_exp(np.minimum(np.log(levels) + total + y, 0)) + self._t**2
-        right = -self._t * ndtri_exp(np.minimum(np.log1p(-levels) + total - y, 0)) - self._t**2
-        return self._scale * np.where(levels <= self._turn[:, None], np.minimum(left, y), np.maximum(right, y))

@@ -25,7 +25,6 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.theory import hay, yan
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
-from sklearn_dprank.uncertainty.laws import range_quantile
 
 PROFILE = Profile.from_rankings(make_mallows(1000, 5, 0.8, random_state=0))
 PAIRS = np.triu_indices(5, 1)
@@ -212,9 +211,9 @@ def test_p_values_of_answers_are_never_too_small(flip):
 def test_range_of_normal_noise_is_the_studentized_range(m, level):
     expected = 7.0 * studentized_range.ppf(level, m, np.inf)
     for law in (NormalLaw(7.0, 0.0), NormalLaw(7.0, 2.0**-20)):
-        assert 0 <= range_quantile(law, m, level) - expected < 0.005 * 7
+        assert 0 <= law.range_quantile(m, level) - expected < 0.005 * 7
     # A range of rounded noise is an integer, and rounding moves it by at most one.
-    assert range_quantile(NormalLaw(7.0), m, level) in np.arange(np.floor(expected), np.ceil(expected) + 2)
+    assert NormalLaw(7.0).range_quantile(m, level) in np.arange(np.floor(expected), np.ceil(expected) + 2)
 
 
 def by_enumeration(law, m, level, reach):
@@ -232,14 +231,14 @@ def by_enumeration(law, m, level, reach):
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(3, 2)), LaplaceLaw(Fraction(9)), NormalLaw(0.7), NormalLaw(1.9)])
 @pytest.mark.parametrize(("m", "level"), [(2, 0.5), (2, 0.95), (3, 0.95), (3, 0.99)])
 def test_range_of_integer_noise_equals_enumeration(law, m, level):
-    assert range_quantile(law, m, level) == by_enumeration(law, m, level, 17)
+    assert law.range_quantile(m, level) == by_enumeration(law, m, level, 17)
 
 
 def test_ranges_of_extreme_levels_and_noise_are_finite():
     law = LaplaceLaw(Fraction(1, 10))
-    assert range_quantile(law, 10, 1 - 2**-53) < np.inf
-    assert range_quantile(LaplaceLaw(Fraction(2**31)), 10, 0.999) == 0
-    assert range_quantile(NormalLaw(0.01), 10, 0.999) == 0
-    assert range_quantile(NormalLaw(1e12, 1024.0), 3, 0.9) == pytest.approx(
+    assert law.range_quantile(10, 1 - 2**-53) < np.inf
+    assert LaplaceLaw(Fraction(2**31)).range_quantile(10, 0.999) == 0
+    assert NormalLaw(0.01).range_quantile(10, 0.999) == 0
+    assert NormalLaw(1e12, 1024.0).range_quantile(3, 0.9) == pytest.approx(
         1e12 * studentized_range.ppf(0.9, 3, np.inf), rel=5e-3
     )
