@@ -101,10 +101,6 @@ class Guarantee(NamedTuple):
     efficient: bool = True
 
 
-def _tail(delta):
-    return math.sqrt(math.log(1 / delta))
-
-
 #: Tables 1 and 2. Compare the growth of rows, not their values: each row omits its own constant. See `corollary_bound`
 #: for constants, and `packing_floor` and `fingerprint_floor` for lower bounds. Theorems 13 and 14 show that n must grow
 #: at least like m/epsilon (pure) and sqrt(m)/epsilon (approximate) for an additive error below a constant share of m^2,
@@ -116,10 +112,12 @@ GUARANTEES = (
         "Corollary 7",
         False,
         5.0,
-        lambda n, m, eps, delta: m**2.5 * math.sqrt(math.log(m)) * _tail(delta) / (eps * n),
+        lambda n, m, eps, delta: m**2.5 * math.sqrt(math.log(m) * math.log(1 / delta)) / (eps * n),
     ),
     Guarantee("central", "Corollary 3", True, 1.0, lambda n, m, eps, delta: m**4 / (eps * n)),
-    Guarantee("central", "Corollary 4", False, 1.0, lambda n, m, eps, delta: m**3 * _tail(delta) / (eps * n)),
+    Guarantee(
+        "central", "Corollary 4", False, 1.0, lambda n, m, eps, delta: m**3 * math.sqrt(math.log(1 / delta)) / (eps * n)
+    ),
     Guarantee(
         "central", "Hay et al. (2017)", True, 1.0, lambda n, m, eps, delta: m**3 * math.log(m) / (eps * n), False
     ),
@@ -384,12 +382,6 @@ def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "co
     return -before if is_as_printed(variant) else before
 
 
-def _expected_errors(guess, signs):
-    """Return d/2 - <guess, mean of signs>/2: the number of wrong signs of the guess, averaged over the rows."""
-    guess = np.asarray(guess)
-    return (len(guess) - float(guess @ np.mean(signs, axis=0))) / 2
-
-
 def marginal_lower_bound(
     positions: ArrayLike, signs: Sequence[float] | NDArray[Any], n_middle: int, *, variant: Variant = "corrected"
 ) -> float:
@@ -423,7 +415,8 @@ def marginal_lower_bound(
     (1.0, 1.0)
     """
     n_signs = np.shape(signs)[1]
-    return n_middle * _expected_errors(marginal_signs(positions, n_signs, variant=variant), signs)
+    encoded = marginal_signs(positions, n_signs, variant=variant)
+    return n_middle * (n_signs - float(encoded @ np.mean(signs, axis=0))) / 2
 
 
 def marginal_leanings(positions: ArrayLike, n_signs: int) -> NDArray[np.float64]:
@@ -499,8 +492,9 @@ def marginal_upper_bound(
     >>> marginal_upper_bound([1, 1], [[-1, -1]], 10), marginal_upper_bound([1, 1], [[-1, -1]], 10, variant="as_printed")
     (48.0, 28.0)
     """
-    crossings = n_middle if is_as_printed(variant) else 2 * n_middle
-    return crossings * _expected_errors(guess, signs) + 2 * len(np.asarray(guess)) ** 2
+    crossings, guess = n_middle if is_as_printed(variant) else 2 * n_middle, np.asarray(guess)
+    wrong = (len(guess) - float(guess @ np.mean(signs, axis=0))) / 2  # signs of the guess, averaged over the voters
+    return crossings * wrong + 2 * len(guess) ** 2
 
 
 _LARGEST = 400  # items; for more, the integers of `_nearby` take more than a few seconds
@@ -858,13 +852,6 @@ def _response_error(n_voters, n_items, epsilon):
     return 1 / (2 * math.tanh(epsilon / 2) * math.sqrt(n_voters // n_items))
 
 
-def _curator_error(answers, n_voters, epsilon, delta, changed, part=1.0):
-    """Return the expected error of a share if a part of epsilon, or of the squared mu, pays for all answers."""
-    if delta:
-        return math.sqrt(2 / math.pi * answers / part) * changed * gaussian_sigma(epsilon, delta) / (2 * n_voters)
-    return answers * changed / (part * epsilon) / (2 * n_voters)
-
-
 def corollary_bound(
     source: str,
     n_voters: int,
@@ -923,9 +910,6 @@ def corollary_bound(
         raise ValueError(f"delta must be positive for Corollaries 4 and 7 and 0 otherwise, got {delta!r} for {source}.")
     check_whole(n_voters, "n_voters", n_items if source == "Corollary 12" else 1)
     changed, pairs, rare = changed_ballots(neighboring), math.comb(n_items, 2), xi / n_items**4
-    if source in ("Corollary 3", "Corollary 4"):
-        error = _curator_error(pairs, n_voters, epsilon, delta, changed)
-        return Approximation(1, reduction_error(1, n_items, error))
     if source == "Corollary 9":
         return Approximation(1, reduction_error(1, n_items, hypercube_answer_error(n_voters, n_items, epsilon)))
     if source == "Corollary 12":
@@ -934,8 +918,14 @@ def corollary_bound(
         again = hypercube_answer_error(n_voters, n_items, epsilon / 2)
         return stopped_reduction(5, n_items, asked, again, 2 * rare if budget.fallback else 0)
     budget = central_budget(n_items, epsilon, xi)
-    asked, again = (
-        _curator_error(answers, n_voters, epsilon, delta, changed, part=0.5 if budget.fallback else 1.0)
-        for answers in (budget.n_answers, pairs)
-    )
+    all_at_once = source in ("Corollary 3", "Corollary 4")
+    part = 1.0 if all_at_once or not budget.fallback else 0.5  # of epsilon, or of the squared mu
+    answers = np.array([budget.n_answers, pairs])  # of KwikSort, and of the fallback or of `DPPairwise`
+    if delta:
+        errors = np.sqrt(2 / math.pi * answers / part) * changed * gaussian_sigma(epsilon, delta) / (2 * n_voters)
+    else:
+        errors = answers * changed / (part * epsilon) / (2 * n_voters)
+    asked, again = errors.tolist()
+    if all_at_once:
+        return Approximation(1, reduction_error(1, n_items, again))
     return stopped_reduction(5, n_items, asked, again, rare if budget.fallback else 0)
