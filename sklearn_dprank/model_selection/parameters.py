@@ -69,22 +69,13 @@ def is_function(estimator):
     return callable(estimator) and not isinstance(estimator, type) and not hasattr(estimator, "fit")
 
 
-def parameters_of_function(function):
-    """Return the names of a function's parameters; empty if they are not known."""
-    try:
-        return list(signature(function).parameters)
-    except (TypeError, ValueError):
-        return []
-
-
 def as_estimator(estimator):
     """Return an estimator for a function, also if it is the last step of a Pipeline; return others unchanged."""
     if is_function(estimator):
         return FunctionEstimator(estimator)
     if isinstance(estimator, Pipeline) and is_function(estimator.steps[-1][1]):
-        estimator = copy(estimator)
-        name, function = estimator.steps[-1]
-        estimator.steps = [*estimator.steps[:-1], (name, FunctionEstimator(function))]
+        *before, (name, function) = estimator.steps
+        return copy(estimator).set_params(steps=[*before, (name, FunctionEstimator(function))])
     return estimator
 
 
@@ -178,8 +169,13 @@ def configured(estimator, row):
 
 
 def parameters_of(part):
-    """Return the parameters of a part by name; empty if it is not an estimator (a function or "passthrough")."""
-    return part.get_params() if hasattr(type(part), "get_params") else {}
+    """Return the names of the parameters of an estimator or a function; empty if they are not known."""
+    if hasattr(type(part), "get_params"):
+        return list(part.get_params())
+    try:
+        return list(signature(part).parameters)
+    except (TypeError, ValueError):
+        return []
 
 
 def is_aggregator(estimator):

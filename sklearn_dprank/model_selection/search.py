@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
 from numbers import Integral
 from typing import Any, NamedTuple, Never, Self
 
@@ -126,49 +125,42 @@ class Candidate(NamedTuple):
 
 
 def prepare(estimators, parts):
-    """Return a function of (candidate, split) that returns a `Candidate`, and prepares it only once.
+    """Return {(candidate, split): `Candidate`}; the ballots of a split are counted once for all candidates."""
 
-    All candidates are prepared on the first split immediately, to raise errors early.
-    """
-
-    @cache
-    def counted(split):
-        return profiles_of(*parts[split])
-
-    def profiles_of(train, test):  # with counted pairs, so that workers share the counts
-        profiles = [as_profile(train)]
-        profiles.append(profiles[0] if test is train else as_profile(test))
-        for profile in profiles:
+    def counted(train, test):
+        fitted = as_profile(train)
+        scored = fitted if test is train else as_profile(test)
+        for profile in (fitted, scored):  # count pairs here, so that workers share the counts
             profile.pairwise_counts, profile.strict  # noqa: B018
-        return profiles
+        return fitted, scored
 
-    @cache
-    def prepared(candidate, split):
-        estimator, name, before, (train, test) = estimators[candidate], None, [], parts[split]
-        # A subclass of Pipeline may behave differently, and transformers with a seed differ between trials.
-        if type(estimator) is Pipeline:
-            *transformers, (last_name, last) = estimator.steps
-            seeded = [each for _, step in transformers for each in parameters_of(step) if is_called(each, _SEED)]
-            if not seeded:
-                name, estimator = last_name, last
-        if not (is_aggregator(estimator) and type(estimator).follows_plan()):
-            return Candidate(estimators[candidate], train, test, test)
-        if name is not None and transformers:
-            pipeline = clone(Pipeline(transformers))
-            first = pipeline.fit_transform(train)
-            profiles, before = profiles_of(first, first if test is train else pipeline.transform(test)), pipeline.steps
-        else:
-            profiles = counted(split)
-        rule, plan = estimator.plan_for(profiles[0])
-        if "positions" in plan.needs and profiles[0].positions is None:
-            raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
-        if "placements" in plan.needs:
-            profiles[0].placements  # noqa: B018
-        ballots = profiles[1] if name is None else test
-        return Candidate(estimator, profiles[0], profiles[1], ballots, rule, plan, before, name)
-
-    for candidate in range(len(estimators)):
-        prepared(candidate, 0)
+    prepared = {}
+    for split, (train, test) in enumerate(parts):
+        shared = None
+        for candidate, estimator in enumerate(estimators):
+            last, name, transformers, before = estimator, None, [], []
+            # A subclass of Pipeline may behave differently, and transformers with a seed differ between trials.
+            if type(estimator) is Pipeline:
+                *transformers, (last_name, step) = estimator.steps
+                if not any(is_called(each, _SEED) for _, part in transformers for each in parameters_of(part)):
+                    last, name = step, last_name
+            if not (is_aggregator(last) and type(last).follows_plan()):
+                prepared[candidate, split] = Candidate(estimator, train, test, test)
+                continue
+            if transformers:
+                pipeline = clone(Pipeline(transformers))
+                first = pipeline.fit_transform(train)
+                second = first if test is train else pipeline.transform(test)
+                (fitted, scored), before = counted(first, second), pipeline.steps
+            else:
+                fitted, scored = shared = shared or counted(train, test)
+            rule, plan = last.plan_for(fitted)
+            if "positions" in plan.needs and fitted.positions is None:
+                raise ValueError(f"{last} needs the ballots; build the Profile with keep='positions'.")
+            if "placements" in plan.needs:
+                fitted.placements  # noqa: B018
+            ballots = scored if name is None else test
+            prepared[candidate, split] = Candidate(last, fitted, scored, ballots, rule, plan, before, name)
     return prepared
 
 
@@ -222,9 +214,10 @@ class Row(NamedTuple):
     guarantee: PrivacyGuarantee
 
 
-def rows_of(candidate, seeds, metrics):
-    """Yield one Row per seed."""
-    planned, guarantee = candidate.plan is not None, None
+def rows_of(seeds, metrics, *fields):
+    """Yield one Row per seed, of the `Candidate` with these fields."""
+    candidate, guarantee = Candidate(*fields), None
+    planned = candidate.plan is not None
     if planned:
         fits = refits(candidate.estimator, candidate.train, candidate.rule, candidate.plan, seeds)
     else:
@@ -237,7 +230,8 @@ def rows_of(candidate, seeds, metrics):
             whole = fitted_by(Pipeline([*candidate.before, (candidate.name, fitted)]))
         scores = []
         for place, scorer in enumerate(metrics.values()):
-            if _SEED in parameters_of(scorer):  # its own stream: the fit uses the children 0, 1 and 2
+            if isinstance(scorer, BaseEstimator) and hasattr(scorer, _SEED):
+                # A stream of its own: the fit uses the children 0, 1 and 2.
                 stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
                 scorer = clone(scorer).set_params(random_state=stream)
             if planned and scorer is None:  # the aggregator's own score, without checking the ballots again
@@ -258,22 +252,21 @@ _SHARE = 8  # jobs per worker, at least, so that workers finish at about the sam
 def run(seeds, prepared, metrics, n_jobs, progress):
     """Fit and score with seeds of shape (n_candidates, n_splits, n_trials).
 
-    Yield ((candidate, split, trial), Row) in the order in which trials finish. ``prepared(candidate, split)`` returns a
-    `Candidate`. `metrics` holds scorers by name; None is the estimator's own score.
+    Yield ((candidate, split, trial), Row) in the order in which trials finish. `prepared` is the result of `prepare`,
+    and `metrics` holds scorers by name; None is the estimator's own score.
     """
     workers = effective_n_jobs(n_jobs)
     n_candidates, n_splits, n_trials = seeds.shape
     size = _MOST if workers == 1 else min(_MOST, math.ceil(seeds.size / (_SHARE * workers)))
-    jobs = [  # every candidate's first trials first
-        (candidate, split, first)
+    # Every candidate's first trials come first. A task holds the fields of a candidate, because a backend sends a large
+    # argument once, but no part of one.
+    tasks = (
+        ((*place, first), seeds[place][first : first + size].tolist(), metrics, *prepared[place])
         for first in range(0, n_trials, size)
-        for candidate in range(n_candidates)
-        for split in range(n_splits)
-    ]
-    # The fields of a candidate, because a backend sends a large argument once, but no part.
-    tasks = ((job, seeds[*job[:2], job[2] : job[2] + size].tolist(), metrics, *prepared(*job[:2])) for job in jobs)
+        for place in np.ndindex(n_candidates, n_splits)
+    )
     if workers == 1:  # rows are yielded as soon as they are made
-        finished = ((job, rows_of(Candidate(*fields), each, metrics)) for job, each, _, *fields in tasks)
+        finished = ((job, rows_of(*task)) for job, *task in tasks)
     else:
         try:
             parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -281,15 +274,15 @@ def run(seeds, prepared, metrics, n_jobs, progress):
             parallel = Parallel(n_jobs=workers, return_as="generator_unordered", backend="loky")
         finished = parallel(delayed(_task)(*task) for task in tasks)
     with progress_bar(seeds.size, progress) as advance:
-        for (candidate, split, first), rows in finished:
+        for (*place, first), rows in finished:
             for trial, row in enumerate(rows, start=first):
                 advance(1)
-                yield (candidate, split, trial), row
+                yield (*place, trial), row
 
 
-def _task(job, seeds, metrics, *fields):
+def _task(job, *task):
     """Return a job and its rows, in a worker."""
-    return job, list(rows_of(Candidate(*fields), seeds, metrics))
+    return job, list(rows_of(*task))
 
 
 # Privacy cost of the fits and of the scores of a search.
@@ -299,14 +292,8 @@ _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ i
 _MIXED = "a transformer before it may mix ballots with each other, which this does not cover"
 _TIMES = "times are outside the guarantee"
 _SPLITS = "splits must not depend on what the ballots say"
-_DECLARED = PrivacyGuarantee(
-    epsilon=0.0,
-    delta=0.0,
-    trust="central",
-    neighboring="add_remove",
-    how="the ballots are declared public, so their voters have no guarantee",
-    caveats=(DECLARED_PUBLIC,),
-)
+_PUBLIC = "the ballots are declared public, so their voters have no guarantee"
+_DECLARED = PrivacyGuarantee(0.0, 0.0, "central", "add_remove", _PUBLIC, caveats=(DECLARED_PUBLIC,))
 
 
 def comparable(guarantees, split_voters=False):
@@ -620,11 +607,9 @@ class smallest_within(BaseEstimator):
         if np.isnan(score).all():
             raise ValueError("no candidate was scored, so none can be chosen.")
         near = score >= np.nanmax(score) - self.tolerance
-        values = []  # infinity where the parameter is missing or None
-        for candidate in cv_results["params"]:
-            value = candidate.get(find_parameter(candidate, "epsilon", self.parameter, "parameter="))
-            values.append(np.inf if value is None else float(value))
-        epsilon = np.array(values)
+        rows = cv_results["params"]
+        values = [row.get(find_parameter(row, "epsilon", self.parameter, "parameter=")) for row in rows]
+        epsilon = np.array([np.inf if value is None else float(value) for value in values])
         if not np.isfinite(epsilon).any():
             wanted = "epsilon" if self.parameter is None else self.parameter
             raise ValueError(f"param_grid has no parameter {wanted!r}; name one with parameter=.")
@@ -793,6 +778,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     best_score_: float
     best_estimator_: Any
     refit_time_: float
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     scorer_: dict[str, Metric | None]
     n_splits_: int
     multimetric_: bool
@@ -875,6 +862,9 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
             start = time.perf_counter()
             self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
             self.refit_time_ = time.perf_counter() - start
+            for attribute in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.best_estimator_, attribute):
+                    setattr(self, attribute, getattr(self.best_estimator_, attribute))
             self._account(scored, [guarantee_after(self.best_estimator_, declared=False)], scoring, split_voters)
             caveats = [_ON_EXACT_SCORES if scoring.guarantees is None else _ON_PRIVATE_SCORES]
             caveats += [] if mixing_step(self.best_estimator_) is None else [_MIXED]
@@ -908,18 +898,6 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         if name is None:
             raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
         return score_of(self.best_estimator_, X, self.scorer_[name])
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of items."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the items, if the ballots had them."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.feature_names_in_
 
     def _checked(self):
         """Return the metrics, the rows of the grid and the candidates; raise ValueError if a parameter is invalid."""

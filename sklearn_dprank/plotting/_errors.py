@@ -27,7 +27,7 @@ from ..model_selection.parameters import (
     find_parameter,
     is_aggregator,
     is_function,
-    parameters_of_function,
+    parameters_of,
 )
 from ..model_selection.search import metric_names
 from ..orders.kemeny import minimum_order, warn_of_gap
@@ -159,8 +159,7 @@ class ErrorDisplay:
                     f"function of the ballots that returns an order, got {type(estimator).__name__}; for a pipeline, "
                     "use GridSearchCV and from_search."
                 )
-            names = parameters_of_function(estimator) if function else estimator.get_params()
-            full = find_parameter(names, cls._parameter, None, f"{cls._parameter}= of from_search")
+            full = find_parameter(parameters_of(estimator), cls._parameter, None, f"{cls._parameter}= of from_search")
             own[name] = [math.nan] if full is None else values
             if full is None:
                 candidates[name] = [estimator]
