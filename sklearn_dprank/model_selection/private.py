@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils.checks import changed_ballots, check_epsilon, check_number, refuse_unknown, safe_repr
 from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, clear_fitted
 from .._utils.types import Amount, Neighboring, RandomState
-from ..ballots.profile import Ballots, Profile, Shape
+from ..ballots.profile import Ballots, Profile, Shape, as_profile
 from ..ballots.reading import shape_of
 from ..ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from ..channels.base import RankAggregator
@@ -102,15 +102,15 @@ class PrivateKendallTau(BaseEstimator):
     @property
     def guarantee(self) -> PrivacyGuarantee:
         """Guarantee of one call on ballots without persons or weights, from the parameters alone."""
-        return self._guarantee(BALLOT)
+        return self.guarantee_for(None)
 
-    def guarantee_for(self, X: Ballots) -> PrivacyGuarantee:
+    def guarantee_for(self, X: Ballots | None) -> PrivacyGuarantee:
         """Return the guarantee of one call on these ballots; no ballot is read.
 
         Parameters
         ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots. A Profile with persons or weights determines the unit.
+        X : array-like of shape (n_voters, n_items), Profile or None
+            Ballots. A Profile with persons or weights determines the unit. It is one ballot for other ballots and None.
 
         Returns
         -------
@@ -130,9 +130,7 @@ class PrivateKendallTau(BaseEstimator):
         >>> PrivateKendallTau(epsilon=0.5).guarantee_for(persons).unit
         'all ballots of one person'
         """
-        return self._guarantee(unit_of(X.bound, X.weights) if isinstance(X, Profile) else BALLOT)
-
-    def _guarantee(self, unit):
+        unit = unit_of(X.bound, X.weights) if isinstance(X, Profile) else BALLOT
         check_epsilon(self.epsilon)
         changed_ballots(self.neighboring)
         how = "discrete Laplace noise on the net agreement"
@@ -327,24 +325,15 @@ def happens(probability, bits):
 # Candidates of private selection: configured estimators with pure guarantees that share one profile.
 
 
-def aggregator_of(estimator):
-    """Return the aggregator that a candidate is or ends in; raise ValueError if there is none."""
-    last = last_step(estimator)
-    if not is_aggregator(last):
-        raise ValueError(
-            f"estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
-            f"got {safe_repr(estimator)}."
-        )
-    return last
-
-
 def pure_guarantee(estimator, shape):
     """Return the guarantee of one fit of a candidate on this Shape; raise ValueError if it is not pure."""
 
     def refuse(problem):
         raise ValueError(f"the candidate {in_words(estimator)} {problem}")
 
-    aggregator = aggregator_of(estimator)
+    aggregator = last_step(estimator)
+    if not is_aggregator(aggregator):
+        refuse("must be an aggregator, or a Pipeline that ends in one.")
     if (mixing := mixing_step(estimator)) is not None:
         refuse(
             f"has a step {type(mixing[1]).__name__}, which may mix ballots with each other; only RatingsToRankings is "
@@ -401,10 +390,12 @@ def candidates_of(estimator, param_grid):
     grid = grid_of({} if param_grid is None else param_grid)
     candidates = []
     for base in bases:
-        aggregator_of(base)
-        for row in grid:
-            params = {"estimator": base, **row} if several else row
-            candidates.append((configured(base, row), params))
+        if not is_aggregator(last_step(base)):
+            raise ValueError(
+                "estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
+                f"got {safe_repr(base)}."
+            )
+        candidates += [(configured(base, row), {"estimator": base, **row} if several else row) for row in grid]
     return candidates
 
 
@@ -602,9 +593,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
             count, choice, sequence = seed_sequence(self.random_state).spawn(3)
             count_bits, choice_bits = SeededBits(count), SeededBits(choice)
         shared: Any = None  # a profile with counted pairs for all draws of candidates that accept one
-        reader = next((each for each, _ in candidates if is_aggregator(each)), None)
-        if reader is not None:
-            shared = clone(reader).read_ballots(X, reset=True)
+        if any(is_aggregator(each) for each, _ in candidates):
+            shared = as_profile(X, least_voters=1)
             shared.pairwise_counts  # noqa: B018
         best: tuple[Any, ...] = ()
         for _ in range(draw_count(eta, gamma, count_bits)):  # the number must stay secret, so it is not stored
@@ -621,7 +611,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
                 best = score, fitted, params
         clear_fitted(self)
         self.best_score_, self.best_estimator_, self.best_params_ = best
-        aggregator = aggregator_of(self.best_estimator_)
+        aggregator = last_step(self.best_estimator_)
         self.privacy_ = aggregator.privacy_ = privacy  # the total instead of that of one fit
         self.consensus_, self.ranks_ = aggregator.consensus_, aggregator.ranks_
         self.n_features_in_ = self.best_estimator_.n_features_in_
