@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
@@ -545,41 +546,26 @@ def recommend(
     >>> round(with_intervals.error, 3)
     0.021
     """
-    relation, shares = _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share)
-    check_flag(intervals, "intervals")
-    if trust != "central" and epsilon > _LARGEST_EPSILON:
-        raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
-    if trust in ("shuffle", "secure_aggregation") and delta == 0:
-        because = "shuffling" if trust == "shuffle" else "the noise that voters add"
-        raise ValueError(
-            f"delta must be positive for trust={trust!r}, got 0: {because} hides no voter with certainty; set "
-            "delta=1e-6, say, or trust='local'."
-        )
+    relation, shares = _checked(
+        n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share, intervals
+    )
     n, epsilon, delta = float(n_voters), float(epsilon), float(delta)  # estimators would keep single precision
     level = None if disagreement is None else float(disagreement)
     model = ErrorModel(int(n_items), level, None if k is None else int(k), n, shares)
-    if trust == "central":
-        chosen, considered, why = central_choice(model, epsilon, delta, relation, intervals)
-    elif trust == "local":
-        chosen, considered, why = local_choice(model, epsilon)
-    elif trust == "shuffle":
-        chosen, considered, why = shuffle_choice(model, epsilon, delta)
-    else:
-        chosen, considered, why = secure_choice(model, epsilon, delta, intervals)
-
-    best = chosen.alternative
-    others = sorted((each.alternative for each in considered if each is not chosen), key=lambda each: each.error)
-    refused = ""
-    while True:
+    chosen, considered, why = _CHOICES[trust](model, epsilon, delta, relation, intervals)
+    ranked = sorted((each.alternative for each in considered if each is not chosen), key=lambda each: each.error)
+    refused = []
+    for best in (chosen.alternative, *ranked):
         try:
             best.estimator.plan_for(Shape(model.n_items, max(1, math.floor(n))))
             break
         except (ValueError, ArithmeticError) as error:
-            refused = refused or f"{in_words(best.estimator)}: {error}"
-            if not others:
-                raise ValueError(f"no estimator accepts these parameters: {refused}") from error
-            why = f"what is better by the rules cannot be fitted: {refused}"
-            best, *others = others
+            refused.append(f"{in_words(best.estimator)}: {error}")
+    else:
+        raise ValueError(f"no estimator accepts these parameters: {refused[0]}")
+    others = tuple(ranked[len(refused) :])
+    if refused:
+        why = f"what is better by the rules cannot be fitted: {refused[0]}"
 
     unit = "points" if k is None else "%"
     reason = f"{in_words(best.estimator)}, because {why}."
@@ -589,20 +575,18 @@ def recommend(
             f"against {100 * best.error:.2g} {unit}."
         )
     publishes = publishes_intervals(best.estimator)
-    second = next((each for each in others if publishes_intervals(each.estimator)), None)
     reason += " It publishes rank intervals" if publishes else " It does not publish rank intervals"
+    second = next((each for each in others if publishes_intervals(each.estimator)), None)
     if second is not None and not publishes:
         reason += f"; {in_words(second.estimator)} does, with an expected error of {100 * second.error:.2g} {unit}"
     reference = (
         "Mallows, Plackett-Luce and mixed votes that contradict their centre on "
         f"{100 * (REFERENCE if level is None else level):.3g} % of the pairs"
     )
-    return Recommendation(
-        best.estimator, best.error, best.error_range, f"{reason}.", tuple(others), reference, publishes
-    )
+    return Recommendation(best.estimator, best.error, best.error_range, f"{reason}.", others, reference, publishes)
 
 
-def _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share):
+def _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share, intervals):
     """Return the neighbouring relation, and the smallest and largest share of opinions; check all public inputs."""
     check_whole(n_items, "n_items", 2, _MOST_ITEMS)
     number = isinstance(n_voters, Real) and not isinstance(n_voters, bool)
@@ -628,13 +612,22 @@ def _checked(n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreem
     low, high = map(float, ends)
     if low > high:
         raise ValueError(f"the first share of opinion_share must be at most the second, got {low:g} and {high:g}.")
-    check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
+    check_choice(trust, "trust", _CHOICES)
     if neighboring is not None:
         changed_ballots(neighboring)
     if trust != "central" and neighboring not in (None, "replace"):
         raise ValueError(
             f"neighboring must be 'replace' or None for trust={trust!r}, where the number of voters is public, "
             f"got {neighboring!r}."
+        )
+    check_flag(intervals, "intervals")
+    if trust != "central" and epsilon > _LARGEST_EPSILON:
+        raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
+    if trust in ("shuffle", "secure_aggregation") and delta == 0:
+        because = "shuffling" if trust == "shuffle" else "the noise that voters add"
+        raise ValueError(
+            f"delta must be positive for trust={trust!r}, got 0: {because} hides no voter with certainty; set "
+            "delta=1e-6, say, or trust='local'."
         )
     return neighboring or ("add_remove" if trust == "central" else "replace"), (low, high)
 
@@ -683,7 +676,8 @@ def central_choice(
     chosen = preferred(considered)
     halved = " / 2 (neighboring='replace')" if neighboring == "replace" else ""
     scale, unit = (orders, "ln m!") if m <= _MOST_PRUDENT_ITEMS else (m**2, "m^2")
-    why = f"with n epsilon{halved} = {_figure(summed)} ({_figure(summed / scale)} {unit} for m = {m} items)"
+    shown = [f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in (summed, summed / scale)]
+    why = f"with n epsilon{halved} = {shown[0]} ({shown[1]} {unit} for m = {m} items)"
     why += f" and delta = {delta:g}" if delta else ""
     why += f" {_least(model, intervals)}"
     if k is not None and not intervals and chosen is not considered[0]:
@@ -704,43 +698,41 @@ def _least(model, intervals=False):
     return f"its {what} is the least{among} on average over {where}"
 
 
-def local_choice(model: ErrorModel, epsilon: float) -> Choice:
+def local_choice(model: ErrorModel, epsilon: float, *_: Any) -> Choice:
     """Return the choice for the local model: one pair per voter, or the whole vector of ranks."""
-    answers = model.n_voters * math.tanh(epsilon / 2) ** 2
-    one_pair = model.consider(LDPPairwise(epsilon=epsilon), "pairs", _pair_signal(model.n_items, answers))
+    one_pair = _pairs(model, LDPPairwise(epsilon=epsilon), model.n_voters * math.tanh(epsilon / 2) ** 2)
     considered = [one_pair, _rank_vector(model, model.n_voters, epsilon)]
     if model.n_items == 2:
         return one_pair, considered, "there is one pair, and randomized response is optimal for it"
     return preferred(considered), considered, f"with epsilon = {epsilon:g} {_least(model)}"
 
 
-def shuffle_choice(model: ErrorModel, epsilon: float, delta: float) -> Choice:
+def shuffle_choice(model: ErrorModel, epsilon: float, delta: float, *_: Any) -> Choice:
     """Return the choice for the shuffle model: `ShufflePairwise`, or `LDPBorda` if shuffling helps too little."""
     n_reports = max(1, math.floor(model.n_voters))
-
-    def pairwise(n_queries):
-        answers = n_reports * worth(epsilon, min(n_reports, _MOST_REPORTS), delta, n_queries)
-        estimator = ShufflePairwise(epsilon=epsilon, delta=delta, n_queries=n_queries, min_reports=n_reports)
-        return model.consider(estimator, "pairs", _pair_signal(model.n_items, answers)), answers
-
-    chosen, answers = pairwise(1)
-    considered = [chosen]
-    for n_queries in _MESSAGES[1:]:
-        if n_queries > n_pairs(model.n_items) or answers > _ENOUGH * model.n_items:
+    considered, answers = [_rank_vector(model, n_reports, epsilon)], 0.0
+    vector = chosen = considered[0]
+    for messages in _MESSAGES:
+        if messages > n_pairs(model.n_items) or answers > _ENOUGH * model.n_items:
             break
-        more, better = pairwise(n_queries)
-        considered.append(more)
-        if better < 1.05 * answers:  # too little gain for more messages
+        more = n_reports * worth(epsilon, min(n_reports, _MOST_REPORTS), delta, messages)
+        estimator = ShufflePairwise(epsilon=epsilon, delta=delta, n_queries=messages, min_reports=n_reports)
+        considered.append(_pairs(model, estimator, more))
+        if more < 1.05 * answers:  # too little gain for more messages
             break
-        chosen, answers = more, better
-    vector = _rank_vector(model, n_reports, epsilon)
-    messages = chosen.alternative.estimator.n_queries
+        chosen, answers = considered[-1], more
     if vector.judged < chosen.judged:
-        why = f"among {n_reports} reports the shuffler adds too little to epsilon = {epsilon:g}"
-        return vector, [vector, *considered], why
+        return vector, considered, f"among {n_reports} reports the shuffler adds too little to epsilon = {epsilon:g}"
+    messages = chosen.alternative.estimator.n_queries
     many = "1 message" if messages == 1 else f"{messages} messages"
     why = f"with {n_reports} reports, epsilon = {epsilon:g} and delta = {delta:g}, {many} a voter carry most"
-    return chosen, [vector, *considered], why
+    return chosen, considered, why
+
+
+def _pairs(model, estimator, answers):
+    """Return an estimator from this many truthful answers about random pairs, and its error."""
+    # A margin over n is estimated with variance C(m, 2) / answers, independently of the others.
+    return model.consider(estimator, "pairs", math.sqrt(8 * answers / (model.n_items - 1)))
 
 
 def _rank_vector(model, n_voters, epsilon):
@@ -753,14 +745,6 @@ def _rank_vector(model, n_voters, epsilon):
     return model.consider(LDPBorda(epsilon=epsilon), "gaussian", 1 / noise)
 
 
-def _pair_signal(n_items, answers):
-    """Return the signal of this many truthful answers about random pairs.
-
-    A margin over n is estimated with variance C(m, 2) / answers, independently of the others.
-    """
-    return math.sqrt(8 * answers / (n_items - 1))
-
-
 def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float:
     """Return the number of truthful answers that one voter's K shuffled messages equal, K tanh^2(local epsilon / 2)."""
     if n_reports < 2:
@@ -768,16 +752,24 @@ def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float
     return n_queries * math.tanh(composed_local_epsilon(epsilon, n_reports, delta, n_queries) / 2) ** 2
 
 
-def secure_choice(model: ErrorModel, epsilon: float, delta: float, intervals: bool) -> Choice:
+def secure_choice(model: ErrorModel, epsilon: float, delta: float, _: Neighboring, intervals: bool) -> Choice:
     """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
-    n_reports = max(1, math.floor(model.n_voters))
+    m, n_reports = model.n_items, max(1, math.floor(model.n_voters))
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": n_reports}
-    m = model.n_items
-    borda = SecAggBorda(**common)
-    considered = [model.consider(borda, "gaussian", _summed_signal(borda, m, n_reports))]
+    table: list[tuple[Any, str]] = [(SecAggBorda(**common), "gaussian")]
     if m >= _LEAST_SWISS_ITEMS and not intervals:
-        swiss = SecAggSwissBorda(**common)
-        considered.append(model.consider(swiss, "swiss", _summed_signal(swiss, m, n_reports), costs=1))
+        table.append((SecAggSwissBorda(**common), "swiss"))
+    moved = NetWins().sensitivity(m, "replace").l2_squared
+    considered = []
+    for costs, (estimator, family) in enumerate(table):
+        signal = 0.0  # if the estimator cannot be planned
+        with suppress(ValueError, ArithmeticError):
+            _, plan = estimator.plan_for(Shape(m, n_reports))
+            price = next(each for each in plan.prices.values() if each.epsilon)  # all with noise have the same unit
+            share = float(price.epsilon * price.times) / estimator.epsilon
+            rate = float(price.mechanism.rate) * share * float(moved / price.sensitivity.l2_squared)
+            signal = 2 * n_reports * m / math.sqrt(2 * rate * n_reports)
+        considered.append(model.consider(estimator, family, signal, costs))
     chosen = preferred(considered)
     why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(model, intervals)}"
     if chosen is not considered[0]:
@@ -785,18 +777,9 @@ def secure_choice(model: ErrorModel, epsilon: float, delta: float, intervals: bo
     return chosen, considered, why
 
 
-def _summed_signal(estimator, n_items, n_voters):
-    """Return the signal of Borda with an estimator's budget; 0 if the estimator cannot be planned."""
-    try:
-        _, plan = estimator.plan_for(Shape(n_items, n_voters))
-    except (ValueError, ArithmeticError):
-        return 0.0
-    price = next(each for each in plan.prices.values() if each.epsilon)  # all prices with noise have the same unit
-    share = float(price.epsilon * price.times) / estimator.epsilon
-    moved = NetWins().sensitivity(n_items, "replace").l2_squared
-    variance = 2 * float(price.mechanism.rate) * n_voters * share * float(moved / price.sensitivity.l2_squared)
-    return 2 * n_voters * n_items / math.sqrt(variance)
-
-
-def _figure(x):
-    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+_CHOICES = {
+    "central": central_choice,
+    "local": local_choice,
+    "shuffle": shuffle_choice,
+    "secure_aggregation": secure_choice,
+}
