@@ -55,6 +55,7 @@ else:
 
 __all__ = [
     "MYPY",
+    "AllowsMissing",
     "BaseEstimator",
     "MetaEstimatorMixin",
     "OneToOneFeatureMixin",
@@ -62,6 +63,15 @@ __all__ = [
     "_fit_context",
     "available_if",
 ]
+
+
+class AllowsMissing(BaseEstimator):
+    """Base class of estimators whose ``X`` may have NaN: a missing opinion or rating."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 # Fitted attributes: a fit sets them on a draft, which then replaces the results of an earlier fit in one step.

@@ -26,7 +26,7 @@ from .._utils.checks import (
     safe_repr,
     warn_of_many,
 )
-from .._utils.estimators import BaseEstimator, _fit_context, available_if, clear_fitted, draft_of, swap_fitted
+from .._utils.estimators import AllowsMissing, _fit_context, available_if, clear_fitted, draft_of, swap_fitted
 from .._utils.types import Items, Message, RandomState, RuleName
 from ..ballots.profile import Ballots, Profile, Shape, as_profile
 from ..ballots.reading import as_named, check_aligned, checked_names, column_names, names_differ, names_of, shape_of
@@ -93,7 +93,7 @@ def best_and_worst(above):
     return np.stack([above.sum(axis=-2), above.shape[-1] - 1 - above.sum(axis=-1)], axis=-1)
 
 
-class RankAggregator(GuaranteedEstimator, BaseEstimator):
+class RankAggregator(GuaranteedEstimator, AllowsMissing):
     """Base class of all estimators, with `fit`, `score` and the fitted attributes that they share.
 
     A subclass defines only its parameters and `_compose`, which returns its channel and its rule.
@@ -824,8 +824,3 @@ class RankAggregator(GuaranteedEstimator, BaseEstimator):
         draft._set_items(names, n_items)
         swap_fitted(draft._release(voters, names, rule, plan), self)
         return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

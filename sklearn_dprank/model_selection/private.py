@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import changed_ballots, check_epsilon, check_number, refuse_unknown, safe_repr
-from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, clear_fitted
+from .._utils.estimators import AllowsMissing, BaseEstimator, MetaEstimatorMixin, clear_fitted
 from .._utils.types import Amount, Neighboring, RandomState
 from ..ballots.profile import Ballots, Profile, Shape, as_profile
 from ..ballots.reading import shape_of
@@ -402,7 +402,7 @@ def candidates_of(estimator, param_grid):
 # `PrivateSelection`: the best of a random number of private fits, with one total guarantee.
 
 
-class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
+class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     """Choose a candidate on private ballots: the best, by a private score, of a random number of private releases.
 
     Every draw fits a uniformly random candidate and scores it with `PrivateKendallTau`. The best draw itself is the
@@ -655,11 +655,6 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         except ValueError as error:
             raise ValueError(f"score_epsilon={self.score_epsilon!r} makes the score impossible: {error}") from error
         return total.simulated(certified=self.random_state is None)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 _RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"

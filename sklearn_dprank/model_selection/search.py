@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import check_flag, check_jobs, check_number, check_whole, refuse_unknown, safe_repr
-from .._utils.estimators import BaseEstimator, MetaEstimatorMixin, available_if, clear_fitted, draft_of
+from .._utils.estimators import AllowsMissing, BaseEstimator, MetaEstimatorMixin, available_if, clear_fitted, draft_of
 from .._utils.progress import progress_bar
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
@@ -296,12 +296,6 @@ _PUBLIC = "the ballots are declared public, so their voters have no guarantee"
 _DECLARED = PrivacyGuarantee(0.0, 0.0, "central", "add_remove", _PUBLIC, caveats=(DECLARED_PUBLIC,))
 
 
-def comparable(guarantees, split_voters=False):
-    """Return guarantees under one neighbouring relation."""
-    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
-    return [g.under_replace() for g in guarantees] if split_voters or len(relations) > 1 else guarantees
-
-
 def total_of(guarantees, split_voters):
     """Return the composed guarantee of releases, under "replace" if their neighbouring relations differ.
 
@@ -309,7 +303,10 @@ def total_of(guarantees, split_voters):
     """
     if not guarantees:
         return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
-    total = PrivacyGuarantee.compose(comparable(guarantees, split_voters))
+    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+    if split_voters or len(relations) > 1:
+        guarantees = [g.under_replace() for g in guarantees]
+    total = PrivacyGuarantee.compose(guarantees)
     return _with(total, _SPLITS) if split_voters else total
 
 
@@ -414,11 +411,8 @@ def results_frame(search: GridSearchCV) -> Any:
         raise ImportError('results_frame needs pandas: install the extra "plot", or pip install pandas') from None
     metrics, results, rows = metric_names(search), search.cv_results_, []
     after = ["split", "trial", "seed", *metrics]
-    name_of = {
-        name: f"param_{name}" if name in ("candidate", *after) else name
-        for params in results["params"]
-        for name in params
-    }
+    names = dict.fromkeys(name for params in results["params"] for name in params)
+    name_of = {name: f"param_{name}" if name in ("candidate", *after) else name for name in names}
     for candidate, (params, seeds) in enumerate(zip(results["params"], results["seed"], strict=True)):
         given = {"candidate": candidate, **{name_of[name]: value for name, value in params.items()}}
         for place, seed in np.ndenumerate(seeds):
@@ -650,7 +644,7 @@ def _refitted(search):
     return True
 
 
-class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
+class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 
     It works like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split. Ballots
@@ -938,9 +932,10 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         fits = [guarantee_before(estimator, X) for estimator in estimators]
         refit = []
         if self.refit is not False:  # a guarantee that covers each candidate
-            same = comparable(fits)
+            total = total_of(fits, split_voters=False)
+            same = [g.under_replace() if total.neighboring == "replace" else g for g in fits]
             epsilon, delta = max(g.epsilon for g in same), max(g.delta for g in same)
-            worst = replace(PrivacyGuarantee.compose(same), epsilon=epsilon, delta=delta, losses=None)
+            worst = replace(total, epsilon=epsilon, delta=delta, losses=None)
             refit = [fits[0] if len(set(fits)) == 1 else worst]
         return costs_of(fits * self.n_trials, refit, scoring, split_voters=False)[1]
 
@@ -949,11 +944,6 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "cv_results_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def results_of(candidates, seeds, names, trials):
