@@ -346,8 +346,8 @@ _ENOUGH = 1e6  # truthful answers per item, at which the error is below the reso
 
 
 @dataclass(frozen=True)
-class Recommendation:
-    """Result of `recommend`.
+class Recommendation(Alternative):
+    """Result of `recommend`: the best alternative, and why.
 
     Parameters
     ----------
@@ -376,9 +376,6 @@ class Recommendation:
         Whether a fit of `estimator` publishes rank intervals (``rank_intervals``).
     """
 
-    estimator: Any
-    error: float
-    error_range: tuple[float, float]
     reason: str
     alternatives: tuple[Alternative, ...]
     reference: str

@@ -327,45 +327,44 @@ def happens(probability, bits):
 
 def pure_guarantee(estimator, shape):
     """Return the guarantee of one fit of a candidate on this Shape; raise ValueError if it is not pure."""
-
-    def refuse(problem):
-        raise ValueError(f"the candidate {in_words(estimator)} {problem}")
-
-    aggregator = last_step(estimator)
+    aggregator, who = last_step(estimator), f"the candidate {in_words(estimator)}"
     if not is_aggregator(aggregator):
-        refuse("must be an aggregator, or a Pipeline that ends in one.")
+        raise ValueError(f"{who} must be an aggregator, or a Pipeline that ends in one.")
     if (mixing := mixing_step(estimator)) is not None:
-        refuse(
-            f"has a step {type(mixing[1]).__name__}, which may mix ballots with each other; only RatingsToRankings is "
-            "known to read each by itself. Leave it out, or do it to each ballot by itself beforehand."
+        raise ValueError(
+            f"{who} has a step {type(mixing[1]).__name__}, which may mix ballots with each other; only "
+            "RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot by itself "
+            "beforehand."
         )
     if own := own_methods(aggregator):
-        refuse(
-            f"has a {own[0]} of its own, so its guarantee is not known before the fit; define _compose instead, or "
-            "leave it out."
+        raise ValueError(
+            f"{who} has a {own[0]} of its own, so its guarantee is not known before the fit; define _compose "
+            "instead, or leave it out."
         )
     steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
     if shape.bound is not None and any(step not in (None, "passthrough") for _, step in steps):
-        refuse(
-            "transforms tables, and a Profile with persons or weights is not one; transform the table before "
+        raise ValueError(
+            f"{who} transforms tables, and a Profile with persons or weights is not one; transform the table before "
             "Profile.from_rankings, and leave the steps out."
         )
     try:
         rule, plan = aggregator.plan_for(shape)
     except ValueError as error:
-        raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
+        raise ValueError(f"{who} is impossible: {error}") from error
     if isinstance(rule, SegmentRule):
-        refuse("has an order for each segment, and a score is of one order; leave out its classes.")
+        raise ValueError(f"{who} has an order for each segment, and a score is of one order; leave out its classes.")
     for name in ("plan_for", "guarantee_before"):  # `own_methods` accepts a class that overrides these
         definer = next(base for base in type(aggregator).__mro__ if name in vars(base))
         if definer not in (RankAggregator, SegmentedAggregator):
-            refuse(f"has a {name} of its own, which may not match its fit; define _compose instead, or leave it out.")
+            raise ValueError(
+                f"{who} has a {name} of its own, which may not match its fit; define _compose instead, or leave it out."
+            )
     if math.isinf(plan.guarantee.epsilon):
-        refuse("is not private; choose among private ones only.")
+        raise ValueError(f"{who} is not private; choose among private ones only.")
     if plan.guarantee.delta > 0:
-        refuse(
-            f"has delta={plan.guarantee.delta:g}; selection is stated for pure candidates only: set delta=0 and a pure "
-            "noise."
+        raise ValueError(
+            f"{who} has delta={plan.guarantee.delta:g}; selection is stated for pure candidates only: set delta=0 "
+            "and a pure noise."
         )
     return plan.guarantee
 

@@ -828,7 +828,6 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         split_voters = not (isinstance(self.cv, str) and self.cv == "all")
         prepared = prepare(estimators, parts)
         clear_fitted(self)
-        self.n_splits_, self.multimetric_, self.scorer_ = len(parts), isinstance(self.scoring, Mapping), metrics
         seeds = child_seeds(sequence, (len(rows), len(parts), self.n_trials))
         trials: dict[Any, Row] = {}
         try:
@@ -836,6 +835,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         finally:  # after an interrupt or if a worker was killed, too: finished trials, and their cost
             scored = [row.guarantee for row in trials.values()]
             if scored or isinstance(sys.exception(), KeyboardInterrupt):
+                self.n_splits_, self.multimetric_, self.scorer_ = len(parts), isinstance(self.scoring, Mapping), metrics
                 self.cv_results_ = results_of(rows, seeds, names, trials)
                 self._account(scored, [], scoring, split_voters)
         name = deciding(self.refit, names)
@@ -941,9 +941,6 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
 
     def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
         return self.privacy_ if declared else self.results_cost_
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "cv_results_")
 
 
 def results_of(candidates, seeds, names, trials):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -26,10 +27,8 @@ class _Additive:
     most: float | None = None
     #: Power of the likelihood of the spreads of margins. With 1, heavy tails of the noise look like signal.
     power = 1.0
-
-    def tail(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return P(noise >= x)."""
-        raise NotImplementedError
+    #: Function of x that returns P(noise >= x).
+    tail: Callable[[ArrayLike], NDArray[np.float64]]
 
     @lru_cache(maxsize=64)  # noqa: B019  # laws are small, and every segment and level of a plot asks again
     def range_quantile(self, n_items: int, level: float) -> float:
