@@ -1,4 +1,4 @@
-"""Model selection by repeated trials (`sweep`), by private selection (`private`) or by advice (`advice`)."""
+"""Model selection by repeated trials (`search`), by private selection (`private`) or by advice (`advice`)."""
 
 from .advice import Alternative, Recommendation, recommend
 from .parameters import with_seed
