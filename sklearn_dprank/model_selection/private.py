@@ -512,7 +512,6 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     best_score_: int | float
     consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
-    privacy_: PrivacyGuarantee
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 

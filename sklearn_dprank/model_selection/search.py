@@ -138,15 +138,13 @@ def prepare(estimators, parts):
     for split, (train, test) in enumerate(parts):
         shared = None
         for candidate, estimator in enumerate(estimators):
-            last, name, transformers, before = estimator, None, [], []
+            *transformers, (name, last) = estimator.steps if type(estimator) is Pipeline else [(None, estimator)]
             # A subclass of Pipeline may behave differently, and transformers with a seed differ between trials.
-            if type(estimator) is Pipeline:
-                *transformers, (last_name, step) = estimator.steps
-                if not any(is_called(each, _SEED) for _, part in transformers for each in parameters_of(part)):
-                    last, name = step, last_name
-            if not (is_aggregator(last) and type(last).follows_plan()):
+            seeded = any(is_called(each, _SEED) for _, step in transformers for each in parameters_of(step))
+            if seeded or not (is_aggregator(last) and type(last).follows_plan()):
                 prepared[candidate, split] = Candidate(estimator, train, test, test)
                 continue
+            before = []
             if transformers:
                 pipeline = clone(Pipeline(transformers))
                 first = pipeline.fit_transform(train)
@@ -777,7 +775,6 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     scorer_: dict[str, Metric | None]
     n_splits_: int
     multimetric_: bool
-    privacy_: PrivacyGuarantee
     results_cost_: PrivacyGuarantee
     fits_cost_: PrivacyGuarantee
 
