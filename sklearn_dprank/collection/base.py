@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import is_whole
 from .._utils.types import Amount, Items
 from ..ballots.counting import odd_ballots
 from ..ballots.reading import Positions, as_array, ballot_key, compact_positions
@@ -19,7 +20,7 @@ from ..queries import statistics
 from ..queries.base import Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty.laws import AnswersLaw, NormalLaw
-from .protocol import FLIP_GRID, VERSION, are_items, as_digits, as_text, check_form, digest, is_digits, refuse_unless
+from .protocol import FLIP_GRID, VERSION, are_items, as_text, digest, is_amount, refuse_unless
 
 
 class ClientRandomizer:
@@ -83,7 +84,8 @@ class ReportRandomizer(ClientRandomizer):
 
     def assigned(self, pairs: Any, protocol: Any, voter: Any) -> Any:
         """Return the assignment of pairs, for `report`; raise ValueError if an argument does not fit the protocol."""
-        refuse_voter(voter)
+        if voter is not None:
+            raise ValueError("voter must be given if and only if the protocol has n_voters.")
         if pairs is not None:
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
 
@@ -113,12 +115,6 @@ class QuestionRandomizer(ClientRandomizer):
     def answer(self, protocol: Any, ballots: Any, bits: Any, asked: Any) -> Any:
         """Draw the first voter's answer as JSON-able data: one message, or one message per server."""
         raise NotImplementedError
-
-
-def refuse_voter(voter):
-    """Raise ValueError unless `voter` is None: the protocol does not name voters."""
-    if voter is not None:
-        raise ValueError("voter must be given if and only if the protocol has n_voters.")
 
 
 def with_digest(protocol, message):
@@ -230,12 +226,7 @@ def true_answers(first, second, voter, ballots, coins):
 
 def random_number(bits):
     """Return a random identifier of one report, 32 hexadecimal digits. The receiver uses it to drop duplicates."""
-    return as_digits(bits.assignment.words(2).tolist())
-
-
-def is_random_number(text):
-    """Return whether `text` has the form of `random_number`."""
-    return is_digits(text, 32)
+    return bits.assignment.words(2).astype(">u8").tobytes().hex()
 
 
 def distinct(rows, k, n, bits):
@@ -614,7 +605,15 @@ def validated(protocol, client):
 
     `RefusedProtocol` is raised if its form is wrong, or if its numbers spend more than it states.
     """
-    check_form(protocol, client.fields)
+    version, other = protocol.get("version", VERSION), ""  # first, because another version has other fields
+    if is_whole(version, 0):  # another value may be too deep or too long to print
+        other = f", got {version}: curator and device need releases of this package that speak the same"
+    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
+    expected = {"version", "randomizer", "items", "epsilon", *client.fields}
+    unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
+    refuse_unless(set(protocol) == expected, "its set of fields", unlike)
+    refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
+    refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
     client.check(protocol)
     stated, spent = client.epsilon_field, client.spent(protocol)
     refuse_unless(spent <= Decimal(protocol[stated]), stated, f"at least what its numbers spend, {float(spent):.10g}")

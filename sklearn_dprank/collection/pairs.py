@@ -47,7 +47,6 @@ from .base import (
     items_of,
     listed,
     random_number,
-    refuse_voter,
     true_answers,
     with_digest,
 )
@@ -294,7 +293,7 @@ class ShuffledRandomizer(PairsRandomizer):
         The curator is not trusted. ValueError is raised if `pairs` are not K distinct pairs, or if the protocol
         requires or forbids them.
         """
-        refuse_voter(voter)
+        super().assigned(None, protocol, voter)
         k = protocol["n_queries"]
         if (pairs is not None) != (protocol["pairs"] == "assigned"):
             raise ValueError("pairs must be given if and only if the protocol assigns them.")

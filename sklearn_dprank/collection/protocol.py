@@ -83,35 +83,16 @@ def is_digits(text, length):
     return type(text) is str and len(text) == length and _DIGITS.issuperset(text)
 
 
-def as_digits(words):
-    """Return 64-bit words as lowercase hexadecimal digits, 16 for each word."""
-    return "".join(f"{word:016x}" for word in words)
-
-
 def are_items(items):
     """Return whether `items` is a list of 2 to 65,534 distinct names, text or integers, that JSON can represent."""
     if type(items) is not list or not 2 <= len(items) <= 65534:
         return False
-    texts = [item for item in items if type(item) is str]
-    numbers = [item for item in items if type(item) is int]
-    if len(texts) + len(numbers) < len(items) or len({*texts, *numbers}) < len(items):
-        return False
-    if any(len(text) > LARGEST_NAME or _SURROGATE.search(text) for text in texts):
-        return False
-    return is_whole(max(map(abs, numbers), default=0), 0)
-
-
-def check_form(protocol, fields):
-    """Raise `RefusedProtocol` unless the common fields are valid and the other fields are those of the randomizer."""
-    version, other = protocol.get("version", VERSION), ""  # first, because another version has other fields
-    if is_whole(version, 0):  # another value may be too deep or too long to print
-        other = f", got {version}: curator and device need releases of this package that speak the same"
-    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
-    expected = {"version", "randomizer", "items", "epsilon", *fields}
-    unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
-    refuse_unless(set(protocol) == expected, "its set of fields", unlike)
-    refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
-    refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
+    names = set()
+    for item in items:
+        text = type(item) is str and len(item) <= LARGEST_NAME and not _SURROGATE.search(item)
+        if text or is_whole(item, 1 - 2**53):
+            names.add(item)
+    return len(names) == len(items)
 
 
 def decimal_of(number):

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from .._utils.checks import is_whole
 from .._utils.types import Message
 from ..ballots.profile import is_lazy, reduce_partitions
-from .base import is_random_number
 from .protocol import digest, is_digits
 
 LONGEST = 1 << 22  # characters of a report or a submission; longer ones are refused before parsing
@@ -184,7 +183,7 @@ def new_numbers(numbers, received):
     RefusedReport
         If a number has another form than devices write, occurs twice, or is in `received`.
     """
-    reject_unless(all(map(is_random_number, numbers)), "no report number")
+    reject_unless(all(is_digits(number, 32) for number in numbers), "no report number")
     return new_voters([int(number, 16) for number in numbers], received, RECEIVED_BEFORE)
 
 

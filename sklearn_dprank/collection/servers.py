@@ -25,7 +25,6 @@ from .._utils.checks import is_pair, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..privacy.new_file import make_whole
 from ..sampling.bit_source import SecureBits
-from .base import is_random_number
 from .protocol import digest, is_digits, refuse_unless
 from .randomizers import checked
 from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
@@ -784,7 +783,7 @@ class Shuffler(_Receiver):
         reject_unless(isinstance(submission, dict), "not a JSON object")
         reject_unless(submission.get("protocol") == self._name, "another protocol")
         reject_unless(submission.keys() == {"protocol", "report", "messages"}, "wrong keys")
-        reject_unless(is_random_number(submission["report"]), "no report number")
+        reject_unless(is_digits(submission["report"], 32), "no report number")
         messages = submission["messages"]
         reject_unless(type(messages) is list and len(messages) == k, "wrong number of messages")
         reject_unless(all(isinstance(message, dict) for message in messages), "not a JSON object")

@@ -22,7 +22,7 @@ from ..privacy.skellam import SkellamRelease, skellam_epsilon
 from ..queries.statistics import Statistic, statistic
 from ..sampling.poisson import skellam_noise
 from .base import MOST_ANSWERS, ClientRandomizer, QuestionRandomizer, ReportRandomizer
-from .protocol import UNCHANGED, RefusedProtocol, as_digits, canonical, digest, is_amount, refuse_unless
+from .protocol import UNCHANGED, RefusedProtocol, canonical, digest, is_amount, refuse_unless
 
 
 def summand(stated: Any, n_items: int) -> Statistic:
@@ -189,8 +189,8 @@ def messages(protocol, drawn, **question):
     salts, shares = drawn
     head = {"protocol": digest(protocol), **question}
     parts = [
-        {"server": number, "salt": as_digits(salt), "share": share}
-        for number, (salt, share) in enumerate(zip(salts[0].tolist(), shares[0].tolist(), strict=True))
+        {"server": number, "salt": salt.astype(">u8").tobytes().hex(), "share": share.tolist()}
+        for number, (salt, share) in enumerate(zip(salts[0], shares[0], strict=True))
     ]
     commitments = [commitment({**head, **part}) for part in parts]
     common = {**head, "report": report_number(commitments), "commitments": commitments}
