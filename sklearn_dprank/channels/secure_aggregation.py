@@ -40,7 +40,6 @@ from ..collection.shares import (
     modulus_bits,
     sum_about,
     summand,
-    summed,
 )
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.errors import BudgetExhausted
@@ -83,7 +82,7 @@ def _opened(prices, release, protocol, published, least, n_voters, voters):
             raise ValueError(f"n_voters={n_voters} is above max_reports={protocol['max_reports']}; raise max_reports.")
         return partial(_RoundsAnswers, voters, n_voters, prices, protocol, published)
     inbox, n_items, (price,) = Inbox(), len(protocol["items"]), prices.values()
-    total, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
+    total, accepted = combined(protocol, sum_about(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
     answer, name = price.query.read(total, n_items), price.query.published_as
     published = {**published, **inbox.published, "reports_accepted": accepted}
     if name is not None:

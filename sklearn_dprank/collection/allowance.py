@@ -8,9 +8,9 @@ import threading
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from .._utils.checks import check_number
+from .._utils.checks import check_number, is_whole
 from ..privacy.errors import BudgetExhausted
 from .protocol import decimal_of, float_above, is_amount, is_digits, total
 
@@ -25,7 +25,28 @@ class Charge(NamedTuple):
     delta: str
 
 
-class Allowance:
+class Uncopied:
+    """Base class of objects that spend a budget: `copy` returns the object, and a pickle gives a copy that spends none.
+
+    A subclass has `to_json`, `from_json` and `_home`, the number of the process that may use it. A copy has none.
+    """
+
+    _home: int | None
+
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        return self
+
+    __copy__ = __deepcopy__
+
+
+def unpickled(kind, text, **options):
+    """Return a copy of an object of this class, which can be read and spends nothing."""
+    copy = kind.from_json(text, **options)
+    copy._home = None
+    return copy
+
+
+class Allowance(Uncopied):
     """Privacy budget of one person over several protocols.
 
     Use it if a person may answer more than one poll. A `Device` limits the cost of one protocol, but the epsilons and
@@ -89,7 +110,7 @@ class Allowance:
         self.epsilon, self.delta = float(epsilon), float(delta)
         # Charges by the number of each device. Replaced as a whole, so that a fork never sees half of it.
         self._charges: Mapping[str, Charge] = MappingProxyType({})
-        self._home: int | None = os.getpid()
+        self._home = os.getpid()
         self._lock = threading.Lock()
 
     @property
@@ -177,40 +198,24 @@ class Allowance:
         """
         try:
             state = json.loads(text)
-            form = type(state) is dict and set(state) == {"allowance", "epsilon", "delta", "charges"}
-            form = form and type(state["allowance"]) is int and state["allowance"] == 1
-            form = form and type(state["charges"]) is dict
-            for device, charge in state["charges"].items() if form else ():
-                form = form and is_digits(device, 32) and type(charge) is dict and set(charge) == set(Charge._fields)
-                form = form and is_digits(charge["protocol"], 16)
-                form = form and all(cost == "0" or is_amount(cost) for cost in (charge["epsilon"], charge["delta"]))
-            allowance = cls(state["epsilon"], state["delta"]) if form else None
-        except (TypeError, ValueError, RecursionError):
-            allowance = None
-        if allowance is None:
+            charges = {device: Charge(**charge) for device, charge in state.pop("charges").items()}
+            valid = state.keys() == {"allowance", "epsilon", "delta"} and is_whole(state["allowance"], 1, 1)
+            for device, (protocol, *costs) in charges.items():
+                valid = valid and is_digits(device, 32) and is_digits(protocol, 16)
+                valid = valid and all(cost == "0" or is_amount(cost) for cost in costs)
+            allowance = cls(state["epsilon"], state["delta"])
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+            valid = False
+        if not valid:
             raise ValueError(
                 "text must be what Allowance.to_json returned. Restore the last stored text; a new allowance would "
                 "forget what was spent."
             )
-        charges = {device: Charge(**charge) for device, charge in state["charges"].items()}
         allowance._charges = MappingProxyType(charges)
         return allowance
 
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
     def __reduce__(self):
-        return _unpickled, (self.to_json(),)
-
-
-def _unpickled(text):
-    """Return a copy of an allowance, which cannot be charged."""
-    allowance = Allowance.from_json(text)
-    allowance._home = None
-    return allowance
+        return unpickled, (type(self), self.to_json())
 
 
 def _totals(charges):

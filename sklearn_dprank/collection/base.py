@@ -101,19 +101,17 @@ class QuestionRandomizer(ClientRandomizer):
     """Base class for the client's side of a randomizer whose devices answer questions."""
 
     def asked(self, question: Any, protocol: Any) -> Any:
-        """Return the subject of a question; raise ValueError if the question does not follow the protocol."""
+        """Return (key, ...) of a question; raise ValueError if the question does not follow the protocol.
+
+        A device stores its answer under the key, and gives the stored answer to every question with this key.
+        """
         raise NotImplementedError
 
-    def key(self, asked: Any) -> str:
-        """Return the key under which a device stores its answer; a stored key gets the stored answer."""
-        raise NotImplementedError
+    def answer(self, protocol: Any, ballots: Any, bits: Any, asked: Any, answered: Any) -> Any:
+        """Draw the first voter's answer as JSON-able data: one message, or one message per server.
 
-    def refusal(self, answered: Any, asked: Any, protocol: Any) -> str | None:
-        """Return why a device that stores answers under the keys `answered` gives no new one, or None if it may."""
-        raise NotImplementedError
-
-    def answer(self, protocol: Any, ballots: Any, bits: Any, asked: Any) -> Any:
-        """Draw the first voter's answer as JSON-able data: one message, or one message per server."""
+        `BudgetExhausted` is raised if a device that stores answers under the keys `answered` gives no further one.
+        """
         raise NotImplementedError
 
 

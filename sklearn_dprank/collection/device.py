@@ -8,7 +8,9 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike
 from .._utils.checks import as_double, check_number, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..sampling.bit_source import Bits
-from .allowance import Allowance
+from .allowance import Allowance, Uncopied, unpickled
 from .base import QuestionRandomizer, ReportRandomizer, read_ballot
 from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits
 from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
@@ -29,7 +31,7 @@ _TRUSTED = " (without trust in the servers)"
 _KEPT = {"device", "number", "protocol", "ballot", "said", "max_epsilon", "max_delta"}  # fields of a stored device
 
 
-class Device:
+class Device(Uncopied):
     """Client for one voter in the local, shuffle and secure aggregation models.
 
     Run it where the ballot is: ``Device(json.loads(text))`` needs only NumPy and this package. The device computes the
@@ -118,7 +120,7 @@ class Device:
         self._ballot: str | None = None  # SHA-256 of the ballot's key
         # Replaced as a whole, so that a fork never sees half of it.
         self._sent: Mapping[str, str] = MappingProxyType({})
-        self._home: int | None = os.getpid()
+        self._home = os.getpid()
         self._lock = threading.Lock()
         self._max_epsilon = None if max_epsilon is None else limit
         self._max_delta = float(max_delta)
@@ -218,42 +220,34 @@ class Device:
         if not isinstance(randomizer, QuestionRandomizer):
             raise ValueError("this protocol asks no questions: use device.report(ballot).")
         asked = randomizer.asked(question, self._protocol)
-
-        def draw(positions, bits):
-            if reason := randomizer.refusal(self._sent, asked, self._protocol):
-                raise BudgetExhausted(f"this device {reason}.")
-            return randomizer.answer(self._protocol, positions, bits, asked)
-
-        return self._send(randomizer.key(asked), ballot, draw)
+        return self._send(
+            asked[0],
+            ballot,
+            lambda positions, bits: randomizer.answer(self._protocol, positions, bits, asked, self._sent),
+        )
 
     def _send(self, name, ballot, draw):
         """Return the stored message of this name, or draw and store it if the budget allows."""
         positions, key = read_ballot(ballot, len(self._protocol["items"]))
-        key = hashlib.sha256(key).hexdigest()
-        if self._home != os.getpid():
-            return self._repeated(name, key)  # without the lock: a thread of the parent may have held it at the fork
-        with self._lock:
-            if name not in self._sent and self._ballot in (None, key):
+        key, at_home = hashlib.sha256(key).hexdigest(), self._home == os.getpid()
+        with self._lock if at_home else nullcontext():  # a thread of the parent may have held the lock at the fork
+            if self._ballot not in (None, key):
+                raise BudgetExhausted(
+                    "this device has already reported another ballot. Pass the same ballot to get the same report."
+                )
+            if name not in self._sent and not at_home:
+                raise BudgetExhausted(
+                    "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter "
+                    "would report twice. Make the device in the process that uses it, or move it there with to_json "
+                    "and from_json."
+                )
+            if name not in self._sent:
                 if self._bits is None:
                     self._bits = Bits.from_random_state(self._random_state)
                 message = json.dumps(draw(positions, self._bits))
                 self._ballot = key
                 self._sent = MappingProxyType({**self._sent, name: message})
-            return self._repeated(name, key)
-
-    def _repeated(self, name, key):
-        """Return the stored message of this name, if it is for the ballot with this key."""
-        if self._ballot not in (None, key):
-            raise BudgetExhausted(
-                "this device has already reported another ballot. Pass the same ballot to get the same report."
-            )
-        if name not in self._sent:
-            raise BudgetExhausted(
-                "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter "
-                "would report twice. Make the device in the process that uses it, or move it there with to_json and "
-                "from_json."
-            )
-        return json.loads(self._sent[name])
+            return json.loads(self._sent[name])
 
     def to_json(self) -> str:
         """Return the device as text, with its reports. The text is as secret as the ballot.
@@ -263,7 +257,7 @@ class Device:
         str
             Text for `from_json` after a restart. It does not contain the seed.
         """
-        with self._lock if self._home == os.getpid() else threading.Lock():
+        with self._lock if self._home == os.getpid() else nullcontext():
             sent = {name: json.loads(message) for name, message in self._sent.items()}
             state = {"protocol": self._protocol, "ballot": self._ballot, "said": sent}
         limits = {"max_epsilon": self._max_epsilon, "max_delta": self._max_delta}
@@ -315,19 +309,6 @@ class Device:
         device._charge(allowance)
         return device
 
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
     def __reduce__(self):
         own = None if self._protocol["randomizer"] in CLIENT_RANDOMIZERS else self._randomizer
-        return _unpickled, (self.to_json(), own)
-
-
-def _unpickled(text, randomizer):
-    """Return a copy of a device that repeats messages and creates no new ones."""
-    device = Device.from_json(text, randomizer=randomizer)
-    device._home = None
-    return device
+        return partial(unpickled, randomizer=own), (type(self), self.to_json())

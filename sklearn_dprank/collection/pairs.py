@@ -30,6 +30,7 @@ from .._utils.checks import (
 )
 from .._utils.types import Amount, Items, PairNoise, Variant
 from ..ballots.reading import Positions
+from ..privacy.errors import BudgetExhausted
 from ..queries.base import n_pairs
 from ..queries.pairs import PairTallies, Tallies
 from ..sampling.bit_source import Bits, BitSource
@@ -362,7 +363,7 @@ class InteractiveRandomizer(QuestionRandomizer):
         return flips_spent(protocol["flips"], protocol["answers"])
 
     def asked(self, question, protocol):
-        """Return (number, kind, pairs) of a question; raise ValueError if it does not follow the protocol.
+        """Return (key, number, kind, pairs) of a question; raise ValueError if it does not follow the protocol.
 
         The curator is not trusted. The field "voters" is for the messenger and is ignored.
         """
@@ -372,24 +373,14 @@ class InteractiveRandomizer(QuestionRandomizer):
             known = known and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
             if known and type(pairs) is list and 1 <= len(pairs) <= pair_count(protocol):
                 if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
-                    return number, kind, pairs
+                    return f"{kind} {number}", number, kind, pairs
         raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
 
-    def key(self, asked):
-        """Return the key under which a device stores its answer."""
-        number, kind, _ = asked
-        return f"{kind} {number}"
-
-    def refusal(self, answered, asked, protocol):
-        """Return why a device that stores answers under the keys `answered` gives no new one, or None if it may."""
-        _, kind, _ = asked
-        if sum(key.startswith(kind) for key in answered) >= {"each": protocol["answers"], "last": 1}[kind]:
-            return "has given every answer that its budget pays for"
-        return None
-
-    def answer(self, protocol, ballots, bits, asked):
+    def answer(self, protocol, ballots, bits, asked, answered):
         """Draw the first voter's answer as JSON-able data, with its own random number."""
-        number, kind, pairs = asked
+        _, number, kind, pairs = asked
+        if sum(key.startswith(kind) for key in answered) >= {"each": protocol["answers"], "last": 1}[kind]:
+            raise BudgetExhausted("this device has given every answer that its budget pays for.")
         first, second, answers = self.draw(protocol, ballots, bits, kind, pairs)
         pair = [int(first[0, 0]), int(second[0, 0])]
         answer = {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}

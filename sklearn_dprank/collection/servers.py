@@ -28,7 +28,7 @@ from ..sampling.bit_source import SecureBits
 from .protocol import digest, is_digits, refuse_unless
 from .randomizers import checked
 from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
-from .shares import RoundsRandomizer, commitment, report_number, sum_about, summed, sums
+from .shares import RoundsRandomizer, commitment, report_number, sum_about, sums
 
 # Durable SQLite files, which detect damage. A file holds one state (JSON) and rows of bytes. Each row has a checksum.
 # The state has a checksum, the number of rows and the sum of their checksums. So the file detects rows that are
@@ -517,7 +517,7 @@ class AggregationServer(_Receiver):
     def _about(self, state):
         """Return the question fields of messages in this state, and the sum for this question."""
         if not self._asks:
-            return {}, summed(self._protocol)
+            return {}, sum_about(self._protocol)
         if not state["question"]:
             raise ValueError("this server has not been asked anything yet: server.ask(question).")
         return {"question": state["name"]}, sum_about(self._protocol, state["question"])

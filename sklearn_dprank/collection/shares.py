@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._utils.checks import is_whole
+from ..privacy.errors import BudgetExhausted
 from ..privacy.skellam import SkellamRelease, skellam_epsilon
 from ..queries.statistics import Statistic, statistic
 from ..sampling.poisson import skellam_noise
@@ -62,34 +63,22 @@ class Sum(NamedTuple):
     summand: Statistic
     rate: Fraction
     modulus: int
-    times: int = 1
-
-    def release(self, n_voters: int) -> SkellamRelease:
-        """Return these sums with the noise of `n_voters` voters, for privacy accounting."""
-        l1, l2_squared, _ = self.summand.sensitivity("replace")
-        return SkellamRelease(2 * self.rate * n_voters, l1, l2_squared, self.times)
-
-
-def sum_of(stated: Any, protocol: Any) -> Sum:
-    """Return the sum that the fields `stated` of a validated protocol describe."""
-    what = summand(stated["statistic"], len(protocol["items"]))
-    return Sum(what, Fraction(*stated["rate"]), 1 << stated["modulus_bits"], stated.get("times", 1))
-
-
-def summed(protocol: Any) -> Sum:
-    """Return the only sum of a validated "skellam-shares" protocol."""
-    return sum_of(protocol, protocol)
+    times: int
 
 
 def sums(protocol: Any) -> list[Sum]:
     """Return the sums of all kinds of questions, in order, or the only sum of a protocol that asks none."""
-    return [sum_of(kind, protocol) for kind in protocol.get("rounds", [protocol])]
+    found = []
+    for kind in protocol.get("rounds", [protocol]):
+        what, rate = summand(kind["statistic"], len(protocol["items"])), Fraction(*kind["rate"])
+        found.append(Sum(what, rate, 1 << kind["modulus_bits"], kind.get("times", 1)))
+    return found
 
 
-def sum_about(protocol: Any, number: int) -> Sum:
+def sum_about(protocol: Any, number: int = 1) -> Sum:
     """Return the sum for the question of this number; questions are numbered from 1 through all kinds in order."""
-    last = list(accumulate(kind["times"] for kind in protocol["rounds"]))
-    return sum_of(protocol["rounds"][bisect_left(last, number)], protocol)
+    kinds = sums(protocol)
+    return kinds[bisect_left(list(accumulate(kind.times for kind in kinds)), number)]
 
 
 def modulus_bits(what: Statistic, max_reports: int, rate: float) -> int:
@@ -119,13 +108,26 @@ class SummedRandomizer(ClientRandomizer):
             refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
         refuse_unless(0 < float(protocol["delta"]) < 1, "delta", "below 1")
         for stated in protocol.get("rounds", [protocol]):
-            check_sum(stated, protocol)
-        kept = epsilon_among(protocol, sums(protocol), least) <= Decimal(protocol["epsilon"])
+            what, rate = summand(stated["statistic"], len(protocol["items"])), stated["rate"]
+            refuse_unless(what.numbers <= MOST_NUMBERS, "items", f"so few that {MOST_NUMBERS:,} numbers are sent")
+            form = type(rate) is list and len(rate) == 2 and is_whole(rate[0], 1) and is_whole(rate[1], 1, RATE_GRID)
+            refuse_unless(form and rate[1] in (1, RATE_GRID), "rate", "[numerator, 2^20] or [numerator, 1], above 0")
+            enough = modulus_bits(what, protocol["max_reports"], rate[0] / rate[1])
+            form = is_whole(stated["modulus_bits"], enough, MOST_BITS)
+            refuse_unless(form, "modulus_bits", "large enough for max_reports, and at most 53")
+        kept = self.spent(protocol, least) <= Decimal(protocol["epsilon"])
         refuse_unless(kept, "epsilon", "what min_reports give")
 
-    def spent(self, protocol):
-        """Return the epsilon at `delta` of everything a voter sends, as a Decimal. It holds if all servers collude."""
-        return epsilon_among(protocol, sums(protocol), 1)
+    def spent(self, protocol, n_voters=1):
+        """Return the epsilon at `delta` of all sums of `n_voters` voters, as a Decimal.
+
+        That of a single voter holds if all servers collude.
+        """
+        releases = []
+        for one in sums(protocol):
+            l1, l2_squared, _ = one.summand.sensitivity("replace")
+            releases.append(SkellamRelease(2 * one.rate * n_voters, l1, l2_squared, one.times))
+        return Decimal(skellam_epsilon(float(protocol["delta"]), releases))
 
     def delta(self, protocol):
         """Return the delta at which `spent` holds, as a Decimal."""
@@ -140,8 +142,8 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
         super().check(protocol)
-        asks = summed(protocol).summand.asked_about is not None
-        refuse_unless(not asks, "statistic", "one that needs no question, where voters report once")
+        asked_about = sum_about(protocol).summand.asked_about
+        refuse_unless(asked_about is None, "statistic", "one that needs no question, where voters report once")
 
     def draw(self, protocol, ballots, bits):
         """Draw the messages of every voter: (salts, shares).
@@ -150,27 +152,11 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
         commitments. `shares` has dtype int64 and shape (n_voters, servers, numbers). The shares of a voter lie in
         [0, 2^modulus_bits) and add up to the noisy statistic modulo 2^modulus_bits.
         """
-        return split(protocol, summed(protocol), ballots, None, bits)
+        return split(protocol, sum_about(protocol), ballots, None, bits)
 
     def report(self, protocol, ballots, bits, assigned):
         """Draw the first voter's messages as JSON-able data, one for each server."""
         return messages(protocol, self.draw(protocol, ballots, bits))
-
-
-def check_sum(stated, protocol):
-    """Raise `RefusedProtocol` unless the statistic that `stated` describes, its noise and its modulus are valid."""
-    what, rate = summand(stated["statistic"], len(protocol["items"])), stated["rate"]
-    refuse_unless(what.numbers <= MOST_NUMBERS, "items", f"so few that {MOST_NUMBERS:,} numbers are sent")
-    form = type(rate) is list and len(rate) == 2 and is_whole(rate[0], 1) and is_whole(rate[1], 1, RATE_GRID)
-    refuse_unless(form and rate[1] in (1, RATE_GRID), "rate", "[numerator, 2^20] or [numerator, 1], above 0")
-    enough = modulus_bits(what, protocol["max_reports"], rate[0] / rate[1])
-    form = is_whole(stated["modulus_bits"], enough, MOST_BITS)
-    refuse_unless(form, "modulus_bits", "large enough for max_reports, and at most 53")
-
-
-def epsilon_among(protocol, sums, n_voters):
-    """Return the epsilon of all sums together, as a Decimal, if `n_voters` voters add noise to each."""
-    return Decimal(skellam_epsilon(float(protocol["delta"]), [one.release(n_voters) for one in sums]))
 
 
 def split(protocol, of, ballots, about, bits):
@@ -219,8 +205,9 @@ _MOST_KINDS = 1000  # of questions
 
 
 class Asked(NamedTuple):
-    """Question that follows the protocol: its number, the digest of its text, and its subject."""
+    """Question that follows the protocol: the key of its answer, its number, the digest of its text, its subject."""
 
+    key: str
     number: int
     name: str
     about: Any
@@ -254,23 +241,15 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
                 names = {"protocol", "question", what.asked_about} - {None}
                 about = question.get(what.asked_about)
                 if set(question) == names and what.accepts(about):
-                    return Asked(number, digest(question), about)
+                    return Asked(f"{number} {digest(question)}", number, digest(question), about)
         raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
 
-    def key(self, asked):
-        """Return the key under which a device stores its answer."""
-        return f"{asked.number} {asked.name}"
-
-    def refusal(self, answered, asked, protocol):
-        """Return why a device that stores answers under the keys `answered` gives no new one, or None if it may."""
+    def answer(self, protocol, ballots, bits, asked, answered):
+        """Draw the first voter's answer as JSON-able data: one message per server."""
         numbers = {int(key.partition(" ")[0]) for key in answered}
         if asked.number in numbers:
-            return "has answered another question of this number"
+            raise BudgetExhausted("this device has answered another question of this number.")
         if asked.number < max(numbers, default=0):
-            return "has answered a later question, and none comes back"
-        return None
-
-    def answer(self, protocol, ballots, bits, asked):
-        """Draw the first voter's answer as JSON-able data: one message per server."""
+            raise BudgetExhausted("this device has answered a later question, and none comes back.")
         drawn = split(protocol, sum_about(protocol, asked.number), ballots, asked.about, bits)
         return messages(protocol, drawn, question=asked.name)

@@ -713,8 +713,8 @@ fault(
 )
 fault(
     "device: any question of a round is answered again",
-    "collection.shares.RoundsRandomizer.refusal",
-    nothing,
+    "collection.shares.RoundsRandomizer.answer",
+    calls(lambda true, self, protocol, ballots, bits, asked, answered: true(self, protocol, ballots, bits, asked, ())),
     "test_second_question_with_the_same_number_is_refused",
     "test_earlier_questions_are_refused",
 )
@@ -797,8 +797,8 @@ fault(
 )
 fault(
     "shares: epsilon is that of twice the voters",
-    "collection.shares.epsilon_among",
-    calls(lambda true, protocol, sums, n_voters: true(protocol, sums, 2 * n_voters)),
+    "collection.shares.SummedRandomizer.spent",
+    calls(lambda true, self, protocol, n_voters=1: true(self, protocol, 2 * n_voters)),
     "test_the_epsilon_of_the_sum_is_that_of_so_many_voters",
 )
 

@@ -55,7 +55,7 @@ ACCEPTED: dict[str, str] = {
     "privacy/budget.Account.spent: 0.0 becomes 1.0 (1)": "the delta of an infinite epsilon is not compared",
     "privacy/shuffle.shuffle_local_epsilon: 2 becomes 3 (1)": "a wider bracket has the same root",
     "privacy/composition._log_cosh: Sub becomes Add (2)": "of epsilons above 40 only, whose bound is then larger",
-    "collection/shares.RoundsRandomizer.refusal: Lt becomes LtE (1)": "an equal number is refused before",
+    "collection/shares.RoundsRandomizer.answer: Lt becomes LtE (1)": "an equal number is refused before",
 }
 
 COMPARISONS = {

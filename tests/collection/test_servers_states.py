@@ -18,7 +18,6 @@ from sklearn_dprank.channels.secure_aggregation import combined
 from sklearn_dprank.collection import AggregationServer, ServerFileError, agreed, shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.reports import Inbox
-from sklearn_dprank.collection.shares import summed
 from sklearn_dprank.privacy.errors import BudgetExhausted
 
 LEAST, MOST, M = 3, 6, 3
@@ -26,7 +25,7 @@ CURATOR = SecAggBorda(epsilon=1.0, min_reports=LEAST, max_reports=MOST)
 ONCE = CURATOR.protocol(M)
 ROUNDS = SecAggSwissBorda(epsilon=1.0, min_reports=LEAST, max_reports=MOST).protocol(M)
 PROTOCOLS = {"once": ONCE, "rounds": ROUNDS}
-MODULUS = {"once": summed(ONCE).modulus, "rounds": rounds.sum_about(ROUNDS, 1).modulus}
+MODULUS = {"once": rounds.sum_about(ONCE).modulus, "rounds": rounds.sum_about(ROUNDS).modulus}
 ORDERS = [[[0, 1, 2]], [[2, 0, 1]]]
 SPOILED = {
     "not JSON": lambda said: "{",
@@ -277,8 +276,9 @@ class Servers(RuleBasedStateMachine):
         if not messages:
             return
         asked = messages[0][1]
-        name, of = (None, summed(ONCE)) if self.kind == "once" else (digest(question_of(*asked)), None)
-        of = rounds.sum_about(ROUNDS, asked[0]) if of is None else of
+        name, of = None, rounds.sum_about(ONCE)
+        if self.kind == "rounds":
+            name, of = digest(question_of(*asked)), rounds.sum_about(ROUNDS, asked[0])
         taken = [(server, crowd) for server, about, crowd, _ in messages if about == asked]
         good = sorted(server for server, _ in taken) == [0, 1] and len({crowd for _, crowd in taken}) == 1
         said = [message for *_, message in messages]

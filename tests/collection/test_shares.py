@@ -151,9 +151,9 @@ def test_too_many_numbers():
 
 
 def test_the_epsilon_of_the_sum_is_that_of_so_many_voters():
-    (one,) = sums = [shares.summed(BORDA)]
-    assert 0.999 < float(shares.epsilon_among(BORDA, sums, 200)) <= 1
-    assert shares.epsilon_among(BORDA, sums, 100) > Decimal("1.3")
+    (one,) = shares.sums(BORDA)
+    assert 0.999 < float(SharesRandomizer().spent(BORDA, 200)) <= 1
+    assert SharesRandomizer().spent(BORDA, 100) > Decimal("1.3")
     variance = 2 * Fraction(*BORDA["rate"]) * 200
     assert one.summand.sensitivity("replace")[:2] == (16, 80)
     # sigma of a Gaussian for (1, 1e-6) and that movement is 38

@@ -10,11 +10,11 @@ from oracles import all_ballots
 from query_examples import examples
 from scipy import stats
 
-from sklearn_dprank import queries
+from sklearn_dprank import SecAggBorda, queries
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
-from sklearn_dprank.collection import RefusedProtocol
-from sklearn_dprank.collection.shares import check_sum, summand
+from sklearn_dprank.collection import Device, RefusedProtocol
+from sklearn_dprank.collection.shares import summand
 from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query, ScaledMargins
 from sklearn_dprank.queries.statistics import STATISTICS
 from sklearn_dprank.sampling.bit_source import Bits
@@ -165,9 +165,7 @@ def test_invalid_statistic_is_refused(statistic):
 def test_histograms_are_of_few_items():
     assert summand("histogram", 8).numbers == math.factorial(8)
     with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
-        check_sum(
-            {"statistic": "histogram", "rate": [1, 1], "modulus_bits": 53}, {"items": range(11), "max_reports": 1}
-        )
+        Device({**SecAggBorda(min_reports=2).protocol(11), "statistic": "histogram"})
 
 
 @pytest.mark.parametrize(("statistic", "first"), [("histogram", 2), ("histogram_unseen_last", 0)])
