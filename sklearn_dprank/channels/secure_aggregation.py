@@ -27,7 +27,7 @@ from ..collection.reports import (
     as_reports,
     columns,
     end_to_end,
-    protocol_of,
+    of_protocol,
     whole_numbers,
 )
 from ..collection.shares import (
@@ -171,6 +171,7 @@ def combined(protocol, of, messages, inbox, question=None):
     messages. `question` is the digest of the question, if the protocol asks questions.
     """
     received = list(inbox.read(messages, partial(_read, protocol, of, question)))
+    inbox.accepted = len(received)
     inbox.require(f"Servers {FOLLOW}.")
     servers, voters, n_reports, sums = zip(*received, strict=True)
     if sorted(servers) != list(range(protocol["servers"])):
@@ -187,8 +188,7 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> tuple[i
 
     Raise RefusedReport if it is invalid, or covers too few or too many voters.
     """
-    if protocol_of(message) != digest(protocol):
-        raise RefusedReport("another protocol")
+    of_protocol({digest(protocol)}, message)
     asked = () if question is None else ("question",)
     server, voters, n_reports, numbers, *about = (
         column[0] for column in columns([message], "server", "voters", "n_reports", "sum", *asked)

@@ -6,8 +6,9 @@ import codecs
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import chain, groupby
 from math import prod
@@ -71,11 +72,8 @@ def as_reports(reports, name="reports", remedy=_FROM_FILE, of="reports"):
     ValueError
         If `reports` is not an iterable of reports.
     """
-    if (
-        isinstance(reports, (str, bytes, Mapping))
-        or hasattr(reports, "__fspath__")
-        or not isinstance(reports, Iterable)
-    ):
+    single = isinstance(reports, (str, bytes, Mapping)) or hasattr(reports, "__fspath__")
+    if single or not isinstance(reports, Iterable):
         raise ValueError(f"{name} must be an iterable of {of}, got {type(reports).__name__}; {remedy}")
     return reports
 
@@ -96,9 +94,8 @@ def lines(messages, longest):
     try:
         while line := file.readline(longest + 2):
             yield line
-            ends = line[-1:] in ("\n", b"\n")
-            while not ends and (rest := file.readline(longest)):
-                ends = rest[-1:] in ("\n", b"\n")
+            while line and line[-1:] not in ("\n", b"\n"):  # skip the rest of a line that is too long
+                line = file.readline(longest)
     except UnicodeError:
         raise ValueError(
             "reports must be UTF-8, and this text file cannot be read as bytes; open it in binary, open(path, 'rb'), "
@@ -148,18 +145,20 @@ def parsed(report, longest=LONGEST):
 # Fields of untrusted reports.
 
 
-def protocol_of(report):
-    """Return the name of the protocol that a report carries, or None.
+def of_protocol(names, report):
+    """Return a report.
 
     Raises
     ------
     RefusedReport
-        If the report is not a JSON object.
+        If it is not a JSON object, or does not carry the name of one of these protocols.
     """
     if not isinstance(report, dict):
         raise RefusedReport("not a JSON object")
     name = report.get("protocol")
-    return name if isinstance(name, str) else None
+    if not isinstance(name, str) or name not in names:
+        raise RefusedReport("another protocol")
+    return report
 
 
 def columns(reports, *names, also=("protocol",)):
@@ -209,8 +208,7 @@ def end_to_end(rows, length, reason):
     RefusedReport
         If a row is not a list of this length, with this reason.
     """
-    if set(map(type, rows)) != {list} or set(map(len, rows)) != {length}:
-        raise RefusedReport(reason)
+    reject_unless(set(map(type, rows)) == {list} and set(map(len, rows)) == {length}, reason)
     return list(chain.from_iterable(rows))
 
 
@@ -222,15 +220,10 @@ def whole_numbers(numbers, low, high, reason):
     RefusedReport
         If a number is not an integer from `low` to `high`, with this reason. Booleans are not integers.
     """
-    if set(map(type, numbers)) != {int}:
-        raise RefusedReport(reason)
-    try:
-        found = np.array(numbers, dtype=np.int64)
-    except OverflowError:
-        raise RefusedReport(reason) from None
-    if found.min() < low or found.max() > high:
-        raise RefusedReport(reason)
-    return found
+    reject_unless(set(map(type, numbers)) == {int}, reason)
+    found = np.array(numbers)  # of another dtype if a number has more than 64 bits
+    reject_unless(low <= found.min() and found.max() <= high, reason)
+    return found.astype(np.int64, copy=False)
 
 
 def pairs_of(asked, n_items):
@@ -261,15 +254,15 @@ def bits_of(answers):
 # Counts of accepted and refused reports.
 
 
+@dataclass
 class Inbox:
-    """Reader of reports that counts accepted reports and, by reason, refused ones."""
+    """Counts of accepted reports and, by reason, of refused ones, and readers of streams that count."""
 
-    def __init__(self):
-        self.accepted = 0
-        self.refused: Counter[str] = Counter()
+    accepted: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
 
     def read(self, reports, read, longest=LONGEST):
-        """Yield ``read(report)`` for each report that `read` accepts.
+        """Yield ``read(report)`` for each report that `read` accepts, and count the others.
 
         Parameters
         ----------
@@ -286,11 +279,10 @@ class Inbox:
             except RefusedReport as error:
                 self.refused[error.reason] += 1
             else:
-                self.accepted += 1
                 yield drawn
 
     def read_together(self, reports, names, read, number=None, characters=_CHARACTERS):
-        """Yield (name, drawn) for blocks of accepted reports of the same protocol.
+        """Yield (name, drawn) for blocks of accepted reports of the same protocol, and count all reports.
 
         Parameters
         ----------
@@ -303,7 +295,6 @@ class Inbox:
             reason is counted only if the list has one report.
         number : str or None, default=None
             Field of a number of which only the first report counts, under any of the protocols.
-
         characters : int
             Size of a block.
 
@@ -316,40 +307,24 @@ class Inbox:
         """
         places = {name: place for place, name in enumerate(names)}
         for block in blocks(lines(reports, LONGEST), characters, _CHARACTERS // _TOGETHER):
-            known = []
-            for report in block:
-                try:
-                    found = parsed(report)
-                    name = protocol_of(found)
-                    if name not in places:
-                        raise RefusedReport("another protocol")
-                except RefusedReport as error:
-                    self.refused[error.reason] += 1
-                else:
-                    known.append((name, found))
-            numbers = [found[number] for _, found in known if type(found.get(number)) is int]
+            known = list(self.read(block, partial(of_protocol, places)))
+            numbers = [report[number] for report in known if type(report.get(number)) is int]
             if len(names) > 1 and len(set(numbers)) == len(numbers):  # else the first of a number must stay the first
-                known.sort(key=lambda one: places[one[0]])
-            for name, mine in groupby(known, itemgetter(0)):
-                for drawn in self._accepted([found for _, found in mine], partial(read, name=name)):
+                known.sort(key=lambda report: places[report["protocol"]])
+            waiting = [(name, list(mine)) for name, mine in groupby(known, itemgetter("protocol"))][::-1]
+            while waiting:
+                name, mine = waiting.pop()
+                try:
+                    drawn = read(mine, name)
+                except RefusedReport as error:
+                    if len(mine) == 1:
+                        self.refused[error.reason] += 1
+                    else:  # try each half, so that one invalid report does not affect others
+                        half = len(mine) // 2
+                        waiting += [(name, mine[half:]), (name, mine[:half])]
+                else:
+                    self.accepted += len(mine)
                     yield name, drawn
-
-    def _accepted(self, reports, read):
-        """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
-        if not reports:
-            return
-        try:
-            drawn = read(reports)
-        except RefusedReport as error:
-            if len(reports) == 1:
-                self.refused[error.reason] += 1
-                return
-            half = len(reports) // 2
-            yield from self._accepted(reports[:half], read)
-            yield from self._accepted(reports[half:], read)
-        else:
-            self.accepted += len(reports)
-            yield drawn
 
     @property
     def published(self):
@@ -464,11 +439,8 @@ class ReportCounts:
         self.tallies = dict(tallies)
         self.reports_refused = dict(sorted(reports_refused.items()))
         self.submissions = dict(submissions or {})
-
-    @property
-    def reports_accepted(self) -> int:
-        numbered = self.submitted() if self.second == RECEIVED_BEFORE else self.submissions
-        return sum(tally.n_reports for tally in self.tallies.values()) + len(numbered)
+        numbered = self.submitted() if second == RECEIVED_BEFORE else self.submissions
+        self.reports_accepted = sum(tally.n_reports for tally in self.tallies.values()) + len(numbered)
 
     def submitted(self) -> NDArray[np.int64]:
         """Return the messages of all submissions.
@@ -498,8 +470,7 @@ class ReportCounts:
         ValueError
             If no report was accepted.
         """
-        inbox = Inbox()
-        inbox.accepted, inbox.refused = self.reports_accepted, Counter(self.reports_refused)
+        inbox = Inbox(self.reports_accepted, Counter(self.reports_refused))
         inbox.require(remedy)
         return inbox
 
@@ -597,9 +568,12 @@ class ReportCounts:
 
 
 class ReportReader:
-    """Reader that counts the reports of some protocols; a channel's subclass defines `read`, `counts`, `are_counts`.
+    """Reader that counts the reports of some protocols. It can be pickled, because it runs in the workers of dask.
 
-    It can be pickled, because it runs in the workers of dask.
+    A channel's subclass defines three methods. ``read(submissions, reports, name)`` returns the values in reports, and
+    puts reports of which each counts once into `submissions` instead. ``counts(drawn, protocol)`` returns the sum over
+    the reports with these values. ``are_counts(counts, n_reports, protocol)`` returns whether `n_reports` reports can
+    have these counts.
 
     Parameters
     ----------
@@ -611,6 +585,9 @@ class ReportReader:
     second = RECEIVED_BEFORE
     #: Field of this number, if reports of several protocols have it.
     number: str | None = None
+    read: Callable[..., Any]
+    counts: Callable[..., NDArray[np.int64]]
+    are_counts: Callable[..., bool]
 
     def __init__(self, protocols: Iterable[dict[str, Any]]) -> None:
         self.protocols = {digest(protocol): protocol for protocol in protocols}
@@ -635,7 +612,20 @@ class ReportReader:
             If `reports` is none of these, or counts belong to another protocol.
         """
         if isinstance(reports, ReportCounts):
-            return self._checked(reports)
+            if reports.tallies.keys() != self.protocols.keys():
+                raise ValueError(
+                    f"reports holds counts of the protocols {sorted(reports.tallies)}, but this estimator has "
+                    f"{sorted(self.protocols)} for these items; use the parameters, items and epsilons of "
+                    "count_reports."
+                )
+            for name, (counts, n_reports) in reports.tallies.items():
+                if n_reports and not self.are_counts(counts, n_reports, self.protocols[name]):
+                    raise ValueError(
+                        f"reports holds counts that {n_reports} reports of the protocol {name!r} cannot have; count "
+                        "the reports again."
+                    )
+            tallies = {name: reports.tallies[name] for name in self.protocols}  # in this order, as if read here
+            return ReportCounts(tallies, reports.reports_refused, reports.submissions, reports.second)
         if is_lazy(reports):
             parts = _parts(reports)
             return reduce_partitions(parts, self, partial(reduce, add)) if parts else self([])
@@ -649,34 +639,6 @@ class ReportReader:
             n_reports = len(drawn[0] if isinstance(drawn, tuple) else drawn)
             tallies[name] = tallies[name].plus(Tally(self.counts(drawn, self.protocols[name]), n_reports))
         return ReportCounts(tallies, inbox.refused, submissions, self.second)
-
-    def read(self, submissions: dict[int, bytes], reports: list[dict[str, Any]], name: str) -> Any:
-        """Return the values in reports; put reports of which each counts once into `submissions` instead."""
-        raise NotImplementedError
-
-    def counts(self, drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
-        """Return the sum over the reports with these values."""
-        raise NotImplementedError
-
-    def are_counts(self, counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
-        """Return whether `n_reports` reports can have these counts."""
-        raise NotImplementedError
-
-    def _checked(self, received):
-        """Return counts; raise ValueError if they belong to other protocols, or are impossible."""
-        if received.tallies.keys() != self.protocols.keys():
-            raise ValueError(
-                f"reports holds counts of the protocols {sorted(received.tallies)}, but this estimator has "
-                f"{sorted(self.protocols)} for these items; use the parameters, items and epsilons of count_reports."
-            )
-        for name, (counts, n_reports) in received.tallies.items():
-            if n_reports and not self.are_counts(counts, n_reports, self.protocols[name]):
-                raise ValueError(
-                    f"reports holds counts that {n_reports} reports of the protocol {name!r} cannot have; count the "
-                    "reports again."
-                )
-        tallies = {name: received.tallies[name] for name in self.protocols}  # in this order, as if read here
-        return ReportCounts(tallies, received.reports_refused, received.submissions, received.second)
 
 
 def _parts(reports):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import sqlite3
@@ -21,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils.checks import is_pair, is_whole, safe_repr
+from .._utils.checks import check_whole, is_pair, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..privacy.new_file import make_whole
 from ..sampling.bit_source import SecureBits
-from .protocol import digest, is_digits, refuse_unless
+from .protocol import digest, is_digits, pair_count, refuse_unless
 from .randomizers import checked
-from .reports import LONGEST, Inbox, as_reports, blocks, lines, parsed, reject_unless
+from .reports import LONGEST, Inbox, as_reports, blocks, columns, lines, of_protocol, parsed, reject_unless
 from .shares import RoundsRandomizer, commitment, report_number, sum_about, sums
 
 # Durable SQLite files, which detect damage. A file holds one state (JSON) and rows of bytes. Each row has a checksum.
@@ -36,6 +35,7 @@ from .shares import RoundsRandomizer, commitment, report_number, sum_about, sums
 
 _FORMAT = 1
 _WIDTH = 16  # bytes of a checksum
+_SUMS = 1 << 8 * _WIDTH  # modulus of the sum of the rows' checksums, which does not depend on the order of rows
 _TABLES = (
     "CREATE TABLE server (body BLOB, checksum BLOB)",
     "CREATE TABLE rows (key BLOB PRIMARY KEY, value BLOB, checksum BLOB) WITHOUT ROWID",
@@ -84,7 +84,7 @@ class CheckedFile:
                 if os.path.isfile(place) and not os.path.getsize(place):
                     raise self._damaged("is empty")
             self._connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
-            weakref.finalize(self, _close, self._connection, self._home)  # close the file of a discarded object
+            self.close = weakref.finalize(self, _close, self._connection, self._home)  # also of a discarded object
             self._connection.text_factory = bytes  # damaged text may not be UTF-8
             self._connection.execute("PRAGMA secure_delete = ON")
             self._connection.execute("PRAGMA synchronous = EXTRA")
@@ -140,7 +140,7 @@ class CheckedFile:
         for key, value in rows.items():
             row = key, value, _checksum(key, value)
             if self._connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", row).rowcount:
-                new, total = new + 1, _added(total, row[2])
+                new, total = new + 1, (total + int.from_bytes(row[2])) % _SUMS
         self._head.update(rows=self._head["rows"] + new, digest=total)
         return new
 
@@ -156,7 +156,7 @@ class CheckedFile:
                 raise self._damaged("has a damaged row")
             if last is not None and key <= last:
                 raise self._damaged("has rows out of order")
-            last, count, total = key, count + 1, _added(total, checksum)
+            last, count, total = key, count + 1, (total + int.from_bytes(checksum)) % _SUMS
             yield key, value
         if (count, total) != (self._head["rows"], self._head["digest"]):
             raise self._damaged("has lost rows")
@@ -165,10 +165,6 @@ class CheckedFile:
         """Delete all rows, within a transaction; their bytes in the file are overwritten."""
         self._connection.execute("DELETE FROM rows")
         self._head.update(rows=0, digest=0)
-
-    def close(self) -> None:
-        """Close the file."""
-        _close(self._connection, self._home)
 
     def _damaged(self, damage):
         return ServerFileError(f"{self._shown} {damage}. {_DAMAGED}")
@@ -194,6 +190,7 @@ class CheckedFile:
 
 
 def _close(connection, home):
+    """Close the file, unless this process is a fork of the one that opened it."""
     if home == os.getpid():  # closing in a fork would roll back a transaction of the parent
         connection.close()
 
@@ -201,11 +198,6 @@ def _close(connection, home):
 def _checksum(*parts):
     """Return the checksum of `parts`, which are hashed with their lengths."""
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
-
-
-def _added(total, checksum):
-    """Return the sum of the rows' checksums after adding this one; it does not depend on the order of rows."""
-    return (total + int.from_bytes(checksum, "big")) % (1 << 8 * _WIDTH)
 
 
 _ONE = "put a single one into a list."
@@ -216,18 +208,9 @@ class _Receiver:
     """Base class of `AggregationServer` and `Shuffler`: the file, and counts of refused messages."""
 
     def __init__(self, kind, path, owner, state):
-        self._refused: Counter[str] = Counter()
+        self.refused: dict[str, int] = {}  # replaced as a whole, so that readers need no lock
         self._counting = threading.Lock()
         self._file = CheckedFile(path, kind, owner, state)
-
-    @property
-    def refused(self) -> dict[str, int]:
-        with self._counting:
-            return dict(self._refused)
-
-    def _count(self, refused):
-        with self._counting:
-            self._refused += refused
 
     def close(self) -> None:
         """Close the file."""
@@ -240,19 +223,12 @@ _NAMES = 1024  # characters of the names of all fields, the digests and some whi
 _EACH = 80  # characters of one commitment, its quotation marks and a separator
 
 
-def longest(protocol):
-    """Return the largest length of a valid message, in characters, from the protocol's public numbers."""
-    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums(protocol)]
-    return _NAMES + _EACH * protocol["servers"] + max(shares)
-
-
 def read(head, of, n_servers, message):
     """Return (report, share), as bytes, of an untrusted message for the sum `of`; raise `RefusedReport` if invalid.
 
     `head` holds the expected protocol, server and question.
     """
-    reject_unless(isinstance(message, dict), "not a JSON object")
-    reject_unless(message.get("protocol") == head["protocol"], "another protocol")
+    of_protocol({head["protocol"]}, message)
     reject_unless(message.keys() == {"report", "commitments", "salt", "share", *head}, "wrong keys")
     reject_unless(message.get("question") == head.get("question"), "another question")
     reject_unless(is_whole(message["server"], head["server"], head["server"]), "another server")
@@ -362,12 +338,12 @@ class AggregationServer(_Receiver):
         self._asks = self._protocol["randomizer"] == "skellam-rounds"
         known = self._asks or self._protocol["randomizer"] == "skellam-shares"
         refuse_unless(known, "randomizer", "skellam-shares or skellam-rounds")
-        if not is_whole(number, 0, self._protocol["servers"] - 1):
-            raise ValueError(
-                f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {safe_repr(number)}."
-            )
-        self._name, self._number, self._longest = digest(self._protocol), number, longest(self._protocol)
-        owner = {"protocol": self._name, "server": number}
+        check_whole(number, "number", 0, self._protocol["servers"] - 1)
+        self._name, self._number = digest(self._protocol), int(number)
+        # The largest length of a valid message, in characters, from the protocol's public numbers.
+        shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums(self._protocol)]
+        self._longest = _NAMES + _EACH * self._protocol["servers"] + max(shares)
+        owner = {"protocol": self._name, "server": self._number}
         # State: number (0 before the first) and name of the current question, and the sum released for it, if any.
         super().__init__("AggregationServer", path, owner, {"question": 0, "name": None, "said": None})
 
@@ -439,11 +415,11 @@ class AggregationServer(_Receiver):
                         new += self._file.add(rows)
                         break
                 asked, inbox = state, Inbox()
-                question, of = self._about(asked)
-                head = {"protocol": self._name, "server": self._number, **question}
+                head, of = self._about(asked)
                 valid = partial(read, head, of, self._protocol["servers"])
                 rows = dict(inbox.read(block, valid, self._longest))
-            self._count(inbox.refused)
+            with self._counting:
+                self.refused = dict(Counter(self.refused) + inbox.refused)
         return new
 
     def reports(self) -> list[str]:
@@ -493,7 +469,7 @@ class AggregationServer(_Receiver):
                         f"voters must be {least} to {most} agreed reports (min_reports, max_reports), got "
                         f"{len(chosen)}. No sum is released."
                     )
-                question, of = self._about(state)
+                head, of = self._about(state)
                 wanted, found = set(map(bytes.fromhex, chosen)), 0
                 total = np.zeros(of.summand.numbers, dtype=np.int64)
                 for report, share in self._file.rows():  # all of them, so that damage anywhere is detected
@@ -503,8 +479,7 @@ class AggregationServer(_Receiver):
                 if missing := len(chosen) - found:
                     raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
                 # One transaction: the sum is on disk, and the shares are dropped, before the sum is returned.
-                about = {"protocol": self._name, **question, "server": self._number, "voters": name}
-                state["said"] = {**about, "n_reports": len(chosen), "sum": total.tolist()}
+                state["said"] = {**head, "voters": name, "n_reports": len(chosen), "sum": total.tolist()}
                 self._file.clear()
             released = state["said"]
         if released["voters"] != name:
@@ -515,12 +490,13 @@ class AggregationServer(_Receiver):
         return released
 
     def _about(self, state):
-        """Return the question fields of messages in this state, and the sum for this question."""
+        """Return the first fields of messages in this state, and the sum that they are about."""
+        head = {"protocol": self._name, "server": self._number}
         if not self._asks:
-            return {}, sum_about(self._protocol)
+            return head, sum_about(self._protocol)
         if not state["question"]:
             raise ValueError("this server has not been asked anything yet: server.ask(question).")
-        return {"question": state["name"]}, sum_about(self._protocol, state["question"])
+        return {**head, "question": state["name"]}, sum_about(self._protocol, state["question"])
 
 
 # Shuffler: accepts submissions under one protocol, mixes their messages and releases them in batches.
@@ -556,7 +532,7 @@ def checked_design(design, protocol):
     if not inside or (pairs[:, 1:] == pairs[:, :-1]).any():
         raise ValueError(f"{rule}, of distinct pairs (i, j) of items, i < j, for each voter.")
     found, counts = np.unique(pairs, return_counts=True)
-    least = counts.min() if len(found) == math.comb(m, 2) else 0
+    least = counts.min() if len(found) == pair_count(protocol) else 0
     if counts.max() > least + 1:
         raise ValueError("design must be balanced: each pair equally often, or once more, as balanced_design makes it.")
     return rows.astype(np.int64)
@@ -684,7 +660,8 @@ class Shuffler(_Receiver):
                         accepted += 1
                 state["waiting"] += accepted
             inbox.refused["received before"] += len(valid) - accepted
-            self._count(inbox.refused)
+            with self._counting:
+                self.refused = dict(Counter(self.refused) + inbox.refused)
             new += accepted
         return new
 
@@ -712,14 +689,10 @@ class Shuffler(_Receiver):
                     f"release needs at least min_reports={least} waiting voters, got {state['waiting']}. No "
                     "message is released; wait for more submissions."
                 )
-            kept, waiting = {}, []
-            for key, value in self._file.rows():
-                if key.startswith(_WAITING):
-                    waiting.append(value)
-                else:
-                    kept[key] = value
+            kept = dict(self._file.rows())
+            waiting = [kept.pop(key) for key in list(kept) if key.startswith(_WAITING)]
             if self._design is not None:  # a voter hides among the messages about each assigned pair
-                n_pairs = math.comb(len(self._protocol["items"]), 2)
+                n_pairs = pair_count(self._protocol)
                 counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
                 required = least * self._protocol["n_queries"] // n_pairs
                 fewest = min(counts.values()) if len(counts) == n_pairs else 0
@@ -760,11 +733,8 @@ class Shuffler(_Receiver):
         with self._file.transaction(write=False) as state:
             if not state["batches"]:
                 raise ValueError("number must be that of a released batch, and no batch has been released yet.")
-            if not is_whole(number, 0, state["batches"] - 1):
-                raise ValueError(
-                    f"number must be an integer from 0 to {state['batches'] - 1}, got {safe_repr(number)}."
-                )
-            head = _RELEASED + number.to_bytes(8, "big")
+            check_whole(number, "number", 0, state["batches"] - 1)
+            head = _RELEASED + int(number).to_bytes(8, "big")
             mixed = [value for key, value in self._file.rows() if key.startswith(head)]
         return [self._message(message) for message in mixed]
 
@@ -780,20 +750,17 @@ class Shuffler(_Receiver):
             keys.append(_VOTER + int(voter).to_bytes(8, "big"))
             submission = parsed(submission, self._longest)
         k, hidden = self._protocol["n_queries"], self._protocol["pairs"] == "hidden"
-        reject_unless(isinstance(submission, dict), "not a JSON object")
-        reject_unless(submission.get("protocol") == self._name, "another protocol")
+        of_protocol({self._name}, submission)
         reject_unless(submission.keys() == {"protocol", "report", "messages"}, "wrong keys")
         reject_unless(is_digits(submission["report"], 32), "no report number")
         messages = submission["messages"]
         reject_unless(type(messages) is list and len(messages) == k, "wrong number of messages")
         reject_unless(all(isinstance(message, dict) for message in messages), "not a JSON object")
-        reject_unless(all(message.keys() == {"shuffle", "pair", "answer"} for message in messages), "wrong keys")
-        shuffles, pairs = ([message[field] for message in messages] for field in ("shuffle", "pair"))
-        numbered = all(is_whole(shuffle, 0) for shuffle in shuffles)
-        numbered = numbered and sorted(shuffles) == (list(range(k)) if hidden else [0] * k)
-        reject_unless(numbered, "shuffle out of range")
+        shuffles, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=())
+        numbered = sorted(shuffles) if set(map(type, shuffles)) == {int} else None
+        reject_unless(numbered == (list(range(k)) if hidden else [0] * k), "shuffle out of range")
         reject_unless(all(is_pair(pair, len(self._protocol["items"])) for pair in pairs), "pair out of range")
-        reject_unless(all(is_whole(message["answer"], 0, 1) for message in messages), "answer out of range")
+        reject_unless(all(is_whole(answer, 0, 1) for answer in answers), "answer out of range")
         reject_unless(hidden or len(set(map(tuple, pairs))) == k, "pair asked twice")
         if self._design is not None:
             reject_unless(sorted(pairs) == sorted(self._design[int(voter)].tolist()), "not the voter's pairs")

@@ -9,6 +9,7 @@ import random
 import re
 import tracemalloc
 from collections import Counter
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, Shuf
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.collection import Device
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.reports import LONGEST, Inbox, protocol_of
+from sklearn_dprank.collection.reports import LONGEST, Inbox, of_protocol
 
 ITEMS = ["a", "b", "c", "d"]
 PAIRS = [list(pair) for pair in combinations(range(4), 2)]
@@ -288,7 +289,7 @@ def test_the_most_that_a_message_may_hold():
     assert len(fullest) <= LONGEST < len(fullest) + 5
     inbox = Inbox()
     messages = [fullest, fullest + " " * 5, fullest.encode() + b" " * 5]
-    accepted, peak = peak_memory(lambda: list(inbox.read(messages, protocol_of)))
+    accepted, peak = peak_memory(lambda: list(inbox.read(messages, partial(of_protocol, ()))))
     assert (accepted, inbox.refused) == ([], {"not a JSON object": 1, "too long": 2})
     assert peak < 250e6
 

@@ -25,7 +25,6 @@ from sklearn_dprank.collection import (
     ServerFileError,
     reports as lines_module,
     servers as aggregation,
-    servers as messages,
 )
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.servers import CheckedFile
@@ -301,7 +300,7 @@ def test_threads_do_not_lose_or_repeat_messages(tmp_path):
 @pytest.mark.parametrize("n_items", [2, 12, 300])
 def test_every_message_of_a_device_is_short_enough(estimator, n_items):
     protocol = estimator.protocol(n_items)
-    limit = messages.longest(protocol)
+    limit = AggregationServer(protocol, 0)._longest
     for _ in range(3):
         device = Device(protocol)
         if protocol["randomizer"] == "skellam-shares":
@@ -317,7 +316,7 @@ def test_every_message_of_a_device_is_short_enough(estimator, n_items):
 
 def test_long_messages_are_not_parsed(monkeypatch):
     server = AggregationServer(PROTOCOL, 0)
-    limit = messages.longest(PROTOCOL)
+    limit = server._longest
     text = json.dumps(MESSAGES[0])
     assert server.receive([text.ljust(limit)]) == 1
     monkeypatch.setattr(lines_module, "_JSON", None)

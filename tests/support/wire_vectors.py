@@ -24,8 +24,7 @@ from sklearn_dprank.collection import (
 )
 from sklearn_dprank.collection.pairs import AssignedPairs
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.reports import parsed, protocol_of
-from sklearn_dprank.collection.servers import longest
+from sklearn_dprank.collection.reports import of_protocol, parsed
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -333,7 +332,7 @@ def refused_messages():
     """(protocol, question or None, text) of messages that the first server refuses."""
     once = SecAggBorda(epsilon=1.0, min_reports=1000).protocol(["a", "b", "c"])
     honest, other = (message_to(0, once, [[k, 2, 3], [4, 5, 6]], k) for k in (1, 7))
-    yield once, None, json.dumps(honest) + " " * longest(once)
+    yield once, None, json.dumps(honest) + " " * AggregationServer(once, 0)._longest
     yield once, None, json.dumps({**honest, "server": 1})
     yield once, None, json.dumps({**honest, "report": honest["report"][:32]})
     yield once, None, json.dumps({**honest, "salt": "1"})
@@ -404,9 +403,7 @@ def reason_for(protocol, text):
     randomizer = AssignedPairs if protocol["randomizer"] == "rr-assigned" else RandomizedResponse
     try:
         report = parsed(text)
-        if protocol_of(report) != digest(protocol):
-            return "another protocol"
-        randomizer.read(report, protocol)
+        randomizer.read(of_protocol({digest(protocol)}, report), protocol)
     except RefusedReport as error:
         return error.reason
     return None
