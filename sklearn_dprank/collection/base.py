@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from functools import reduce
 from inspect import signature
@@ -91,33 +92,25 @@ class ReportRandomizer(ClientRandomizer):
 
     def report(self, protocol: Any, ballots: Any, bits: Any, assigned: Any) -> Any:
         """Draw everything that a device sends for the first of these ballots, as JSON-able data."""
-        return with_digest(protocol, self.message(self.draw(protocol, ballots, bits)))
+        return {"protocol": digest(protocol), **self.message(self.draw(protocol, ballots, bits))}
 
 
 MOST_ANSWERS = 1 << 14  # of one device, which stores them all
 
 
 class QuestionRandomizer(ClientRandomizer):
-    """Base class for the client's side of a randomizer whose devices answer questions."""
+    """Base class for the client's side of a randomizer whose devices answer questions; it defines two more methods.
 
-    def asked(self, question: Any, protocol: Any) -> Any:
-        """Return (key, ...) of a question; raise ValueError if the question does not follow the protocol.
+    ``asked(question, protocol)`` returns (key, ...), or raises ValueError if the question does not follow the protocol.
+    A device stores its answer under the key, and gives the stored answer to every question with this key.
 
-        A device stores its answer under the key, and gives the stored answer to every question with this key.
-        """
-        raise NotImplementedError
+    ``answer(protocol, ballots, bits, asked, answered)`` draws the first voter's answer as JSON-able data: one message,
+    or one message per server. It raises `BudgetExhausted` if a device that stores answers under the keys `answered`
+    gives no further one.
+    """
 
-    def answer(self, protocol: Any, ballots: Any, bits: Any, asked: Any, answered: Any) -> Any:
-        """Draw the first voter's answer as JSON-able data: one message, or one message per server.
-
-        `BudgetExhausted` is raised if a device that stores answers under the keys `answered` gives no further one.
-        """
-        raise NotImplementedError
-
-
-def with_digest(protocol, message):
-    """Return a message with the digest of its protocol."""
-    return {"protocol": digest(protocol), **message}
+    asked: Callable[..., Any]
+    answer: Callable[..., Any]
 
 
 # Compact positions, net wins and pair opinions of voters' ballots.

@@ -292,18 +292,16 @@ class Device(Uncopied):
             If the device has not reported and is not in the allowance, and the allowance does not cover it or was
             charged for another device of this protocol. Also if the allowance is a copy.
         """
-        device = None
         try:
             state = json.loads(text)
-            form = type(state) is dict and set(state) == _KEPT and is_whole(state["device"], 2, 2)
-            form = form and (state["ballot"] is None) == (not state["said"]) and is_digits(state["number"], 32)
-            if form:
-                sent = {name: json.dumps(message) for name, message in state["said"].items()}
-                limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
-                device = cls(state["protocol"], **limits, randomizer=randomizer)
+            valid = state.keys() == _KEPT and is_whole(state["device"], 2, 2) and is_digits(state["number"], 32)
+            valid = valid and (state["ballot"] is None) == (not state["said"])
+            sent = {name: json.dumps(message) for name, message in state["said"].items()}
+            limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
+            device = cls(state["protocol"], **limits, randomizer=randomizer)
         except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
-            device = None
-        if device is None:
+            valid = False
+        if not valid:
             raise ValueError("text must be what to_json returned, with randomizer= if the device has one.")
         device._number, device._ballot, device._sent = state["number"], state["ballot"], MappingProxyType(sent)
         device._charge(allowance)

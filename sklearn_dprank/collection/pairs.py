@@ -49,7 +49,6 @@ from .base import (
     listed,
     random_number,
     true_answers,
-    with_digest,
 )
 from .protocol import (
     FLIP_GRID,
@@ -246,7 +245,7 @@ class AssignedRandomizer(PairsRandomizer):
         """Draw the first voter's report on its public pairs as JSON-able data."""
         voter, first, second = assigned
         answers = flipped_answers(first, second, protocol["flip"][0], ballots, bits)
-        return with_digest(protocol, {"voter": voter, **self.message((first, second, answers))})
+        return {"protocol": digest(protocol), "voter": voter, **self.message((first, second, answers))}
 
 
 def public_pairs(protocol, voters):
@@ -335,7 +334,7 @@ class ShuffledRandomizer(PairsRandomizer):
             {"shuffle": number if hidden else 0, "pair": [first, second], "answer": int(answer)}
             for number, (first, second, answer) in enumerate(answers)
         ]
-        return with_digest(protocol, {"report": random_number(bits), "messages": messages})
+        return {"protocol": digest(protocol), "report": random_number(bits), "messages": messages}
 
 
 # "rr-interactive": answers to the curator's questions, about one pair each.
@@ -384,7 +383,7 @@ class InteractiveRandomizer(QuestionRandomizer):
         first, second, answers = self.draw(protocol, ballots, bits, kind, pairs)
         pair = [int(first[0, 0]), int(second[0, 0])]
         answer = {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}
-        return with_digest(protocol, answer)
+        return {"protocol": digest(protocol), **answer}
 
     def draw(self, protocol, ballots, bits, kind, pairs, voters=None):
         """Draw one of `pairs` for each voter and answer it; `kind` ("each" or "last") selects the flip probability.

@@ -90,7 +90,7 @@ def are_items(items):
     names = set()
     for item in items:
         text = type(item) is str and len(item) <= LARGEST_NAME and not _SURROGATE.search(item)
-        if text or is_whole(item, 1 - 2**53):
+        if text or (type(item) is int and abs(item) < 2**53):
             names.add(item)
     return len(names) == len(items)
 
@@ -207,8 +207,7 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
     0.2689414213699952
     """
     budget = lower_reading(epsilon)
-    with localcontext() as context:
-        context.prec = 60
+    with localcontext(prec=60):
         # Above about 36 per answer, the result is the smallest numerator, 1.
         flip = max(1, math.ceil(FLIP_GRID / (1 + min(budget / times, Decimal(64)).exp())))
     while flip < FLIP_GRID // 2 and flips_cost(flip, times) > budget:
@@ -247,8 +246,7 @@ def levels_within(epsilon):
     ValueError is raised if epsilon is so small that both weights would be equal.
     """
     budget = lower_reading(epsilon)
-    with localcontext() as context:
-        context.prec = 60
+    with localcontext(prec=60):
         low = max(1, math.ceil(FLIP_GRID / min(budget, Decimal(64)).exp()))
     while low < FLIP_GRID and log_ratio(FLIP_GRID, low) > budget:
         low += 1

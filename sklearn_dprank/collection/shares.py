@@ -222,11 +222,8 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
         rounds = protocol["rounds"]
         form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
-        refuse_unless(
-            form and 1 <= len(rounds) <= _MOST_KINDS,
-            "rounds",
-            f"a list of at most {_MOST_KINDS:,} kinds of questions, exact in their fields",
-        )
+        rule = f"a list of at most {_MOST_KINDS:,} kinds of questions, exact in their fields"
+        refuse_unless(form and 1 <= len(rounds) <= _MOST_KINDS, "rounds", rule)
         times = all(is_whole(kind["times"], 1, MOST_ANSWERS) for kind in rounds)
         few = times and sum(kind["times"] for kind in rounds) <= MOST_ANSWERS
         refuse_unless(few, "times", f"{MOST_ANSWERS:,} questions together, at most")
@@ -241,7 +238,8 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
                 names = {"protocol", "question", what.asked_about} - {None}
                 about = question.get(what.asked_about)
                 if set(question) == names and what.accepts(about):
-                    return Asked(f"{number} {digest(question)}", number, digest(question), about)
+                    name = digest(question)
+                    return Asked(f"{number} {name}", number, name, about)
         raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
 
     def answer(self, protocol, ballots, bits, asked, answered):
