@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from decimal import Decimal
 from functools import reduce
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import is_whole
 from .._utils.types import Amount, Items
 from ..ballots.counting import odd_ballots
 from ..ballots.reading import Positions, as_array, ballot_key, compact_positions
@@ -21,7 +19,7 @@ from ..queries import statistics
 from ..queries.base import Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty.laws import AnswersLaw, NormalLaw
-from .protocol import FLIP_GRID, VERSION, are_items, as_text, digest, is_amount, refuse_unless
+from .protocol import FLIP_GRID, VERSION, are_items, as_text, digest
 
 
 class ClientRandomizer:
@@ -589,26 +587,6 @@ def make_protocol(name, items, epsilon, fields):
     """Return a protocol of the randomizer `name`, not validated yet."""
     stated = epsilon if isinstance(epsilon, str) else as_text(epsilon)
     return {"version": VERSION, "randomizer": name, "items": listed(items), "epsilon": stated, **fields}
-
-
-def validated(protocol, client):
-    """Return a copy of a protocol from an untrusted curator.
-
-    `RefusedProtocol` is raised if its form is wrong, or if its numbers spend more than it states.
-    """
-    version, other = protocol.get("version", VERSION), ""  # first, because another version has other fields
-    if is_whole(version, 0):  # another value may be too deep or too long to print
-        other = f", got {version}: curator and device need releases of this package that speak the same"
-    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
-    expected = {"version", "randomizer", "items", "epsilon", *client.fields}
-    unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
-    refuse_unless(set(protocol) == expected, "its set of fields", unlike)
-    refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
-    refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
-    client.check(protocol)
-    stated, spent = client.epsilon_field, client.spent(protocol)
-    refuse_unless(spent <= Decimal(protocol[stated]), stated, f"at least what its numbers spend, {float(spent):.10g}")
-    return json.loads(json.dumps(protocol))
 
 
 def listed(items):

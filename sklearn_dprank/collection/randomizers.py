@@ -1,14 +1,16 @@
 """Registry of randomizers, validation of protocols, and the parameter ``randomizer`` of channels."""
 
+import json
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 
-from .._utils.checks import check_made, check_parameters, safe_repr
-from .base import ClientRandomizer, validated
+from .._utils.checks import check_made, check_parameters, is_whole, safe_repr
+from .base import ClientRandomizer
 from .hypercube import HypercubeRandomizer
 from .pairs import AssignedRandomizer, InteractiveRandomizer, PairsRandomizer, RandomizedResponse, ShuffledRandomizer
 from .privunit import PrivUnitRandomizer
-from .protocol import refuse_unless
+from .protocol import VERSION, are_items, is_amount, refuse_unless
 from .shares import RoundsRandomizer, SharesRandomizer
 
 #: Built-in client implementations, by their names in protocols. A protocol can select only these.
@@ -53,7 +55,20 @@ def checked(protocol, own=None):
     `RefusedProtocol` is raised if its form is wrong, or if its numbers spend more than it states.
     """
     refuse_unless(type(protocol) is dict, "it", "a JSON object (json.loads of its text)")
-    return validated(protocol, client_randomizer(protocol, own))
+    client = client_randomizer(protocol, own)
+    version, other = protocol.get("version", VERSION), ""  # first, because another version has other fields
+    if is_whole(version, 0):  # another value may be too deep or too long to print
+        other = f", got {version}: curator and device need releases of this package that speak the same"
+    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
+    expected = {"version", "randomizer", "items", "epsilon", *client.fields}
+    unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
+    refuse_unless(set(protocol) == expected, "its set of fields", unlike)
+    refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
+    refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
+    client.check(protocol)
+    stated, spent = client.epsilon_field, client.spent(protocol)
+    refuse_unless(spent <= Decimal(protocol[stated]), stated, f"at least what its numbers spend, {float(spent):.10g}")
+    return json.loads(json.dumps(protocol))
 
 
 # Resolution of the ``randomizer`` parameter of channels and estimators.

@@ -652,8 +652,8 @@ fault(
 )
 fault(
     "device: what a protocol spends is not compared with what it states",
-    "collection.base.validated",
-    calls(lambda true, protocol, client: dict(protocol)),
+    "collection.randomizers.checked",
+    calls(lambda true, protocol, own=None: dict(protocol)),
     "test_levels_that_exceed_epsilon_are_refused",
     "test_stated_epsilon_below_the_true_one_is_refused",
 )
