@@ -12,10 +12,10 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from .._utils.checks import safe_repr
+from .._utils.checks import as_double, safe_repr
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots, as_profile
 from ..metrics import average_kendall_tau, kendall_tau_scorer
@@ -33,7 +33,7 @@ from ..model_selection.search import metric_names
 from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ..privacy.estimator_guarantees import mixing_step
-from ._style import WIDTH, axes, draw_legend, finished, look, shortened, tone
+from ._style import WIDTH, Display, axes, look, shortened, tone
 
 
 def distinct(groups, wholes):
@@ -74,13 +74,11 @@ def text_of(value, without=()):
         texts = {name: text_of(inner, _inside(name, without)) for name, inner in told.items()}
         changed = [f"{name}={text}" for name, text in texts.items() if text != text_of(constructor[name].default)]
         return _Object(type(value).__name__ + (f"({', '.join(changed)})" if changed else ""))
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isfunction(value):
+        return _Object(value.__name__)
     if isinstance(value, float):
         return f"{value:.12g}"
-    if isinstance(value, type):
-        return value.__name__
-    return " ".join((value if isinstance(value, str) else repr(value)).split())
+    return " ".join((value.__name__ if isinstance(value, type) else str(value)).split())
 
 
 def _inside(name, paths):
@@ -98,7 +96,7 @@ Floor: TypeAlias = Literal["kemeny"] | float | None
 Band: TypeAlias = Literal["auto"] | tuple[float, float] | None
 
 
-class ErrorDisplay:
+class ErrorDisplay(Display):
     """Base class for displays of error against a parameter; a subclass defines the parameter and its axis."""
 
     _parameter = ""
@@ -143,8 +141,8 @@ class ErrorDisplay:
             )
         values = [values] if isinstance(values, Real) else list(values)
         for value in values or [None]:
-            number = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
-            if not number or (cls._whole and value != int(value)):
+            number = as_double(value)
+            if not 0 < number < math.inf or (cls._whole and number % 1):
                 raise ValueError(
                     f"{cls._argument} must be a list of positive {'whole ' * cls._whole}numbers, each a place on the "
                     f"axis, got {safe_repr(value)}."
@@ -161,12 +159,8 @@ class ErrorDisplay:
                 )
             full = find_parameter(parameters_of(estimator), cls._parameter, None, f"{cls._parameter}= of from_search")
             own[name] = [math.nan] if full is None else values
-            if full is None:
-                candidates[name] = [estimator]
-            elif function:
-                candidates[name] = [partial(estimator, **{full: value}) for value in values]
-            else:
-                candidates[name] = [clone(estimator).set_params(**{full: value}) for value in values]
+            rows = [{}] if full is None else [{full: value} for value in values]
+            candidates[name] = [partial(estimator, **row) if function else configured(estimator, row) for row in rows]
         if values not in own.values():
             raise ValueError(f"no mechanism depends on {cls._parameter}, so there is no line to draw.")
         profile = as_profile(X)
@@ -205,16 +199,13 @@ class ErrorDisplay:
         lines: dict = {}
         for params, name, scores in zip(candidates, found, search.cv_results_[f"trial_test_{metric}"], strict=True):
             value = params.get(name, math.nan)
-            if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
+            if name is not None and not 0 < as_double(value) < math.inf:
                 raise ValueError(
                     f"{name} must be a positive number to be drawn, got {value!r}, which has no place on the axis; "
                     "leave it out of the grid."
                 )
-            others = {  # a value that a nested parameter overrides is left out of the text of the whole
-                key: _Object(other.__name__) if isfunction(other) else text_of(other, _inside(key, params))
-                for key, other in sorted(params.items())
-                if key != name
-            }
+            # A value that a nested parameter overrides is left out of the text of the whole.
+            others = {key: text_of(other, _inside(key, params)) for key, other in sorted(params.items()) if key != name}
             whole = "search"
             if isinstance(search.estimator, BaseEstimator):
                 whole = text_of(configured(search.estimator, params), {name} - {None})
@@ -224,16 +215,14 @@ class ErrorDisplay:
             if finished_trials.size:
                 points.setdefault(float(value), []).append(finished_trials)
         texts, wholes, points = zip(*lines.values(), strict=True)
-        drawn = {
-            label: sorted(each.items()) for label, each in zip(distinct(texts, wholes), points, strict=True) if each
-        }
-        if not drawn:
+        values, errors = {}, {}
+        for label, each in zip(distinct(texts, wholes), points, strict=True):
+            if each:
+                values[label] = sorted(each)
+                trials = [np.concatenate(each[value]) for value in values[label]]
+                errors[label] = np.array(list(zip_longest(*trials, fillvalue=np.nan))).T
+        if not values:
             raise ValueError("search has no finished trial to draw.")
-        values = {label: [value for value, _ in points] for label, points in drawn.items()}
-        errors = {
-            label: np.array(list(zip_longest(*(np.concatenate(trials) for _, trials in points), fillvalue=np.nan))).T
-            for label, points in drawn.items()
-        }
         floor, floor_name, ceiling = bounds(None if X is None else as_profile(X), floor)
         return cls(values, errors, floor, ceiling, _DISTANCE if known else f"minus {metric}", floor_name=floor_name)
 
@@ -299,11 +288,11 @@ class ErrorDisplay:
         if quantiles is not None:
             try:
                 low, high = quantiles
-                valid = 0 <= low < high <= 1
+                if not 0 <= low < high <= 1:
+                    raise ValueError
             except (TypeError, ValueError):
-                valid = False
-            if not valid:
-                raise ValueError(f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}.")
+                told = f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}."
+                raise ValueError(told) from None
         base = self.floor if excess else 0.0
         percent = excess and self.measure == _DISTANCE
         own, ax = ax is None, axes(ax, (WIDTH, 4.2))
@@ -350,30 +339,29 @@ class ErrorDisplay:
             ends = "from the best fit to the worst" if (low, high) == (0, 1) else "{:g} % to {:g} % of the fits"
             notes = f"lines: means; bands: {ends.format(100 * low, 100 * high)}"
         ncols = 2 if own and max(len(handle.get_label()) for handle in handles) <= 40 else 1
-        draw_legend(ax, handles, notes, ncols=ncols)
         if own:
             ax.figure.set_size_inches(WIDTH, 4.2 + 0.18 * math.ceil(len(handles) / ncols))
-        self.ax_, self.figure_ = finished(ax)
-        return self
+        return self._finish(ax, handles, notes, ncols=ncols)
 
 
 def scale(ax, which, shown, percent=False):
     """Make axis "x" or "y" logarithmic if `shown` spans a decade, and linear near 0 if some values are 0 or less."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axis, low, high = getattr(ax, f"{which}axis"), shown.min(), shown.max()
-    kind, options = "linear", {}
-    if low > 0:
-        kind = "log" if high >= 10 * low else "linear"
-    elif high > 0:
+    axis, set_scale = getattr(ax, f"{which}axis"), getattr(ax, f"set_{which}scale")
+    low, high = shown.min(), shown.max()
+    if low <= 0 < high:
         least = max(shown[shown > 0].min(), high / 1000)  # at most three decades are logarithmic
-        kind, options = "symlog", {"linthresh": 10 ** math.floor(math.log10(least))}
-    getattr(ax, f"set_{which}scale")(kind, **options)
-    if kind == "symlog" and low == 0:
-        ax.set_ylim(-options["linthresh"] / 3, max(1.3 * high, 2 * options["linthresh"]))
-    if kind == "log":
+        threshold = 10 ** math.floor(math.log10(least))
+        set_scale("symlog", linthresh=threshold)
+        if low == 0:
+            ax.set_ylim(-threshold / 3, max(1.3 * high, 2 * threshold))
+    elif high >= 10 * low > 0:
+        set_scale("log")
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-    if percent or kind != "linear":
+    else:
+        set_scale("linear")
+    if percent or axis.get_scale() != "linear":
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %" if percent else f"{value:g}")
         axis.set_minor_formatter(NullFormatter())
 
@@ -381,19 +369,19 @@ def scale(ax, which, shown, percent=False):
 def bounds(profile, floor):
     """Return the floor, its name, and the ceiling, which is the expected distance of a random order.
 
-    A random order violates half of all opinions. Without ballots (None), neither is computed.
+    It violates half of all opinions, as a ranking in which all items are tied does. Without ballots (None), neither is
+    computed.
     """
-    wanted = floor == "kemeny" if isinstance(floor, str) else isinstance(floor, Real) and math.isfinite(floor)
-    if not wanted and floor is not None:
+    is_kemeny = isinstance(floor, str) and floor == "kemeny"
+    if not is_kemeny and floor is not None and not math.isfinite(as_double(floor)):
         raise ValueError(f"floor must be 'kemeny', a number or None, got {safe_repr(floor)}.")
     if profile is None:
-        return None if floor == "kemeny" else floor, _GIVEN, None
+        return None if is_kemeny else floor, _GIVEN, None
     name = _GIVEN
-    if floor == "kemeny":
+    if is_kemeny:
         positions, name = best_known(profile)
         floor = average_kendall_tau(positions, profile)
-    n_pairs = profile.n_items * (profile.n_items - 1) / 2
-    return floor, name, float(profile.pairwise_counts.sum() / 2 / (profile.total_weight * n_pairs))
+    return floor, name, average_kendall_tau(np.zeros(profile.n_items), profile)
 
 
 def best_known(profile):
@@ -477,11 +465,7 @@ class QueryCountDisplay(ErrorDisplay):
         floor_name: str = "given floor",
     ) -> None:
         super().__init__(n_queries, errors, floor, ceiling, measure, floor_name=floor_name)
-
-    @property
-    def best(self) -> dict[str, int]:
-        """The K with the least mean error by mechanism; the smallest if there are several. Not private."""
-        return {
+        self.best = {
             name: int(values[np.nanmean(errors, axis=1).argmin()])
             for name, values, errors in self._lines()
             if len(values) and not np.isnan(self._own[name]).any()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import check_flag, check_number, safe_repr
@@ -17,20 +17,7 @@ from ..ballots.profile import Ballots, as_profile
 from ..ballots.reading import names_of
 from ..privacy.estimator_guarantees import guarantee_of, last_step
 from ._errors import best_known, text_of
-from ._style import (
-    NAMES,
-    WIDTH,
-    axes,
-    draw_legend,
-    finished,
-    fitting,
-    item_axes,
-    name_rows,
-    names_of_items,
-    read_positions,
-    shortened,
-    tone,
-)
+from ._style import NAMES, Display, axes, fitting, item_axes, name_rows, names_of_items, read_positions, shortened, tone
 
 #: Meaning of ranks by what a release publishes, and the end of the label of their axis.
 SAYS = {"scores": "Rank by net wins (Borda)", "margins": "Rank by majorities (how many items beat it)"}
@@ -75,7 +62,7 @@ def title(ax, name, mark):
 # `RankIntervalDisplay`: confidence intervals for the rank of each item.
 
 
-class RankIntervalDisplay:
+class RankIntervalDisplay(Display):
     """Display of rank intervals: a bar from the best to the worst rank of each item, and a dot at its consensus rank.
 
     The intervals contain the true ranks (without noise) of all items at once, with probability `level`. Build the
@@ -165,21 +152,15 @@ class RankIntervalDisplay:
         ValueError
             If the distribution of its published noise is unknown, or `level` is not between 0 and 1.
         """
-        (positions, names, text, mark), last = ranked(estimator, "estimator"), last_step(estimator)
+        positions, names, text, mark = ranked(estimator, "estimator")
+        last = last_step(estimator)
         if not hasattr(last, "rank_intervals"):
             raise ValueError(
                 f"estimator must have rank_intervals, got {text}, which publishes no scores or margins of known "
                 "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
             )
-        return cls(
-            last.rank_intervals(level),
-            positions,
-            names,
-            level=level,
-            says=SAYS[last.noise_.on],
-            name=text if name is None else name,
-            mark=mark,
-        )
+        name, says = text if name is None else name, SAYS[last.noise_.on]
+        return cls(last.rank_intervals(level), positions, names, level=level, says=says, name=name, mark=mark)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a bar from the best to the worst rank of each item, in the order of the consensus.
@@ -217,9 +198,7 @@ class RankIntervalDisplay:
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel(f"{self.says}, {OF_WHOM}", parse_math=False)
         title(ax, self.name, self.mark)
-        draw_legend(ax, [bars, *dots], pad=6.0)  # the label of the axis has two lines
-        self.ax_, self.figure_ = finished(ax)
-        return self
+        return self._finish(ax, [bars, *dots], pad=6.0)  # the label of the axis has two lines
 
 
 def _read_intervals(intervals, shape):
@@ -242,7 +221,7 @@ _STYLES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-class ConsensusDisplay:
+class ConsensusDisplay(Display):
     """Display of two consensus rankings side by side: a line per item, and a crossing per pair in opposite orders.
 
     Build it with `from_estimators` or `from_positions`.
@@ -305,37 +284,17 @@ class ConsensusDisplay:
             if isinstance(texts, str) or len(texts) != 2:
                 raise ValueError(f"{called} must hold two strings, one a side, got {texts!r}.")
         self.names, self.marks = tuple(map(str, names)), tuple(map(str, marks))
-
-    @property
-    def n_crossings(self) -> int:
-        """Number of item pairs in opposite orders."""
-        return int(self._opposite().sum()) // 2
-
-    @property
-    def n_half_tied(self) -> int:
-        """Number of item pairs that one side ties and the other does not."""
-        left, right = (side[:, None] == side for side in (self.left, self.right))
-        return int((left != right).sum()) // 2
-
-    @property
-    def places(self) -> NDArray[np.int64]:
-        """Vertical places of the line ends, 0 is on top; tied items follow the other side."""
-        columns = np.arange(len(self.left))
+        signs, other_signs = (np.sign(side[:, None] - side) for side in (self.left, self.right))
+        opposite = signs * other_signs < 0
+        self.n_crossings = int(opposite.sum()) // 2
+        self.n_half_tied = int(((signs == 0) != (other_signs == 0)).sum()) // 2
+        self._crosses = opposite.any(axis=1)
         sides = (self.left, self.right), (self.right, self.left)
-        return np.array([np.argsort(np.lexsort([columns, other, own])) for own, other in sides])
-
-    def _opposite(self):
-        """Return the pairs in opposite orders: ndarray of bool, shape (n_items, n_items)."""
-        left, right = (side[:, None] - side for side in (self.left, self.right))
-        return np.sign(left) * np.sign(right) < 0
+        self.places = np.array([np.argsort(np.lexsort([other, own])) for own, other in sides])
 
     @classmethod
     def from_estimators(
-        cls,
-        left: BaseEstimator,
-        right: BaseEstimator,
-        *,
-        names: tuple[str, str] | None = None,
+        cls, left: BaseEstimator, right: BaseEstimator, *, names: tuple[str, str] | None = None
     ) -> Self:
         """Compare two fitted estimators.
 
@@ -431,7 +390,7 @@ class ConsensusDisplay:
         n_items, places = len(self.left), self.places
         ax = item_axes(ax, n_items)
         handles = {}
-        for start, end, crosses in zip(*places, self._opposite().any(axis=1), strict=True):
+        for start, end, crosses in zip(*places, self._crosses, strict=True):
             kind = "still" if not crosses else "up" if end < start else "down" if end > start else "level"
             style, text = _STYLES[kind]
             (handles[kind],) = ax.plot([0, 1], [start, end], ms=4, clip_on=False, label=text, **style)
@@ -453,13 +412,11 @@ class ConsensusDisplay:
             heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
         ax.set_xticks([0, 1], heads, parse_math=False)
         ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
-        draw_legend(ax, [handles[kind] for kind in _STYLES if kind in handles], pad=0.5, below=True)
         title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
         if half := self.n_half_tied:
             title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
         ax.set_title(title, fontsize="medium")
-        self.ax_, self.figure_ = finished(ax)
-        return self
+        return self._finish(ax, [handles[kind] for kind in _STYLES if kind in handles], pad=0.5, below=True)
 
 
 # `PairwiseMarginDisplay`: pairwise margins as a heat map.
@@ -467,7 +424,7 @@ class ConsensusDisplay:
 _NUMBERS = 12  # largest number of items with a number in each cell
 
 
-class PairwiseMarginDisplay:
+class PairwiseMarginDisplay(Display):
     """Heat map of pairwise margins, with items ordered by a consensus.
 
     Build it with `from_profile` or `from_estimator`. A cell shows the share of voters who prefer its row to its column,
@@ -537,19 +494,9 @@ class PairwiseMarginDisplay:
             )
         self.positions = np.arange(n_items) if positions is None else read_positions(positions, "positions", n_items)
         self.item_names = names_of_items(items, n_items)
-        self.ordered_by = ordered_by
-        self.private = private
-
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """Column indices of the items as drawn, best first."""
-        return np.argsort(self.positions, kind="stable")
-
-    @property
-    def opposed(self) -> NDArray[np.intp]:
-        """Pairs (i, j), with i before j in the order, for which a majority prefers j."""
-        above = self.positions[:, None] < self.positions[None, :]
-        return np.argwhere(above & (np.nan_to_num(self.margins) < 0))
+        self.ordered_by, self.private = ordered_by, private
+        self.order = np.argsort(self.positions, kind="stable")
+        self.opposed = np.argwhere((self.positions[:, None] < self.positions) & (np.nan_to_num(margins) < 0))
 
     @classmethod
     def from_profile(
@@ -667,8 +614,7 @@ class PairwiseMarginDisplay:
         ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0, parse_math=False)
         if n_items <= _NUMBERS:
             for i, j in np.argwhere(np.isfinite(drawn)):
-                red, green, blue, _ = image.cmap(image.norm(drawn[i, j]))
-                colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
+                colour = "white" if abs(drawn[i, j]) > 0.6 * limit else "black"  # both ends of the scale are dark
                 text = f"{drawn[i, j]:+.2f}".replace("-", "−")
                 ax.text(j, i, text, ha="center", va="center", fontsize=7.5, color=colour)
         # Frames are black around white, which is visible on white and on dark cells.
@@ -681,14 +627,13 @@ class PairwiseMarginDisplay:
             title += f"\nordered by {shortened(self.ordered_by, 48)}"
         title += "\nframed: a majority would swap the two" if len(self.opposed) else ""
         ax.set_title(title, fontsize="medium", parse_math=False)
-        self.ax_, self.figure_ = finished(ax)
-        return self
+        return self._finish(ax)
 
 
 # `SegmentsDisplay`: the ranks of all items in every segment of the voters.
 
 
-class SegmentsDisplay:
+class SegmentsDisplay(Display):
     """Display of the ranks in every segment: a column per segment, with a dot at the rank of each item.
 
     A bar extends from the best to the worst rank that the segment's own answers allow. The rows are in the same order
@@ -776,25 +721,11 @@ class SegmentsDisplay:
         check_number(level, "level", above=0, below=1)
         check_flag(simultaneous, "simultaneous")
         self.level, self.simultaneous, self.name, self.mark = float(level), bool(simultaneous), name, mark
-
-    @property
-    def order(self) -> NDArray[np.int64]:
-        """Items from top to bottom: by the mean of their ranks over the segments."""
-        return np.argsort(self.ranks.sum(axis=0), kind="stable")
-
-    @property
-    def faint(self) -> NDArray[np.bool_]:
-        """Segments that mostly repeat the others."""
-        return np.zeros(len(self.ranks), dtype=bool) if self.own_weights is None else self.own_weights < 0.5
+        self.order, self.faint = np.argsort(self.ranks.sum(axis=0), kind="stable"), weights < 0.5
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        name: str | None = None,
+        cls, estimator: BaseEstimator, *, level: float = 0.95, simultaneous: bool = True, name: str | None = None
     ) -> Self:
         """Make the display from the ranks and the intervals of a fitted estimator.
 
@@ -823,18 +754,12 @@ class SegmentsDisplay:
         ValueError
             If it does not rank segments, `level` is not between 0 and 1, or `simultaneous` is not a bool.
         """
-        (ranks, items, _, mark), last = ranked(estimator, "estimator"), last_step(estimator)
-        return cls(
-            _read_ranks(ranks, "ranks_ of estimator"),
-            last.rank_intervals(level, simultaneous) if hasattr(last, "rank_intervals") else None,
-            last.segments_,
-            items,
-            own_weights=getattr(last, "own_weights_", None),
-            level=level,
-            simultaneous=simultaneous,
-            name=text_of(last, {"classes"}) if name is None else name,
-            mark=mark,
-        )
+        ranks, items, _, mark = ranked(estimator, "estimator")
+        ranks, last = _read_ranks(ranks, "ranks_ of estimator"), last_step(estimator)
+        intervals = last.rank_intervals(level, simultaneous) if hasattr(last, "rank_intervals") else None
+        own, name = getattr(last, "own_weights_", None), text_of(last, {"classes"}) if name is None else name
+        settings: dict[str, Any] = {"level": level, "simultaneous": simultaneous, "name": name, "mark": mark}
+        return cls(ranks, intervals, last.segments_, items, own_weights=own, **settings)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a column per segment, with a dot and a bar for each item.
@@ -856,7 +781,7 @@ class SegmentsDisplay:
             If matplotlib is not installed.
         """
         n_segments, n_items = self.ranks.shape
-        ax = item_axes(ax, n_items, min(max(WIDTH, 1.6 + 0.48 * n_segments), 14))
+        ax = item_axes(ax, n_items, 1.6 + 0.48 * n_segments)
         starts = np.arange(n_segments) * (n_items + 1 + n_items // 10)  # a gap between columns
         rows, faint, pooled = np.arange(n_items), self.faint, self.own_weights is not None
         scope = "all segments at once" if self.simultaneous else "each segment by itself"
@@ -893,8 +818,7 @@ class SegmentsDisplay:
         top.tick_params(length=0)
         labels = fitting(self.segments, 28)
         top.set_xticks(starts + (n_items + 1) / 2, labels, fontsize=9 if n_segments <= 30 else 7, parse_math=False)
-        draw_legend(ax, handles.values(), ncols=2 if n_segments > 15 else 1, pad=5.0, below=True)
-        self.ax_, self.figure_ = finished(ax)
+        self._finish(ax, handles.values(), ncols=2 if n_segments > 15 else 1, pad=5.0, below=True)
         texts = top.get_xticklabels()
         for text, pale in zip(texts, faint, strict=True):
             text.set_color(tone(ax, 0.5 if pale else 1))

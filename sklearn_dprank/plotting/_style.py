@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,8 @@ def axes(ax, size):
 
 
 def item_axes(ax, n_items, width=WIDTH):
-    """Return axes with one row per item, the first on top; a new figure is higher for more items, up to 11 inches."""
-    ax = axes(ax, (width, min(1.9 + 0.26 * n_items, 11)))
+    """Return axes with one row per item, the first on top; a new figure is larger for more items, up to 14 x 11."""
+    ax = axes(ax, (min(max(width, WIDTH), 14), min(1.9 + 0.26 * n_items, 11)))
     ax.set_ylim(n_items - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.spines[:].set_visible(False)
@@ -61,33 +62,54 @@ def name_rows(axis, names):
         axis.set_ylabel(f"1 name of {step} is shown")
 
 
-def finished(ax):
-    """Return the axes and their figure, after adding installed fonts for letters that the texts' fonts lack."""
-    from matplotlib.font_manager import FontProperties, findfont, fontManager
-    from matplotlib.text import Text
+class Display:
+    """Base class for displays: their axes and figure, legends and fonts."""
 
-    # The fonts of last resort have boxes only.
-    fonts = [font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name]
-    fonts.sort(key=lambda font: (font.weight != 400, "Sans" not in font.name, font.name))
-    lost: dict[str, None] = {}
-    for text in ax.findobj(Text):
-        lacking = {letter for letter in text.get_text() if not letter.isascii()}
-        if lacking:
-            lacking -= set().union(*(_letters(findfont(FontProperties(family=[f]))) for f in text.get_fontfamily()))
-        for letter in sorted(lacking):
-            family = next((font.name for font in fonts if letter in _letters(font.fname)), None)
-            if family is None:
-                lost[letter] = None
-            elif family not in text.get_fontfamily():
-                text.set_fontfamily([*text.get_fontfamily(), family])
-    if lost:
-        warnings.warn(
-            f"no installed font has {' '.join([*lost][:8])}, so boxes are drawn. Install a font that has them, such as "
-            "Noto Sans CJK, start Python again and draw the picture again.",
-            UserWarning,
-            stacklevel=3,
-        )
-    return ax, ax.figure
+    ax_: Any
+    figure_: Any
+
+    def _finish(self, ax, handles=(), notes=None, *, ncols=2, pad=4.0, below=False):
+        """Draw the legend, choose fonts, and return the display with its axes and figure.
+
+        The legend is `pad` font sizes below the axes, so that it is below their labels; `notes` is its title. In a
+        figure without a layout, which could cut it off, it is on the axes, unless `below`. Installed fonts are added
+        for letters that the fonts of the texts lack.
+        """
+        from matplotlib.font_manager import FontProperties, findfont, fontManager
+        from matplotlib.text import Text
+
+        if handles:
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad, "ncols": ncols}
+            if not below and ax.figure.get_layout_engine() is None:
+                place = {"loc": "best"}
+            small = {"fontsize": "small", "title_fontsize": "small", "handlelength": 3}
+            legend = ax.legend(handles=handles, title=notes, **small, **place)
+            for text in (legend.get_title(), *legend.get_texts()):
+                text.set_parse_math(False)
+
+        # The fonts of last resort have boxes only.
+        fonts = [font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name]
+        fonts.sort(key=lambda font: (font.weight != 400, "Sans" not in font.name, font.name))
+        lost: dict[str, None] = {}
+        for text in ax.findobj(Text):
+            lacking = {letter for letter in text.get_text() if not letter.isascii()}
+            if lacking:
+                lacking -= set().union(*(_letters(findfont(FontProperties(family=[f]))) for f in text.get_fontfamily()))
+            for letter in sorted(lacking):
+                family = next((font.name for font in fonts if letter in _letters(font.fname)), None)
+                if family is None:
+                    lost[letter] = None
+                elif family not in text.get_fontfamily():
+                    text.set_fontfamily([*text.get_fontfamily(), family])
+        if lost:
+            warnings.warn(
+                f"no installed font has {' '.join([*lost][:8])}, so boxes are drawn. Install a font that has them, "
+                "such as Noto Sans CJK, start Python again and draw the picture again.",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
 
 
 @cache
@@ -138,16 +160,3 @@ def read_positions(positions, name, n_items=None):
         many = "each item" if n_items is None else f"each of the {n_items} items"
         raise ValueError(f"{name} must hold one finite position for {many}, got shape {array.shape}.")
     return array
-
-
-def draw_legend(ax, handles, notes=None, *, ncols=2, pad=4.0, below=False):
-    """Draw a legend `pad` font sizes below the axes, so that it is below their labels; `notes` is its title.
-
-    In a figure without a layout, which could cut it off, the legend is on the axes, unless `below`.
-    """
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad, "ncols": ncols}
-    if not below and ax.figure.get_layout_engine() is None:
-        place = {"loc": "best"}
-    legend = ax.legend(handles=handles, title=notes, fontsize="small", title_fontsize="small", handlelength=3, **place)
-    for text in (legend.get_title(), *legend.get_texts()):
-        text.set_parse_math(False)
