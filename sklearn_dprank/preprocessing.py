@@ -91,20 +91,12 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
     if items is None:
         n_items = table.shape[1] if n_items is None else n_items
         check_whole(n_items, "n_items", optional=True)
-        return _inverted(_checked_indices(table, n_items), n_items)
-    items = checked_names(items, "items")
-    if n_items not in (None, len(items)):
-        raise ValueError(f"n_items={n_items!r}, but items has {len(items)} names; leave n_items out.")
-    positions = _inverted(_indices_of_names(table, items), len(items))
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        return positions
-    return DataFrame(positions, columns=items, index=orders.index if isinstance(orders, DataFrame) else None)
-
-
-def _inverted(indices, n_items):
-    """Return the positions of the items that the rows of `indices` list, best first; -1 lists no item."""
+        indices = _checked_indices(table, n_items)
+    else:
+        items = checked_names(items, "items")
+        if n_items not in (None, len(items)):
+            raise ValueError(f"n_items={n_items!r}, but items has {len(items)} names; leave n_items out.")
+        n_items, indices = len(items), _indices_of_names(table, items)
     # Entries without an item have index -1, an extra last column that is dropped.
     positions = np.full((len(indices), n_items + 1), -1, dtype=np.int64)
     np.put_along_axis(positions, indices, np.arange(indices.shape[1])[np.newaxis], axis=1)
@@ -114,7 +106,13 @@ def _inverted(indices, n_items):
         raise ValueError(
             "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it."
         )
-    return positions.copy() if listed.all() else np.where(listed, positions, np.nan)
+    positions = positions.copy() if listed.all() else np.where(listed, positions, np.nan)
+    if items is not None:
+        with suppress(ImportError):
+            from pandas import DataFrame
+
+            return DataFrame(positions, columns=items, index=orders.index if isinstance(orders, DataFrame) else None)
+    return positions
 
 
 def _order_table(orders, named):
@@ -153,17 +151,16 @@ def _checked_indices(table, n_items):
 
 def _indices_of_names(table, items):
     """Return the indices of named items, -1 where no item is listed."""
-    index = {name: i for i, name in enumerate(items)}
-    flat: list = [None]
-    with suppress(TypeError):  # objects that cannot be hashed are not names
-        flat = [index.get(normal(name) if isinstance(name, str) else name) for name in table.ravel().tolist()]
-    absent = missing(table).ravel()
-    if any(found is None and not gap for found, gap in zip(flat, absent, strict=False)):
+    index, named = {name: i for i, name in enumerate(items)}, ~missing(table)
+    indices = np.full(table.shape, -1, dtype=np.int64)
+    try:
+        indices[named] = [index[normal(name) if isinstance(name, str) else name] for name in table[named]]
+    except (KeyError, TypeError):  # objects that cannot be hashed are not names
         raise ValueError(
             f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
             "add it to items, or mend the spelling."
-        )
-    return np.array([-1 if gap else found for found, gap in zip(flat, absent, strict=True)]).reshape(table.shape)
+        ) from None
+    return indices
 
 
 def unranked_last(X: ArrayLike) -> Any:

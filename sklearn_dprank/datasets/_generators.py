@@ -13,8 +13,10 @@ from .._utils.types import RandomState
 from ..sampling.bit_source import seed_sequence
 
 
-def as_generator(random_state):
-    """Return `random_state` itself if it is a Generator (so that it advances), otherwise a new one seeded from it."""
+def _checked_generator(n_voters, n_items, random_state):
+    """Check the sizes; return `random_state` if it is a Generator (so that it advances), else one seeded from it."""
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(seed_sequence(random_state))
@@ -77,10 +79,8 @@ def make_mallows(
     >>> X.mean(axis=0).argsort()  # item 1 is first in the centre, then 2, 3 and 0
     array([1, 2, 3, 0])
     """
-    check_whole(n_voters, "n_voters")
-    check_whole(n_items, "n_items")
+    rng = _checked_generator(n_voters, n_items, random_state)
     check_number(phi, "phi", least=0, most=1)
-    rng = as_generator(random_state)
     places = rng.permutation(n_items) if center is None else np.asarray(center)
     if places.shape != (n_items,) or not np.array_equal(np.sort(places), np.arange(n_items)):
         raise ValueError(
@@ -149,9 +149,7 @@ def make_plackett_luce(
     >>> X.mean(axis=0).argsort()
     array([1, 2, 0])
     """
-    check_whole(n_voters, "n_voters")
-    check_whole(n_items, "n_items")
-    rng = as_generator(random_state)
+    rng = _checked_generator(n_voters, n_items, random_state)
     values = rng.standard_exponential(n_items) if weights is None else np.asarray(weights, dtype=np.float64)
     if values.shape != (n_items,) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"weights must be {n_items} positive finite numbers, one an item, got {weights!r}.")
@@ -209,9 +207,7 @@ def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomSta
     >>> X.shape
     (2000, 3)
     """
-    check_whole(n_voters, "n_voters")
-    check_whole(n_items, "n_items")
-    rng = as_generator(random_state)
+    rng = _checked_generator(n_voters, n_items, random_state)
     voters = np.arange(n_voters)
     copies = rng.random(n_voters) < voters / (factorial(n_items) + voters)
     source = np.where(copies, rng.integers(np.maximum(voters, 1)), voters)

@@ -109,8 +109,7 @@ def read_preflib(
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise ValueError(f"{path} is gzipped, and cut or damaged; get it again.") from None
     n_voters, n_items = sum(counts.tolist()), distinct.shape[1]
-    _check_totals(path, header, n_voters, counts)
-    names = _item_names(path, header, n_items)
+    names = _checked_names(path, header, n_items, n_voters, counts)
     if n_voters * n_items > _cells_in_memory():
         raise ValueError(f"{path} holds the ballots of {n_voters} voters, more than fit into memory.")
     missing = distinct < 0
@@ -142,7 +141,7 @@ def _read(path, file):
     for number, key, text in _entries(path, file):
         if key is None:
             if not counts:
-                n_items, kind = _number_of_items(path, header), _kind_of_orders(path, header)
+                n_items, kind = _items_and_kind(path, header)
             if len(table) + n_items > most:
                 raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
             try:
@@ -157,8 +156,8 @@ def _read(path, file):
             if len(header) > MAX_ITEMS + 10:
                 raise ValueError(f"{path}, line {number}: more names than the {MAX_ITEMS} items that are supported.")
             header[key] = number, text
-    distinct = np.array(table, dtype=np.int64).reshape(-1, _number_of_items(path, header))
-    return header, distinct, np.array(counts, dtype=np.int64)
+    n_items, _ = _items_and_kind(path, header)
+    return header, np.array(table, dtype=np.int64).reshape(-1, n_items), np.array(counts, dtype=np.int64)
 
 
 def _read_ballot(text, n_items, kind):
@@ -267,7 +266,8 @@ def _entries(path, file):
             yield number, None, ":".join(text.partition(",")[::2]) if is_old else text
 
 
-def _number_of_items(path, header):
+def _items_and_kind(path, header):
+    """Return the number of items, and the kind of orders from the header, else from the name of the file."""
     n_items = _announced(path, header, "NUMBER ALTERNATIVES", least=1)
     if n_items is None:
         raise ValueError(
@@ -276,7 +276,14 @@ def _number_of_items(path, header):
         )
     if not 2 <= n_items <= MAX_ITEMS:
         raise ValueError(f"{path} must have 2 to {MAX_ITEMS} items, got NUMBER ALTERNATIVES: {n_items}.")
-    return n_items
+    if "DATA TYPE" in header:
+        kind = header["DATA TYPE"][1].lower()
+    else:
+        ending = path.lower().removesuffix(".gz")[-3:]
+        kind = ending if ending in _KINDS + _RELATIONS else "toi"  # the most general kind
+    if kind not in _KINDS:
+        raise ValueError(f"{path} has the type {kind[:_QUOTED]!r}, not orders; read one of {', '.join(_KINDS)}.")
+    return n_items, kind
 
 
 def _announced(path, header, key, least=0):
@@ -291,33 +298,11 @@ def _announced(path, header, key, least=0):
     return int(value)
 
 
-def _kind_of_orders(path, header):
-    """Return the kind of orders from the header, else from the name of the file, else the most general kind."""
-    ending = path.lower().removesuffix(".gz")[-3:]
-    kind = header["DATA TYPE"][1].lower() if "DATA TYPE" in header else ending
-    if kind in _KINDS:
-        return kind
-    if "DATA TYPE" in header or kind in _RELATIONS:
-        raise ValueError(f"{path} has the type {kind[:_QUOTED]!r}, not orders; read one of {', '.join(_KINDS)}.")
-    return "toi"
+def _checked_names(path, header, n_items, n_voters, counts):
+    """Return the names of the items; raise ValueError if the header has others, or totals that the ballots do not have.
 
-
-def _item_names(path, header, n_items):
-    names = [str(item) for item in range(1, n_items + 1)]
-    for key, (number, value) in header.items():
-        if not key.startswith("ALTERNATIVE NAME"):
-            continue
-        item = key.removeprefix("ALTERNATIVE NAME").strip()
-        if not (re.fullmatch(_NUMBER, item, re.ASCII) and 1 <= int(item) <= n_items):
-            raise ValueError(
-                f"{path}, line {number}: a name for item {item[:_QUOTED]!r}, which is not one of 1..{n_items}."
-            )
-        names[int(item) - 1] = value or item
-    return checked_names(names, f"{path}: the names of items")
-
-
-def _check_totals(path, header, n_voters, counts):
-    """Raise ValueError if the header states other totals. Ballots with count 0 may be left out of them."""
+    Ballots with count 0 may be left out of the totals.
+    """
     orders = range(np.count_nonzero(counts), len(counts) + 1)
     for key, totals in {"NUMBER VOTERS": [n_voters], "NUMBER UNIQUE ORDERS": orders}.items():
         announced = _announced(path, header, key)
@@ -331,6 +316,16 @@ def _check_totals(path, header, n_voters, counts):
             f"{path} holds no ballots; the file is cut, or every count is 0. If there were no voters, write the line "
             "'# NUMBER VOTERS: 0' into its header."
         )
+    names = [str(item) for item in range(1, n_items + 1)]
+    for key, (number, value) in header.items():
+        if key.startswith("ALTERNATIVE NAME"):
+            item = key.removeprefix("ALTERNATIVE NAME").strip()
+            if not (re.fullmatch(_NUMBER, item, re.ASCII) and 1 <= int(item) <= n_items):
+                raise ValueError(
+                    f"{path}, line {number}: a name for item {item[:_QUOTED]!r}, which is not one of 1..{n_items}."
+                )
+            names[int(item) - 1] = value or item
+    return checked_names(names, f"{path}: the names of items")
 
 
 # Download of PrefLib files, with checks and a cache.
@@ -466,7 +461,7 @@ def fetch_preflib(
     path = Path(get_data_home(data_home), "preflib", name)
     path.parent.mkdir(exist_ok=True)
     missing = not path.is_file()
-    if not missing and checksum is not None and _sha256(path) != checksum.lower():
+    if not missing and checksum is not None and hashlib.sha256(path.read_bytes()).hexdigest() != checksum.lower():
         warnings.warn(f"{path} does not have the SHA-256 {checksum}.", stacklevel=2)
         missing = True
     if missing:
@@ -491,12 +486,6 @@ def fetch_preflib(
     if series == 14:
         warnings.warn(_SUSHI, stacklevel=2)
     return read_preflib(path, unranked)
-
-
-def _sha256(path):
-    """Return the SHA-256 of a file, 64 hexadecimal digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Refused(OSError):
@@ -531,7 +520,8 @@ def download(url, path, checksum, n_retries, delay, timeout, max_bytes, progress
                     raise OSError(reason) from failure
                 warnings.warn(f"{url}: {reason}; trying again, {left} times at most.", stacklevel=3)
             time.sleep(delay)
-        if checksum is not None and (found := _sha256(part)) != checksum.lower():
+        found = hashlib.sha256(part.read_bytes()).hexdigest()
+        if checksum is not None and found != checksum.lower():
             raise OSError(f"its SHA-256 is {found}, not {checksum.lower()}")
         try:
             read_preflib(part, "last")
