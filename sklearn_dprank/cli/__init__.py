@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import __version__
 from ..privacy.errors import BudgetExhausted
-from .printing import printable, tell
+from .printing import printable, tell, why
 
 __all__ = ["main"]
 
@@ -68,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(stop.code or 0)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
         problem = printable(str(refusal))
+        if isinstance(refusal, OSError) and refusal.filename:
+            file = printable(str(refusal.filename))
+            problem = f"{file} cannot be used ({why(refusal)}); name another file, or change its permissions."
     except KeyboardInterrupt:
         problem, status = f"interrupted. {_STAYS}", 130
     except Exception as error:  # its message and its traceback may quote ballots
@@ -85,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, KeyboardInterrupt) as error:  # a reader that is gone is an error only if a result was charged
         is_gone = isinstance(error, BrokenPipeError)
         if back or not is_gone:
-            tell(f"{name}: the output could not be written ({str(error) or 'interrupted'}). {_STAYS}{back}")
+            tell(f"{name}: the output could not be written ({why(error)}). {_STAYS}{back}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return 141 if is_gone else 1
     return status

@@ -15,7 +15,7 @@ from ..channels.shuffle import ShufflePairwise
 from ..plotting import PrivacyUtilityDisplay
 from . import files
 from .files import Several, called
-from .printing import A_POINT, as_table, check_distinct, check_picture, own_words, save, simulated
+from .printing import A_POINT, as_table, check_distinct, check_path, own_words, save, simulated
 
 MECHANISMS = {  # by default, the first five that the ballots allow
     "DPBorda, Laplace noise": DPBorda(),
@@ -33,23 +33,13 @@ _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
     files.add_arguments(added)
-    add = added.add_argument
+    add = added.add_argument_group("comparison").add_argument
     add("--public", action="store_true", help="the ballots in the file are public; without this, a file is refused")
-    add(
-        "--epsilons",
-        action=Several,
-        one=float,
-        metavar="EPSILON",
-        default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
-        help="privacy losses to try, with blanks or commas between; default: 0.01 0.03 0.1 0.3 1 3",
-    )
-    add(
-        "--estimators",
-        action=Several,
-        one=_estimator,
-        metavar="ESTIMATOR",
-        help=f"out of {', '.join(_ESTIMATORS)}, with blanks or commas between; default: five that the ballots allow",
-    )
+    epsilons = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
+    about = "privacy losses to try, with blanks or commas between; default: 0.01 0.03 0.1 0.3 1 3"
+    add("--epsilons", action=Several, one=float, metavar="EPSILON", default=epsilons, help=about)
+    about = f"out of {', '.join(_ESTIMATORS)}, with blanks or commas between; default: five that the ballots allow"
+    add("--estimators", action=Several, one=_estimator, metavar="ESTIMATOR", help=about)
     add("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
     add("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
     add("--picture", type=Path, default=Path("compare.png"), help="where to draw; it is replaced; default: %(default)s")
@@ -68,7 +58,7 @@ def run(options: argparse.Namespace) -> str:
             f"the output would reveal the ballots. If {called(options.file)} holds public votes, add --public. For "
             "secret votes, use dprank recommend --items .. --voters .. --epsilon .., which needs public numbers only."
         )
-    check_picture(options.picture, "--picture")
+    check_path(options.picture, "--picture")
     check_distinct({"--picture": options.picture}, [options.file])
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
@@ -109,7 +99,7 @@ def run(options: argparse.Namespace) -> str:
     rows = [["excess error (points) at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
     for name, errors in {**excess, "a random order": [blind] * len(options.epsilons)}.items():
         rows.append([name, *(f"{error:z.2f}" for error in errors)])
-    about = [files.about_unranked(files.unranked(options))] if options.file else []
+    about = [files.UNRANKED[files.unranked(options)]] if options.file else []
     about += [f"{left_out}."] if unfit else []
     source = "" if options.file else ", simulated: no file was given"
     title = f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits"

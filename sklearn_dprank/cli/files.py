@@ -15,6 +15,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
@@ -72,42 +73,40 @@ def number_or_auto(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
-_LEFT_OUT = {
-    "last": "count as worse than those that it lists (--unranked last)",
-    "no_opinion": "count as no opinion (--unranked no_opinion)",
+#: Sentences about the meanings of items that a ballot leaves out.
+UNRANKED = {
+    "last": "Items that a ballot leaves out count as worse than those that it lists (--unranked last).",
+    "no_opinion": "Items that a ballot leaves out count as no opinion (--unranked no_opinion).",
 }
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for the file and its layout."""
-    add, layout = added.add_argument, added.add_mutually_exclusive_group()
-    add(
-        "file",
-        nargs="?",
-        type=Path,
-        action=File,
-        help="CSV (- is standard input), Parquet or PrefLib (soc, soi, toc, toi); CSV and PrefLib may be gzipped",
-    )
-    for name, about in {
-        "ratings": "larger is better",
-        "positions": "smaller is better",
-        "orders": "items, best first; no header, see --items",
-    }.items():
-        layout.add_argument(f"--{name}", dest="layout", action="store_const", const=name, help=about)
+    about = "CSV (- is standard input), Parquet or PrefLib (soc, soi, toc, toi); CSV and PrefLib may be gzipped"
+    added.add_argument("file", nargs="?", type=Path, action=File, help=about)
+    group = added.add_argument_group("layout of the file")
+    add, layouts = group.add_argument, group.add_mutually_exclusive_group()
+    layout = partial(layouts.add_argument, dest="layout", action="store_const")
+    layout("--ratings", const="ratings", help="larger is better")
+    layout("--positions", const="positions", help="smaller is better")
+    layout("--orders", const="orders", help="items, best first; no header, see --items")
     add("--items", help="names of the items, with commas between; default: all columns that no other option names")
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells of a CSV file; default: a comma")
-    add("--unranked", choices=list(_LEFT_OUT), help="items left out; default: last for --orders and PrefLib")
-    add("--person", type=plain, help="column of the person of each row; the guarantee then covers all rows of a person")
-    add("--weight", type=plain, help="a column with the weight of each row; needs --max-weight")
-    add(
-        "--max-weight",
-        type=number_or_auto,
-        help="public bound on the weight of a person, for --person and --weight; noise is proportional to it. Default: "
-        '1. With "auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
+    about = "items left out: last, or without an opinion, which is the default of --ratings and --positions"
+    add("--unranked", choices=list(UNRANKED), help=about)
+    about = "rows that cannot be read: an error (the default), or empty, which counts them as ballots without opinions"
+    add("--unreadable", choices=["error", "empty"], default="error", help=about)
+    about = (
+        "The guarantee covers all rows of a person, and noise is proportional to --max-weight. Persons are compared as "
+        "text: Ann and ann are two. Larger weights are scaled down. Without --weight, each row has the weight 1."
     )
-    add("--unreadable", choices=["error", "empty"], default="error", help="rows that cannot be read: error or empty")
+    add = added.add_argument_group("persons and weights", about).add_argument
+    add("--person", type=plain, metavar="COLUMN", help="column of the person of each row")
+    add("--weight", type=plain, metavar="COLUMN", help="column with the weight of each row; needs --max-weight")
+    about = 'public bound on the weight of a person; default: 1; "auto": rank chooses 1, 2, 4, ..., or 2048 privately, '
+    add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise")
 
 
 def check_no_layout(options: argparse.Namespace) -> None:
@@ -132,11 +131,6 @@ def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
     return options.unranked or ("no_opinion" if options.layout in ("ratings", "positions") else "last")
 
 
-def about_unranked(choice: str) -> str:
-    """Return the meaning of left-out items as a sentence."""
-    return f"Items that a ballot leaves out {_LEFT_OUT[choice]}."
-
-
 # Names of columns, and lists of names in options.
 
 
@@ -150,12 +144,15 @@ def called(path: Path) -> str:
     return "standard input" if path == STANDARD_INPUT else path.name
 
 
-def listed(names: str, option: str) -> list[str]:
-    """Return the names that an option lists; names that contain a comma are in quotes."""
+def listed(names: str, option: str) -> list[Any]:
+    """Return the names that an option lists, which must be distinct; a name that contains a comma is in quotes."""
     try:
-        return [plain(name) for name in next(csv.reader([names], skipinitialspace=True), [])]
+        found = [plain(name) for name in next(csv.reader([names], skipinitialspace=True), [])]
     except csv.Error as error:
         raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
+    if "" in found or not found:
+        raise ValueError(f"{option} has an empty name; leave it out.")
+    return checked_names(found, option)
 
 
 def _joined(names):
@@ -163,14 +160,6 @@ def _joined(names):
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([name] for name in names)
     return ", ".join(out.getvalue().split("\n")[:-1])
-
-
-def listed_names(names: str, option: str) -> list[Any]:
-    """Return the names of items or segments in an option; raise ValueError if one is empty, or two are equal."""
-    found = listed(names, option)
-    if "" in found or not found:
-        raise ValueError(f"{option} has an empty name; leave it out.")
-    return checked_names(found, option)
 
 
 def _place_of(option, name, places, names):
@@ -240,21 +229,21 @@ class Header:
         They are those in ``--items``, or those of all columns if none looks like something else. If one question asks
         about all of them, the items have the short names.
         """
-        listed = None if wanted is None else listed_names(wanted, "--items")
-        if listed is None:
+        if wanted is None:
+            chosen = None
             skipped = self.no_items.union(others)
             columns = [place for place, name in enumerate(self.names) if name not in skipped]
             self._check_items(columns)
         else:
-            places = self.places(others)
-            columns = [_place_of("--items", item, places, self.names) for item in listed]
+            chosen, places = listed(wanted, "--items"), self.places(others)
+            columns = [_place_of("--items", item, places, self.names) for item in chosen]
             if len(set(columns)) < len(columns):
                 raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
         names = [self.names[place] for place in columns]
         items = [self.parts[name][1] for name in names]
         is_one_question = len({self.parts[name][0] for name in names}) == 1 and all(items)
-        if listed not in (None, names) or not is_one_question or len(set(items)) < len(items):
-            items = listed or names
+        if chosen not in (None, names) or not is_one_question or len(set(items)) < len(items):
+            items = chosen or names
         return checked_names(items, "--items" if wanted else "the first row"), columns
 
     def _check_items(self, columns):
@@ -335,16 +324,17 @@ class Unreadable:
         self.rows: set[int] = set()
         self.lines: list[int] | None = None  # the line of each row in a file of text, from 1
 
-    def add(self, row: int, problem: str) -> None:
-        """Record an unreadable row; raise ValueError with its place and the problem if the choice is "error"."""
-        if self._choice == "error":
-            place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-            names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
-            raise ValueError(
-                f"{self._file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
-                f"opinions. This message {_NOT_PUBLIC}"
-            )
-        self.rows.add(row)
+    def add(self, rows: Iterable[int], problem: str) -> None:
+        """Record unreadable rows; raise ValueError with the first place and the problem if the choice is "error"."""
+        for row in rows:
+            if self._choice == "error":
+                place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+                names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
+                raise ValueError(
+                    f"{self._file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
+                    f"opinions. This message {_NOT_PUBLIC}"
+                )
+            self.rows.add(row)
 
     def report(self, n_rows: int) -> None:
         """Print the number of unreadable rows, even if it is 0, to standard error if the choice is "empty"."""
@@ -395,7 +385,7 @@ def _rows(lines: list[bytes], delimiter: str, unreadable: Unreadable) -> Iterato
         try:
             yield _split(line, delimiter)
         except ValueError as problem:
-            unreadable.add(row, str(problem))
+            unreadable.add([row], str(problem))
             yield []
 
 
@@ -415,7 +405,7 @@ def _from_csv(path, separator, unreadable):
         if len(found) == len(names):
             cells[row] = found
         elif found:
-            unreadable.add(row, f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
+            unreadable.add([row], f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
     return head, cells
 
 
@@ -524,7 +514,7 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
 
 def _codes(options, others, option):
     """Return the `_code` of each cell in ``--no-answer``; raise ValueError if `option` lists one of them, too."""
-    given = [] if options.no_answer is None else listed_names(options.no_answer, "--no-answer")
+    given = [] if options.no_answer is None else listed(options.no_answer, "--no-answer")
     codes = {_code(cell) for cell in given}
     for other in others:
         if _code(other) in codes:
@@ -539,7 +529,7 @@ def _from_table(path, options, unreadable, is_parquet):
     """
     scale = None
     if options.scale is not None:
-        answers = [_answer(text) for text in listed_names(options.scale, "--scale")]
+        answers = [_answer(text) for text in listed(options.scale, "--scale")]
         if len(set(answers)) < max(len(answers), 2):
             raise ValueError("--scale must list at least two answers, the worst first, that differ not only in case.")
         scale = {text: float(place) for place, text in enumerate(answers)}
@@ -567,33 +557,30 @@ def _from_table(path, options, unreadable, is_parquet):
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
         weights = _numbers(cells[:, _place_of("--weight", options.weight, places, head.names)])
-        for row in np.flatnonzero(~((weights >= 0) & (weights < np.inf))).tolist():
-            weights[row] = 0.0
-            unreadable.add(
-                row,
-                f"column {safe_repr(options.weight)} must hold weights of at least 0, and no empty cells. Decimals "
-                "need a point, not a comma.",
-            )
+        wrong = ~((weights >= 0) & (weights < np.inf))
+        weights[wrong] = 0.0
+        must = "hold weights of at least 0, and no empty cells. Decimals need a point, not a comma."
+        unreadable.add(np.flatnonzero(wrong).tolist(), f"column {safe_repr(options.weight)} must {must}")
     if options.person is not None:
         persons = [cell.strip() for cell in cells[:, _place_of("--person", options.person, places, head.names)]]
         weights = np.ones(len(cells)) if weights is None else weights
-        for row in [row for row, person in enumerate(persons) if not person]:
+        nobody = [row for row, person in enumerate(persons) if not person]
+        unreadable.add(nobody, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
+        for row in nobody:
             persons[row], weights[row] = f"\0{row}", 0.0  # many such rows may be of one person
-            unreadable.add(row, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
     items, columns = head.items(others, options.items)
     values = np.empty((len(cells), len(columns)))
     must = f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in words,"
     must = "answers of --scale, or empty cells, which mean no opinion." if scale else f"{must} use --scale."
     for item, place in enumerate(columns):
         values[:, item] = _numbers(cells[:, place], scale, codes)
-        for row in np.flatnonzero(np.isinf(values[:, item])).tolist():
-            shown = place + 1 if _is_no_name(head.names[place]) else safe_repr(head.names[place])
-            unreadable.add(
-                row,
-                f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is '
-                "not an item, list the items with --items. If it is the voter's, use --person. If each line is one "
-                "rating, pivot the table.",
-            )
+        shown = place + 1 if _is_no_name(head.names[place]) else safe_repr(head.names[place])
+        unreadable.add(
+            np.flatnonzero(np.isinf(values[:, item])).tolist(),
+            f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is not '
+            "an item, list the items with --items. If it is the voter's, use --person. If each line is one rating, "
+            "pivot the table.",
+        )
     values[list(unreadable.rows)] = np.nan
     return values, items, persons, weights, segments
 
@@ -604,7 +591,7 @@ def _from_orders(path, options, unreadable):
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    names = listed_names(options.items, "--items")
+    names = listed(options.items, "--items")
     codes = _codes(options, names, "--items")
     index = {name: item for item, name in enumerate(names)}
     lines, unreadable.lines, delimiter = _lines(path, options.separator)
@@ -614,12 +601,12 @@ def _from_orders(path, options, unreadable):
         for column, cell in enumerate(cells, start=1):
             name = plain(cell)
             if index.get(name) in order:
-                unreadable.add(row, f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
+                unreadable.add([row], f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
             elif name in index:
                 order[index[name]] = None
             elif name not in GAPS and _code(name) not in codes:
                 unreadable.add(
-                    row,
+                    [row],
                     f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, or "
                     "delete a column that holds no items, such as a time.",
                 )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import sys
-import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -34,6 +32,11 @@ def simulated(n_items: int, phi: float) -> Profile:
 
 
 # Messages of the library in the words of the command.
+
+
+def why(error: BaseException) -> str:
+    """Return the message of an error; of a system error, without its number and its file."""
+    return getattr(error, "strerror", None) or str(error) or "interrupted"
 
 
 def tell(text: str) -> None:
@@ -67,13 +70,9 @@ def own_words(*same: str, **renamed: str) -> Iterator[None]:
 # Files that commands write: checks before the work, and pictures.
 
 
-def check_picture(path: Path, option: str) -> None:
-    """Raise, before any computation, if a picture cannot be written; `option` names the path."""
-    check_path(path, option, sorted(pyplot().Figure().canvas.get_supported_filetypes()))
-
-
-def check_path(path: Path, option: str, endings: list[str]) -> None:
-    """Raise ValueError unless a file with one of these endings can be written; create no file."""
+def check_path(path: Path, option: str, endings: list[str] | None = None) -> None:
+    """Raise unless a file with one of these endings, by default those of pictures, can be written; create no file."""
+    endings = endings or sorted(pyplot().Figure().canvas.get_supported_filetypes())
     if path.suffix.lstrip(".").lower() not in endings:
         raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {path.name!r}.")
     real = Path(os.path.realpath(path))
@@ -115,29 +114,15 @@ A_POINT = "A point is one pair of items in a hundred more than the best possible
 
 
 def as_table(rows: list[list[str]]) -> str:
-    """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left."""
+    """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left.
+
+    A letter takes one column of a terminal, a wide one takes two, and a mark on the letter before takes none.
+    """
     padded = []
     for column in zip(*rows, strict=True):
-        width = max(map(columns_of, column))
+        letters = [[each for each in cell if unicodedata.category(each) not in ("Mn", "Me", "Cf")] for cell in column]
+        widths = [len(cell) + sum(unicodedata.east_asian_width(each) in "WF" for each in cell) for cell in letters]
         is_right = all(re.fullmatch(r"-?[0-9,]*\.?[0-9]+", cell) for cell in column[1:])
-        gaps = [" " * (width - columns_of(cell)) for cell in column]
+        gaps = [" " * (max(widths) - width) for width in widths]
         padded.append([gap + cell if is_right else cell + gap for gap, cell in zip(gaps, column, strict=True)])
     return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
-
-
-def columns_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes: 2 for a wide letter, 0 for a mark on the letter before."""
-    return sum(
-        0 if unicodedata.category(letter) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(letter) in "WF")
-        for letter in text
-    )
-
-
-def width() -> int:
-    """Return the number of characters in a line of text: that of the terminal, from 40 to 100, by default 88."""
-    return min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
-
-
-def wrapped(text: str) -> str:
-    """Return a paragraph in lines that fit the terminal."""
-    return textwrap.fill(text, width(), break_long_words=False, break_on_hyphens=False)

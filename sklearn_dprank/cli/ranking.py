@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from html import escape
 from pathlib import Path
 from string import Template
@@ -25,18 +28,19 @@ from . import accounts, files, printing
 _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 _BLANK = "\N{NO-BREAK SPACE}"
+_SAME = ("epsilon", "delta", "noise", "neighboring", "window")
+_own_words = partial(printing.own_words, *_SAME, k="top", max_weight="max-weight")
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
     files.add_arguments(added)
-    add = added.add_argument
+    add = added.add_argument_group("release").add_argument
     add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
     add("--epsilon", type=float, help="privacy loss, needed with a file; smaller is more private; 1 is a usual start")
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder")
-    add(
-        "--neighboring", choices=["add_remove", "replace"], default="add_remove", help="hide whether, or how, one voted"
-    )
+    about = "what is hidden: whether somebody voted (add_remove, the default), or only how (replace)"
+    add("--neighboring", choices=["add_remove", "replace"], default="add_remove", help=about)
     add("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
     add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
     add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
@@ -44,16 +48,17 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--level", type=float, default=0.95, help="simultaneous coverage of the intervals; default: %(default)s")
     add("--plot", type=Path, metavar="FILE", help="draw the intervals (png, pdf, svg); replaces an existing file")
     add("--report", type=Path, metavar="FILE", help="write an HTML page for publication; replaces an existing file")
+    add = added.add_argument_group("budget").add_argument
     add("--budget", type=Path, metavar="FILE", help="SQLite file with the voters' privacy budget, to charge")
     add("--budget-epsilon", type=float, help="epsilon of a new budget; needed if the file does not exist")
     add("--budget-delta", type=float, help="delta of a new budget")
-    add(
-        "--segments",
-        type=files.plain,
-        metavar="COLUMN",
-        help="column with the segment of each row, such as a region; one consensus is published for each, all for one "
-        "epsilon. --delta is 1e-6 by default; with 0, segments do not learn from others and have no intervals",
+    about = (
+        "Publish one consensus for each segment of the voters, such as a region, all for one epsilon. --delta is 1e-6 "
+        "by default; with 0, segments do not learn from others and have no intervals. All names are published, also "
+        "those without rows. A row with an empty cell or another name counts nowhere. north and North differ."
     )
+    add = added.add_argument_group("segments", about).add_argument
+    add("--segments", type=files.plain, metavar="COLUMN", help="column with the segment of each row")
     add("--segment-values", metavar="A,B,C", help="public names of all segments, which are not read off the file")
 
 
@@ -91,22 +96,33 @@ def run(options: argparse.Namespace) -> str:
         result = {"made": made, "guarantee": guarantee_as_text(fitted.privacy_)}
         if budget:
             made["budget"] = accounts.state(budget)
-            options.is_kept = bool(_attempt(options, "Last result", lambda: accounts.keep(options.budget, result)))
+            with _attempt(options, "Last result", []):
+                accounts.keep(options.budget, result)
+                options.is_kept = True
+    written: list[str] = []
+    if options.plot is not None:
+        with _attempt(options, f"Picture: {options.plot}", written):
+            from ..plotting import RankIntervalDisplay, SegmentsDisplay
 
-    def draw():
-        from ..plotting import RankIntervalDisplay, SegmentsDisplay
-
-        display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
-        name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
-        printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
-
-    def publish():
-        document = page(made, best=options.top is not None)
-        options.report.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
-
-    written = [] if options.plot is None else _attempt(options, f"Picture: {options.plot}", draw)
-    written += [] if options.report is None else _attempt(options, f"Report: {options.report}", publish)
+            display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
+            name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
+            printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
+    if options.report is not None:
+        with _attempt(options, f"Report: {options.report}", written):
+            document = page(made, best=options.top is not None)
+            options.report.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
     return show(result, options.format, written)
+
+
+@contextmanager
+def _attempt(options: argparse.Namespace, line: str, written: list[str]) -> Iterator[None]:
+    """Add the line of a file that is written; a failure or Ctrl-C is told only, because the result was charged."""
+    try:
+        yield
+        written.append(line)
+    except (Exception, KeyboardInterrupt) as error:
+        printing.tell(f"dprank rank: {line} could not be written ({printing.why(error)}). The ranking is complete.")
+        options.is_incomplete = True
 
 
 def _estimator(options):
@@ -159,7 +175,7 @@ def _check_outputs(options, estimator):
     if options.plot is not None:
         if not intervals:
             raise ValueError("--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or Gaussian noise.")
-        printing.check_picture(options.plot, "--plot")
+        printing.check_path(options.plot, "--plot")
     if options.report is not None:
         printing.check_path(options.report, "--report", ["html", "htm"])
     last = None if options.budget is None else accounts.last_result(options.budget)
@@ -188,11 +204,9 @@ def _opened_budget(options, estimator, ballots, given):
         return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring if is_new else None)
 
 
-def _own_words():
-    return printing.own_words("epsilon", "delta", "noise", "neighboring", "window", k="top", max_weight="max-weight")
-
-
 # Segments.
+
+_WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # pandas adds decimals to whole numbers in columns with gaps
 
 
 def _segment_names(options):
@@ -207,9 +221,10 @@ def _segment_names(options):
         raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise, --top and --window.")
     if options.layout not in ("ratings", "positions"):
         raise ValueError("--segments names a column; use it with --ratings or --positions, and a CSV or Parquet file.")
-    if options.segments in (options.person, options.weight, *files.listed(options.items or "", "--items")):
+    items = [] if options.items is None else files.listed(options.items, "--items")
+    if options.segments in (options.person, options.weight, *items):
         raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
-    names = [_plain(name) for name in files.listed_names(options.segment_values, "--segment-values")]
+    names = [_WHOLE.sub(r"\1", name) for name in files.listed(options.segment_values, "--segment-values")]
     if not 2 <= len(names) <= 1000:
         raise ValueError(f"--segment-values must list 2 to 1000 names, with commas between, got {len(names)}.")
     return checked_names(names, "--segment-values")  # 1.0 is the same as 1
@@ -217,7 +232,7 @@ def _segment_names(options):
 
 def labels(cells: Sequence[str], names: list[str]) -> list[str]:
     """Return the segment of each row as names are compared, and tell the operator about names that almost match."""
-    found = list(map(_plain, cells))
+    found = [_WHOLE.sub(r"\1", cell) for cell in cells]
     near = {_loosely(cell) for cell in set(found).difference(names)}
     for name in names:
         if name not in set(found) and _loosely(name) in near:
@@ -226,11 +241,6 @@ def labels(cells: Sequence[str], names: list[str]) -> list[str]:
                 "case, blanks or invisible characters. This line depends on the ballots; do not publish it."
             )
     return found
-
-
-def _plain(text):
-    """Return text for comparison: a whole number without its decimals, which pandas adds to columns with gaps."""
-    return re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text)
 
 
 def _loosely(text):
@@ -243,22 +253,21 @@ def _loosely(text):
 
 def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
     """Return the consensus or the segments, with the intervals and their level if the release has intervals."""
-    has_intervals, is_segmented = hasattr(fitted, "rank_intervals"), hasattr(fitted, "segments_")
-    orders = fitted.consensus_ if is_segmented else [fitted.consensus_]
-    made: list[dict[str, Any]] = [{"consensus": [str(item) for item in order]} for order in orders]
-    if has_intervals:
+    is_segmented, intervals = hasattr(fitted, "segments_"), None
+    if hasattr(fitted, "rank_intervals"):
         intervals = fitted.rank_intervals(level, simultaneous=True) if is_segmented else [fitted.rank_intervals(level)]
-        for each, ends in zip(made, intervals, strict=True):  # best and worst rank, from 1
-            each["intervals"] = dict(zip(map(str, names), (ends + 1).tolist(), strict=True))
-    stated = {"level": level} if has_intervals else {}
-    if not is_segmented:
-        return {**made[0], **stated}
-    for number, each in enumerate(made):
-        each["segment"] = fitted.segments_[number]
-        if has_intervals:
-            each["size"] = round(float(fitted.sizes_[number]))
-            each["own_weight"] = round(float(fitted.own_weights_[number]), 4)
-    return {**stated, "segments": made}
+    made: list[dict[str, Any]] = []
+    for number, order in enumerate(fitted.consensus_ if is_segmented else [fitted.consensus_]):
+        made.append({"consensus": [str(item) for item in order]})
+        if intervals is not None:  # best and worst rank, from 1
+            made[-1]["intervals"] = dict(zip(map(str, names), (intervals[number] + 1).tolist(), strict=True))
+        if is_segmented:
+            made[-1]["segment"] = fitted.segments_[number]
+        if is_segmented and intervals is not None:
+            made[-1]["size"] = round(float(fitted.sizes_[number]))
+            made[-1]["own_weight"] = round(float(fitted.own_weights_[number]), 4)
+    stated = {} if intervals is None else {"level": level}
+    return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 
 def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
@@ -266,9 +275,15 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     made = result["made"]
     if form == "json":
         return json.dumps(made)
-    guarantee = guarantee_from_text(result["guarantee"])
-    segments = made.get("segments")
-    tables = [f"{title(each)}\n{table(each)}\n" for each in segments] if segments else [f"{table(made)}\n"]
+    guarantee, segments = guarantee_from_text(result["guarantee"]), made.get("segments")
+    lines = [f"{_EXAMPLE} on five drinks, epsilon = {guarantee.epsilon:g}\n"] if made["simulated"] else []
+    for each in segments or [made]:
+        ends = each.get("intervals")
+        rows = [["rank", "item", "without noise" if ends else ""]]
+        for rank, item in enumerate(each["consensus"], start=1):
+            rows.append([str(rank), item, "{} to {}".format(*ends[item]) if ends else ""])
+        lines += [title(each)] if segments else []
+        lines.append(f"{printing.as_table(rows)}\n")
     if "level" in made:
         about = [
             f"The intervals contain the ranks without noise, {'in all segments' if segments else 'all'} at once with "
@@ -278,24 +293,16 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     else:
         about = ["No intervals: only orders are published. DPBorda with Laplace or Gaussian noise publishes intervals."]
     if made["unranked"] is not None:
-        about.append(files.about_unranked(made["unranked"]))
+        about.append(files.UNRANKED[made["unranked"]])
     if "max_weight" in made:
         about.append(f"A person has at most the weight {made['max_weight']:g}.")
-    example = [f"{_EXAMPLE} on five drinks, epsilon = {guarantee.epsilon:g}\n"] if made["simulated"] else []
-    lines = [*example, *tables, *map(printing.wrapped, about), "", guarantee.statement(printing.width()), *written]
+    width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
+    lines += [textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False) for text in about]
+    lines += ["", guarantee.statement(width), *written]
     if "budget" in made:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")
     return "\n".join(lines)
-
-
-def table(made: dict[str, Any]) -> str:
-    """Return one consensus as a table, with the interval of each item if there are intervals."""
-    ends = made.get("intervals", {})
-    rows = [["rank", "item", *(["without noise"] if ends else [])]]
-    for rank, item in enumerate(made["consensus"], start=1):
-        rows.append([str(rank), item, *(["{} to {}".format(*ends[item])] if ends else [])])
-    return printing.as_table(rows)
 
 
 def title(made: dict[str, Any]) -> str:
@@ -303,18 +310,6 @@ def title(made: dict[str, Any]) -> str:
     if "size" not in made:
         return f"{made['segment']}:"
     return f"{made['segment']}: about {max(made['size'], 0):,} votes, {made['own_weight']:.0%} its own answers"
-
-
-def _attempt(options: argparse.Namespace, line: str, write: Callable[[], None]) -> list[str]:
-    """Write a file; a failure or Ctrl-C does not stop the command, because the result was charged."""
-    try:
-        write()
-    except (Exception, KeyboardInterrupt) as error:
-        why = str(error) or "interrupted"
-        printing.tell(f"dprank rank: {line} could not be written ({why}). The ranking is complete.")
-        options.is_incomplete = True
-        return []
-    return [line]
 
 
 def page(made: dict[str, Any], *, best: bool = False) -> str:
@@ -327,7 +322,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     plainly, *topics = made["privacy"]["statement"]
     numbers = f"epsilon = {made['privacy']['epsilon']:.6g}"
     numbers += f", delta = {made['privacy']['delta']:g}" if made["privacy"]["delta"] else ""
-    texts = ["Random noise was added to protect the voters. It may have changed the order."]
+    texts = []
     if "level" in made:
         percent = min(round(100 * made["level"], 4), 99.9999)  # a level below 1 never reads as certain
         texts.append(
@@ -346,7 +341,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
         texts.append("This method publishes the order only, and no bars that show the effect of the noise.")
     texts.append(plainly)
     if made["unranked"] is not None:
-        texts.append(f"{files.about_unranked(made['unranked']).partition(' (')[0]}.")
+        texts.append(f"{files.UNRANKED[made['unranked']].partition(' (')[0]}.")
     if "max_weight" in made:
         texts.append(f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}.")
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"

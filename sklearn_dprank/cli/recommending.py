@@ -18,22 +18,13 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--voters", type=float, required=True, help="public estimate of the number of voters")
     add("--epsilon", action=Several, one=float, required=True, help="privacy losses, with blanks or commas between")
     add("--delta", type=float, default=0.0, help="needed for shuffle and secure_aggregation, such as 1e-6; default: 0")
-    add(
-        "--trust",
-        choices=["central", "secure_aggregation", "shuffle", "local"],
-        default="central",
-        help="what is trusted: a curator (central, the default), servers, a shuffler, or only the voter's device",
-    )
+    about = "what is trusted: a curator (central, the default), servers, a shuffler, or only the voter's device"
+    add("--trust", choices=["central", "secure_aggregation", "shuffle", "local"], default="central", help=about)
     add("--neighboring", choices=["add_remove", "replace"], help="hide whether somebody voted, or only how")
     add("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
     add("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
-    add(
-        "--opinion-share",
-        action=Several,
-        one=float,
-        default=[1.0],
-        help="public share of the ballots that prefer one item of a pair, or the least and largest share; default: 1",
-    )
+    about = "public share of the ballots that prefer one item of a pair, or the least and largest share; default: 1"
+    add("--opinion-share", action=Several, one=float, default=[1.0], help=about)
     add("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 
 
