@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..privacy import PrivacyBudget
-from .printing import check_distinct, tell
+from .printing import check_outputs, tell
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -28,10 +28,10 @@ def run(options: argparse.Namespace) -> str:
     from .ranking import show
 
     path = last_result(options.file)
-    check_distinct({}, [options.file, path])
+    check_outputs({}, [options.file, path])
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        text, kept = show(result, options.format), result["made"]["budget"]
+        made = json.loads(path.read_text(encoding="utf-8"))["made"]
+        text, kept = show(made, options.format), made["budget"]
     except FileNotFoundError:
         raise ValueError(f"there is no result beside {options.file}. dprank rank keeps it in {path.name}.") from None
     except (ValueError, LookupError, TypeError, AttributeError):

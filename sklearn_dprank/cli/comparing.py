@@ -15,7 +15,7 @@ from ..channels.shuffle import ShufflePairwise
 from ..plotting import PrivacyUtilityDisplay
 from . import files
 from .files import Several, called
-from .printing import A_POINT, as_table, check_distinct, check_path, own_words, save, simulated
+from .printing import A_POINT, as_table, check_outputs, own_words, save, simulated
 
 MECHANISMS = {  # by default, the first five that the ballots allow
     "DPBorda, Laplace noise": DPBorda(),
@@ -58,8 +58,7 @@ def run(options: argparse.Namespace) -> str:
             f"the output would reveal the ballots. If {called(options.file)} holds public votes, add --public. For "
             "secret votes, use dprank recommend --items .. --voters .. --epsilon .., which needs public numbers only."
         )
-    check_path(options.picture, "--picture")
-    check_distinct({"--picture": options.picture}, [options.file])
+    check_outputs({"--picture": options.picture}, [options.file])
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")

@@ -14,7 +14,7 @@ import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -312,37 +312,30 @@ _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added
 _NOT_PUBLIC = "depends on the ballots; do not publish it."
 
 
+@dataclass
 class Unreadable:
     """Policy for unreadable rows: an error, or ballots without opinions.
 
-    A refusal that depends on one ballot reveals something about it. With ``choice="empty"``, a file is read for any
-    content of its ballots, and `report` tells the operator the number of unreadable rows.
+    A refusal that depends on one ballot reveals something about it. If the choice is "empty", a file is read for any
+    content of its ballots.
     """
 
-    def __init__(self, choice: str, file: str) -> None:
-        self._choice, self._file = choice, file
-        self.rows: set[int] = set()
-        self.lines: list[int] | None = None  # the line of each row in a file of text, from 1
+    choice: str
+    file: str
+    rows: set[int] = field(default_factory=set)
+    lines: list[int] | None = None  # the line of each row in a file of text, from 1
 
     def add(self, rows: Iterable[int], problem: str) -> None:
         """Record unreadable rows; raise ValueError with the first place and the problem if the choice is "error"."""
         for row in rows:
-            if self._choice == "error":
+            if self.choice == "error":
                 place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
                 names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
                 raise ValueError(
-                    f"{self._file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
+                    f"{self.file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
                     f"opinions. This message {_NOT_PUBLIC}"
                 )
             self.rows.add(row)
-
-    def report(self, n_rows: int) -> None:
-        """Print the number of unreadable rows, even if it is 0, to standard error if the choice is "empty"."""
-        if self._choice == "empty":
-            tell(
-                f"{self._file}: {len(self.rows)} of {n_rows} rows cannot be read and count as ballots without "
-                f"opinions. This line {_NOT_PUBLIC}"
-            )
 
 
 def _lines(path, separator):
@@ -497,7 +490,9 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         (values, items), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
     else:
         values, items, persons, weights, segments = _from_table(path, options, unreadable, suffix == ".parquet")
-    unreadable.report(len(values))
+    if options.unreadable == "empty":  # the line is also printed if all rows can be read
+        counted = f"{len(unreadable.rows)} of {len(values)} rows cannot be read and count as ballots without opinions"
+        tell(f"{called(path)}: {counted}. This line {_NOT_PUBLIC}")
     if len(items) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(items)}; name them with --items.")
     if len(values) and options.layout == "ratings":

@@ -70,22 +70,24 @@ def own_words(*same: str, **renamed: str) -> Iterator[None]:
 # Files that commands write: checks before the work, and pictures.
 
 
-def check_path(path: Path, option: str, endings: list[str] | None = None) -> None:
-    """Raise unless a file with one of these endings, by default those of pictures, can be written; create no file."""
-    endings = endings or sorted(pyplot().Figure().canvas.get_supported_filetypes())
-    if path.suffix.lstrip(".").lower() not in endings:
-        raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {path.name!r}.")
-    real = Path(os.path.realpath(path))
-    if not real.parent.is_dir():
-        raise ValueError(f"{option}: the folder of {path} does not exist; make it first.")
-    if (os.path.lexists(real) and not real.is_file()) or not os.access(real if real.exists() else real.parent, os.W_OK):
-        raise ValueError(f"{option}: {path} cannot be written; name another file.")
+def check_outputs(outputs: Mapping[str, Path | None], kept: Sequence[Path | None]) -> None:
+    """Raise, before any computation, if a picture or page cannot be written; create no file.
 
-
-def check_distinct(outputs: Mapping[str, Path | None], kept: Sequence[Path | None]) -> None:
-    """Raise ValueError if an output would change an input, an account or another output, by whichever name."""
+    Raise ValueError also if an output would change an input, an account or another output, by whichever name.
+    """
     seen = [(sys.stdin if path == STANDARD_INPUT else path, "holds the ballots or the budget") for path in kept]
     for option, file in {"standard output": sys.stdout, **outputs}.items():
+        if isinstance(file, Path) and option != "--budget":
+            pages = ["html", "htm"]
+            endings = pages if option == "--report" else sorted(pyplot().Figure().canvas.get_supported_filetypes())
+            if file.suffix.lstrip(".").lower() not in endings:
+                raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {file.name!r}.")
+            real = Path(os.path.realpath(file))
+            if not real.parent.is_dir():
+                raise ValueError(f"{option}: the folder of {file} does not exist; make it first.")
+            is_other = os.path.lexists(real) and not real.is_file()
+            if is_other or not os.access(real if real.exists() else real.parent, os.W_OK):
+                raise ValueError(f"{option}: {file} cannot be written; name another file.")
         for other, why in seen:
             if _is_same(file, other):
                 raise ValueError(f"{option}: {getattr(file, 'name', file)} {why}, and would be replaced; name another.")

@@ -21,7 +21,7 @@ from ..ballots.reading import checked_names, seen
 from ..channels.base import publishes_intervals
 from ..channels.central import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..channels.segmented import SegmentedAggregator
-from ..privacy.budget import PrivacyBudget, guarantee_as_text, guarantee_from_text
+from ..privacy.budget import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
 from . import accounts, files, printing
 
@@ -93,11 +93,10 @@ def run(options: argparse.Namespace) -> str:
         made["privacy"] = asdict(fitted.privacy_)
         del made["privacy"]["losses"]
         made["privacy"]["statement"] = fitted.privacy_.statement(width=None).splitlines()
-        result = {"made": made, "guarantee": guarantee_as_text(fitted.privacy_)}
         if budget:
             made["budget"] = accounts.state(budget)
             with _attempt(options, "Last result", []):
-                accounts.keep(options.budget, result)
+                accounts.keep(options.budget, {"made": made})
                 options.is_kept = True
     written: list[str] = []
     if options.plot is not None:
@@ -111,7 +110,7 @@ def run(options: argparse.Namespace) -> str:
         with _attempt(options, f"Report: {options.report}", written):
             document = page(made, best=options.top is not None)
             options.report.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
-    return show(result, options.format, written)
+    return show(made, options.format, written)
 
 
 @contextmanager
@@ -172,15 +171,11 @@ def _check_outputs(options, estimator):
     intervals = options.segments is not None or publishes_intervals(estimator)
     if options.example and intervals and options.plot is None:
         options.plot = Path("ranking.png")
-    if options.plot is not None:
-        if not intervals:
-            raise ValueError("--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or Gaussian noise.")
-        printing.check_path(options.plot, "--plot")
-    if options.report is not None:
-        printing.check_path(options.report, "--report", ["html", "htm"])
+    if options.plot is not None and not intervals:
+        raise ValueError("--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or Gaussian noise.")
     last = None if options.budget is None else accounts.last_result(options.budget)
     outputs = {"--budget": last, "--plot": options.plot, "--report": options.report}
-    printing.check_distinct(outputs, [options.file, options.budget])
+    printing.check_outputs(outputs, [options.file, options.budget])
 
 
 def _opened_budget(options, estimator, ballots, given):
@@ -270,13 +265,12 @@ def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 
-def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
+def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     """Return a result as it is printed, with a line for each file that was written."""
-    made = result["made"]
     if form == "json":
         return json.dumps(made)
-    guarantee, segments = guarantee_from_text(result["guarantee"]), made.get("segments")
-    lines = [f"{_EXAMPLE} on five drinks, epsilon = {guarantee.epsilon:g}\n"] if made["simulated"] else []
+    segments = made.get("segments")
+    lines = [f"{_EXAMPLE} on five drinks, epsilon = {made['privacy']['epsilon']:g}\n"] if made["simulated"] else []
     for each in segments or [made]:
         ends = each.get("intervals")
         rows = [["rank", "item", "without noise" if ends else ""]]
@@ -297,8 +291,9 @@ def show(result: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if "max_weight" in made:
         about.append(f"A person has at most the weight {made['max_weight']:g}.")
     width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
-    lines += [textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False) for text in about]
-    lines += ["", guarantee.statement(width), *written]
+    fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    statement = [fill(topic, subsequent_indent="  ") for topic in made["privacy"]["statement"]]
+    lines += [*map(fill, about), "", *statement, *written]
     if "budget" in made:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")

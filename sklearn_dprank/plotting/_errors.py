@@ -69,9 +69,9 @@ def text_of(value, without=()):
         return _Object(" | ".join(text_of(step, _inside(name, without)) for name, step in value.steps))
     if isinstance(value, BaseEstimator):
         constructor = signature(type(value)).parameters
-        told = {name: inner for name, inner in value.get_params(deep=False).items() if name not in without}
-        told.pop("random_state", None)
-        texts = {name: text_of(inner, _inside(name, without)) for name, inner in told.items()}
+        told = value.get_params(deep=False).items()
+        texts = {name: text_of(inner, _inside(name, without)) for name, inner in told if name not in without}
+        texts.pop("random_state", None)
         changed = [f"{name}={text}" for name, text in texts.items() if text != text_of(constructor[name].default)]
         return _Object(type(value).__name__ + (f"({', '.join(changed)})" if changed else ""))
     if isfunction(value):
@@ -286,13 +286,9 @@ class ErrorDisplay(Display):
         if isinstance(band, str) and band == "auto":
             quantiles = (0.1, 0.9) if len(lines) <= 3 else None
         if quantiles is not None:
-            try:
-                low, high = quantiles
-                if not 0 <= low < high <= 1:
-                    raise ValueError
-            except (TypeError, ValueError):
-                told = f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}."
-                raise ValueError(told) from None
+            low, high = map(as_double, quantiles) if np.shape(quantiles) == (2,) else (math.nan, math.nan)
+            if not 0 <= low < high <= 1:
+                raise ValueError(f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}.")
         base = self.floor if excess else 0.0
         percent = excess and self.measure == _DISTANCE
         own, ax = ax is None, axes(ax, (WIDTH, 4.2))
@@ -308,7 +304,7 @@ class ErrorDisplay(Display):
             label = shortened(name, 60)
             if name in best:
                 label = f"{shortened(name, 50)} (best K = {best[name]})"
-                rings.append((best[name], means[values == best[name]].min()))
+                rings.append((best[name], means.min()))
             # Earlier lines are wider and have larger markers, so that they show around later ones.
             size = {"lw": max(2.3 - 0.15 * k, 1.4), "ms": max(8 - 0.9 * k, 3.5)}
             handles += ax.plot(values, means, label=label, **size, **look(k))
@@ -326,8 +322,7 @@ class ErrorDisplay(Display):
         if rings:
             ax.plot(*zip(*rings, strict=True), "o", ms=12, mfc="none", mec=tone(ax, 1), label="_ring")
 
-        across = np.concatenate([values for _, values, _ in lines])
-        scale(ax, "x", across)
+        scale(ax, "x", np.concatenate([values for _, values, _ in lines]))
         if self._whole and ax.get_xscale() == "linear":
             ax.xaxis.get_major_locator().set_params(integer=True)
         scale(ax, "y", np.append(shown, [line.get_ydata()[0] for line in handles[len(lines) :]]), percent)

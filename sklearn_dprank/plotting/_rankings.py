@@ -212,12 +212,13 @@ def _read_intervals(intervals, shape):
 
 # `ConsensusDisplay`: two consensus rankings side by side.
 
-# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction.
-_STYLES: dict[str, tuple[dict[str, Any], str]] = {
-    "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
-    "down": ({"color": VERMILION, "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
-    "level": ({"color": "0.5", "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
-    "still": ({"color": "0.5", "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
+# Styles and labels by kind of line. Lines with a crossing are heavy, and their style shows the direction.
+_HEAVY = {"lw": 2.0, "zorder": 3}
+_STYLES: dict[str, dict[str, Any]] = {
+    "up": {"color": BLUE, "linestyle": "-", "marker": "o", "label": "crosses, better right", **_HEAVY},
+    "down": {"color": VERMILION, "linestyle": "--", "marker": "s", "label": "crosses, better left", **_HEAVY},
+    "level": {"color": "0.5", "linestyle": ":", "marker": "D", "label": "crosses, same place", **_HEAVY},
+    "still": {"color": "0.5", "linestyle": "-", "marker": ".", "label": "crosses no other", "lw": 0.9, "zorder": 2},
 }
 
 
@@ -392,8 +393,7 @@ class ConsensusDisplay(Display):
         handles = {}
         for start, end, crosses in zip(*places, self._crosses, strict=True):
             kind = "still" if not crosses else "up" if end < start else "down" if end > start else "level"
-            style, text = _STYLES[kind]
-            (handles[kind],) = ax.plot([0, 1], [start, end], ms=4, clip_on=False, label=text, **style)
+            (handles[kind],) = ax.plot([0, 1], [start, end], ms=4, clip_on=False, **_STYLES[kind])
 
         names = fitting(self.item_names, 28)
         right = ax.secondary_yaxis("right")
@@ -805,7 +805,8 @@ class SegmentsDisplay(Display):
             handles["order of the rows: mean rank over the segments"] = line
         for label, handle in handles.items():
             handle.set_label(label)
-        name_rows(ax, [fitting(self.item_names, 28)[item] for item in self.order])
+        names = fitting(self.item_names, 28)
+        name_rows(ax, [names[item] for item in self.order])
         title(ax, self.name, self.mark)
         # The first and the last rank are below the columns, and the labels of the segments above them.
         ax.set_xlim(0.4, starts[-1] + n_items + 0.6)

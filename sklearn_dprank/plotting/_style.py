@@ -90,20 +90,18 @@ class Display:
         # The fonts of last resort have boxes only.
         fonts = [font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name]
         fonts.sort(key=lambda font: (font.weight != 400, "Sans" not in font.name, font.name))
-        lost: dict[str, None] = {}
-        for text in ax.findobj(Text):
-            lacking = {letter for letter in text.get_text() if not letter.isascii()}
-            if lacking:
-                lacking -= set().union(*(_letters(findfont(FontProperties(family=[f]))) for f in text.get_fontfamily()))
-            for letter in sorted(lacking):
-                family = next((font.name for font in fonts if letter in _letters(font.fname)), None)
-                if family is None:
-                    lost[letter] = None
-                elif family not in text.get_fontfamily():
-                    text.set_fontfamily([*text.get_fontfamily(), family])
+        texts, lacking = ax.findobj(Text), set()
+        for text in texts:
+            files = [findfont(FontProperties(family=[family])) for family in text.get_fontfamily()]
+            lacking |= set(text.get_text()).difference(map(chr, range(128)), *map(_letters, files))
+        found = {each: next((font for font in fonts if each in _letters(font.fname)), None) for each in sorted(lacking)}
+        added = dict.fromkeys(font.name for font in found.values() if font is not None)
+        for text in texts:
+            text.set_fontfamily([*dict.fromkeys([*text.get_fontfamily(), *added])])
+        lost = [letter for letter, font in found.items() if font is None]
         if lost:
             warnings.warn(
-                f"no installed font has {' '.join([*lost][:8])}, so boxes are drawn. Install a font that has them, "
+                f"no installed font has {' '.join(lost[:8])}, so boxes are drawn. Install a font that has them, "
                 "such as Noto Sans CJK, start Python again and draw the picture again.",
                 UserWarning,
                 stacklevel=3,

@@ -136,7 +136,7 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
             return self
 
     monkeypatch.setattr(comparing.PrivacyUtilityDisplay, "from_estimators", lambda *given, **named: Shown())
-    monkeypatch.setattr(comparing, "check_path", lambda path, option: None)
+    monkeypatch.setattr(comparing, "check_outputs", lambda outputs, kept: None)
     monkeypatch.setattr(comparing, "save", lambda figure, path: None)
     assert main(["compare", "--epsilons", "1", "2", "3"]) == 0
     assert "DPBorda                            0.00  -0.10  12.50\n" in capsys.readouterr().out

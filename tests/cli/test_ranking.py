@@ -352,7 +352,7 @@ def test_failure_after_the_charge_offers_a_reprint(error, status, monkeypatch, c
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize(("owner", "name"), [(ranking, "guarantee_as_text"), (ranking.accounts, "keep")])
+@pytest.mark.parametrize(("owner", "name"), [(ranking, "asdict"), (ranking.accounts, "keep")])
 def test_ctrl_c_after_the_charge_waits_until_the_result_is_kept(owner, name, monkeypatch, capsys):
     original = getattr(owner, name)
 
@@ -376,6 +376,22 @@ def test_an_output_that_cannot_be_written_is_an_error(arguments, unwritten):
     status, says = unwritten(*arguments)
     assert status == 1
     assert "the output could not be written (No space left on device" in says.replace("[Errno 28] ", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "name"),
+    [
+        ("rank", ["folder.csv", "--ratings", "--epsilon", "1"], "folder.csv"),
+        ("rank", ["folder.soc", "--epsilon", "1"], "folder.soc"),
+        ("budget", ["new.sqlite", "--last"], "new.sqlite.last"),
+    ],
+)
+def test_system_errors_name_the_file_and_the_remedy(command, arguments, name, run):
+    Path(name).mkdir()
+    says = run(*arguments, command=command)
+    assert says == (
+        f"dprank {command}: {name} cannot be used (Is a directory); name another file, or change its permissions.\n"
+    )
 
 
 def test_a_closed_output_is_refused_before_a_charge(monkeypatch, capsys):
