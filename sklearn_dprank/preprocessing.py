@@ -14,19 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._utils.checks import check_flag, check_whole
 from ._utils.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from ._utils.types import ItemNames
-from .ballots.reading import (
-    as_floats,
-    as_named,
-    check_ballots,
-    check_is_table,
-    checked_names,
-    column_names,
-    is_frame,
-    missing,
-    normal,
-    smaller_values,
-    unmasked,
-)
+from .ballots import reading
 from .privacy.estimator_guarantees import row_wise
 
 __all__ = ["RatingsToRankings", "orders_to_positions", "unranked_last"]
@@ -93,7 +81,7 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
         check_whole(n_items, "n_items", optional=True)
         indices = _checked_indices(table, n_items)
     else:
-        items = checked_names(items, "items")
+        items = reading.checked_names(items, "items")
         if n_items not in (None, len(items)):
             raise ValueError(f"n_items={n_items!r}, but items has {len(items)} names; leave n_items out.")
         n_items, indices = len(items), _indices_of_names(table, items)
@@ -117,11 +105,11 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
 
 def _order_table(orders, named):
     """Return orders as an array with one row per voter, filled up with None; names stay objects."""
-    check_is_table(orders, "orders")
+    reading.check_is_table(orders, "orders")
     kind = object if named else None  # as text, NaN would become an item 'nan'
-    orders = unmasked(orders)
+    orders = reading.unmasked(orders)
     if isinstance(orders, Iterable) and not hasattr(orders, "shape"):
-        rows = [list(unmasked(row)) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
+        rows = [list(reading.unmasked(row)) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
         if all(isinstance(row, list) for row in rows):
             orders = list(zip(*zip_longest(*rows), strict=True))
     table = np.asarray(orders, dtype=kind)
@@ -134,7 +122,7 @@ def _checked_indices(table, n_items):
     """Return item indices as int64, -1 where no item is listed."""
     if table.dtype.kind not in "iu":
         try:
-            table = as_floats(table.astype(object))  # it accepts no text, even if it looks like a number
+            table = reading.as_floats(table.astype(object))  # it accepts no text, even if it looks like a number
         except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
@@ -151,10 +139,10 @@ def _checked_indices(table, n_items):
 
 def _indices_of_names(table, items):
     """Return the indices of named items, -1 where no item is listed."""
-    index, named = {name: i for i, name in enumerate(items)}, ~missing(table)
+    index, named = {name: i for i, name in enumerate(items)}, ~reading.missing(table)
     indices = np.full(table.shape, -1, dtype=np.int64)
     try:
-        indices[named] = [index[normal(name) if isinstance(name, str) else name] for name in table[named]]
+        indices[named] = [index[reading.normal(name) if isinstance(name, str) else name] for name in table[named]]
     except (KeyError, TypeError):  # objects that cannot be hashed are not names
         raise ValueError(
             f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
@@ -192,7 +180,7 @@ def unranked_last(X: ArrayLike) -> Any:
     array([[1, 2, 0, 2],
            [0, 1, 1, 3]])
     """
-    return _like(X, _positions(check_ballots(X)))
+    return _like(X, _positions(reading.check_ballots(X)))
 
 
 def _positions(values, dtype=np.int64, largest_first=False):
@@ -203,7 +191,7 @@ def _positions(values, dtype=np.int64, largest_first=False):
         # As doubles, because the negative of an unsigned rating would overflow.
         block, part = values[start : start + step].astype(np.float64), out[start : start + step]
         gaps = np.isnan(block)
-        part[:] = smaller_values(np.where(gaps, np.inf, -block if largest_first else block))
+        part[:] = reading.smaller_values(np.where(gaps, np.inf, -block if largest_first else block))
         if part.dtype.kind == "f":
             part[gaps] = np.nan
     return out
@@ -211,7 +199,7 @@ def _positions(values, dtype=np.int64, largest_first=False):
 
 def _like(X, positions):
     """Return positions as a pandas or Polars DataFrame or an Arrow table like X, if X is one."""
-    if not is_frame(X):
+    if not reading.is_frame(X):
         return positions
     if hasattr(X, "index"):
         return type(X)(positions, index=X.index, columns=X.columns)
@@ -305,9 +293,9 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _like(X, _positions(ratings, np.float64, largest_first=self.higher_is_better))
 
     def _ratings(self, X, reset):
-        ratings = check_ballots(X, least_items=1)
-        column_names(X)  # raises an error if the columns are not item names
-        validate_data(self, as_named(X), reset=reset, skip_check_array=True)  # compares the items
+        ratings = reading.check_ballots(X, least_items=1)
+        reading.column_names(X)  # raises an error if the columns are not item names
+        validate_data(self, reading.as_named(X), reset=reset, skip_check_array=True)  # compares the items
         return ratings
 
     def __sklearn_tags__(self):
