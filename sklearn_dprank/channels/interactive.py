@@ -20,8 +20,8 @@ from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import MOST_ANSWERS, joined, make_protocol
-from ..collection.pairs import InteractiveRandomizer, PairFlips, counted_wins, flips_spent, group_load
-from ..collection.protocol import FLIP_GRID, as_text, digest, lower_reading, stated_epsilon
+from ..collection.pairs import InteractiveRandomizer, PairFlips, counted_wins, group_load
+from ..collection.protocol import FLIP_GRID, as_text, cost_as_text, digest, lower_reading, stated_epsilon
 from ..collection.randomizers import check_randomizer, checked, resolve_flips
 from ..collection.reports import (
     FOLLOW,
@@ -287,8 +287,8 @@ class Interactive(BaseEstimator):
             "each": randomizer.flip(share, load.answers),
             "last": randomizer.flip(reserve, 1) if reserve else None,
         }
-        stated = randomizer.stated(self.epsilon, flips_spent(flips, load.answers))
         fields = {"answers": int(load.answers), "flips": flips, "flip_grid": FLIP_GRID}
+        stated = self.epsilon if randomizer.is_tight else cost_as_text(InteractiveRandomizer().spent(fields))
         named = n_items if items is None else items
         protocol = checked(make_protocol("rr-interactive", named, stated, fields))
         how = load.how.format(randomizer.how)

@@ -11,9 +11,9 @@ from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters, one
 from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
-from ..collection import HypercubeSampling, PrivUnitG, Randomizer
+from ..collection import HypercubeSampling, PrivUnitG, RandomizedResponse, Randomizer
 from ..collection.base import ReceivedReports
-from ..collection.pairs import AssignedPairs, numbered_wins
+from ..collection.pairs import AssignedPairs
 from ..collection.protocol import stated_epsilon
 from ..collection.randomizers import (
     CLIENT_RANDOMIZERS,
@@ -21,9 +21,8 @@ from ..collection.randomizers import (
     check_randomizer,
     checked,
     flips_of,
-    resolve_randomizer,
 )
-from ..collection.reports import ANSWERED_BEFORE, FOLLOW, Inbox, ReportReader, Tally, new_voters
+from ..collection.reports import ANSWERED_BEFORE, FOLLOW, ReportReader, Tally, new_voters
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
@@ -96,7 +95,7 @@ class Local(BaseEstimator):
             raise ValueError(
                 f"voter_epsilon must hold 1 to {_LARGEST_GRID} distinct values, got {len(grid)}; round them."
             )
-        randomizer = resolve_randomizer(self.randomizer)
+        randomizer = RandomizedResponse() if self.randomizer is None else self.randomizer
         name = type(randomizer).__name__
         how = f"reports by {getattr(randomizer, 'how', name)}"  # of voters, not of their simulation
         if n_voters is not None:
@@ -142,7 +141,7 @@ class _LocalReader(ReportReader):
         new_voters(voters, submissions.keys())
         m, place = len(self.protocols[name]["items"]), list(self.protocols).index(name)
         first, second, answers = drawn
-        codes = place * m**2 + numbered_wins(first, second, answers, m)
+        codes = place * m**2 + np.where(answers, first * m + second, second * m + first)
         submissions.update(zip(voters, map(bytes, codes), strict=True))
         return tuple(part[:0] for part in drawn)
 
@@ -174,18 +173,18 @@ def _opened(randomizer, protocols, personal, reader, voters):
     if isinstance(voters, Profile):
         if voters.n_voters == 0:  # their number is public here
             raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
-        own, ballots, inbox = voters.voter_epsilon, ballots_of(voters), Inbox()
+        own, ballots = voters.voter_epsilon, ballots_of(voters)
         if personal != (own is not None) or (own is not None and not protocols.keys() >= set(own.tolist())):
             raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
         for epsilon, protocol in protocols.items():
             table = ballots.table[:, own == epsilon] if personal else ballots.table
             groups.append((protocol, ballots._replace(table=table)))
-        inbox.accepted = voters.n_voters
+        published = {"reports_accepted": voters.n_voters, "reports_refused": {}}
     else:
         counts = reader(voters)
         own = "" if personal else " If voters have their own epsilon, give epsilons=."
-        inbox, received = counts.inbox(f"Devices {FOLLOW}.{own}"), reader.received(counts)
-    return partial(_answers, randomizer, next(iter(protocols.values())), inbox.published, received, groups)
+        published, received = counts.inbox(f"Devices {FOLLOW}.{own}").published, reader.received(counts)
+    return partial(_answers, randomizer, next(iter(protocols.values())), published, received, groups)
 
 
 def _answers(randomizer, protocol, published, received, groups, bits):

@@ -25,7 +25,7 @@ from .._utils.estimators import BaseEstimator
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
 from ..collection.base import Randomizer, make_protocol
-from ..collection.pairs import PairFlips, ShuffledRandomizer, are_wins, counted_wins, hidden_wins, numbered_wins
+from ..collection.pairs import PairFlips, ShuffledRandomizer, are_wins, counted_wins, hidden_wins
 from ..collection.protocol import FLIP_GRID, as_text, cost_as_text, flips_cost, lower_reading
 from ..collection.randomizers import check_flips, check_randomizer, checked, flips_of, resolve_flips
 from ..collection.reports import (
@@ -286,9 +286,9 @@ class _ShuffledReader(ReportReader):
             raise RefusedReport("not a JSON object")
         numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
         shuffle = whole_numbers(numbers, 0, self._shuffles - 1, "shuffle out of range")
-        first, second = pairs_of(pairs, self._n_items)
-        wins = numbered_wins(first, second, bits_of(answers), self._n_items)
-        return shuffle, first, second, shuffle * self._n_items**2 + wins
+        m, (first, second) = self._n_items, pairs_of(pairs, self._n_items)
+        wins = np.where(bits_of(answers), first * m + second, second * m + first)
+        return shuffle, first, second, shuffle * m**2 + wins
 
 
 def _opened(protocol, n_messages, published, reader, voters):

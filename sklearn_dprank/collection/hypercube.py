@@ -53,21 +53,18 @@ class HypercubeRandomizer(ReportRandomizer):
         True means that the first item of the pair is reported to precede the second.
         """
         corners = opinions(ballots.table, ballots.sentinel, bits.coins)
-        law, _ = differing(protocol)
-        return corners.T ^ _subsets(law.sample(ballots.table.shape[1], bits.noise), len(corners), bits.noise)
+        law, _ = _differing(len(corners), protocol["variant"], protocol["cap"], *protocol["levels"])
+        sizes = law.pick(bits.noise.integers(LEAD, corners.shape[1]), bits.noise)
+        return corners.T ^ _subsets(sizes, len(corners), bits.noise)
 
     def message(self, drawn):
         """Return the first voter's report: one bit for each pair in row-major order, as hexadecimal digits."""
         return {"signs": np.packbits(drawn[0]).tobytes().hex()}
 
 
-def differing(protocol):
-    """Return the distribution of the number of signs that differ from the voter's own, and its integer weights."""
-    return _differing(pair_count(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])
-
-
 @lru_cache(maxsize=16)
 def _differing(d, variant, cap, high, low):
+    """Return the distribution of the number of signs, of d, that differ from the voter's own, and its weights."""
     if variant == "half_tie":
         level = [2 * high if 2 * k < d else 2 * low if 2 * k > d else high + low for k in range(d + 1)]
     else:
@@ -105,18 +102,14 @@ class WeightedLaw:
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.sampling.bit_source import SeededBits
-    >>> law = WeightedLaw([1, 10**400, 1])
-    >>> law.sample(3, SeededBits(np.random.SeedSequence(0))).tolist()
+    >>> law, bits = WeightedLaw([1, 10**400, 1]), SeededBits(np.random.SeedSequence(0))
+    >>> law.pick(bits.integers(LEAD, 3), bits).tolist()
     [1, 1, 1]
     """
 
     def __init__(self, weights):
         *self._steps, self._total = accumulate(weights)
         self._leads = np.array([step * LEAD // self._total for step in self._steps], dtype=np.int64)
-
-    def sample(self, size, bits):
-        """Draw `size` independent indices."""
-        return self.pick(bits.integers(LEAD, size), bits)
 
     def pick(self, leads, bits):
         """Return the index for each of `leads`, uniform integers below `LEAD`; `bits` supplies further bits."""
@@ -242,5 +235,6 @@ class HypercubeSampling(Randomizer):
 
 def _scale(protocol):
     """Return the factor that makes a corner unbiased: E z = (1 - 2 E k / d) v, where k signs differ."""
-    d, (_, weights) = pair_count(protocol), differing(protocol)
+    d = pair_count(protocol)
+    _, weights = _differing(d, protocol["variant"], protocol["cap"], *protocol["levels"])
     return d * sum(weights) / sum(weight * (d - 2 * k) for k, weight in enumerate(weights))

@@ -65,7 +65,7 @@ from .protocol import (
     refuse_unless,
     total,
 )
-from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
+from .reports import bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
 
 _BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
 MOST_QUERIES = 1 << 16  # of one device, whose work a curator could make endless
@@ -358,8 +358,9 @@ class InteractiveRandomizer(QuestionRandomizer):
         refuse_unless(form and (flips["last"] is None or is_flip(flips["last"])), "flips", rule)
 
     def spent(self, protocol):
-        """Return the epsilon of all answers of a device, as a Decimal."""
-        return flips_spent(protocol["flips"], protocol["answers"])
+        """Return the epsilon of all answers of a device, the last resort included, as a Decimal."""
+        each, last = (protocol["flips"][kind] for kind in KINDS)
+        return total([flips_cost(each, protocol["answers"]), *([] if last is None else [flips_cost(last)])])
 
     def asked(self, question, protocol):
         """Return (key, number, kind, pairs) of a question; raise ValueError if it does not follow the protocol.
@@ -398,12 +399,6 @@ class InteractiveRandomizer(QuestionRandomizer):
         pick = np.asarray(pairs).take(draw(len(pairs), n_asked), axis=0)
         first, second = pick[:, :1], pick[:, 1:]
         return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits, voters)
-
-
-def flips_spent(flips, answers):
-    """Return the epsilon of `answers` "each" answers and, if it has a flip, one "last" answer, as a Decimal."""
-    each, last = (flips[kind] for kind in KINDS)
-    return total([flips_cost(each, answers), *([] if last is None else [flips_cost(last)])])
 
 
 # The curator's side.
@@ -453,23 +448,6 @@ class PairFlips(Randomizer):
         """
         return flip_within(budget, n_answers)
 
-    def stated(self, epsilon: Amount, spent: Decimal) -> str:
-        """Return the epsilon that a protocol states, as text.
-
-        Parameters
-        ----------
-        epsilon : float
-            Requested epsilon.
-        spent : Decimal
-            Epsilon that the answers spend.
-
-        Returns
-        -------
-        str
-            `epsilon` if the answers spend all of it, else `spent`.
-        """
-        return as_text(epsilon) if self.is_tight else cost_as_text(spent)
-
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         check_parameters(self)
         names = listed(items)
@@ -477,14 +455,21 @@ class PairFlips(Randomizer):
         if k is None:
             k = best_query_count(float(epsilon), len(names), randomizer=self._count_for, variant="as_printed")
         check_whole(k, "n_queries", 1, most)
-        flip = self.flip(as_text(epsilon), int(k))
-        stated = self.stated(epsilon, flips_cost(flip, int(k)))
+        asked = as_text(epsilon)
+        flip = self.flip(asked, int(k))
+        stated = asked if self.is_tight else cost_as_text(flips_cost(flip, int(k)))
         return self.make_protocol(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
-        pairs, answers = columns(reports, "pairs", "answers")
-        return answers_of(pairs, answers, protocol)
+        also = ("protocol", "voter") if cls.names_voters else ("protocol",)
+        pairs, answers = columns(reports, "pairs", "answers", also=also)
+        m, k, reason = len(protocol["items"]), protocol["n_queries"], "wrong number of answers"
+        answered = bits_of(end_to_end(answers, k, reason)).reshape(-1, k)
+        first, second = (items.reshape(-1, k) for items in pairs_of(end_to_end(pairs, k, reason), m))
+        ordered = np.sort(first * m + second, axis=1)
+        reject_unless((ordered[:, 1:] != ordered[:, :-1]).all(), "pair asked twice")
+        return first, second, answered
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
@@ -596,34 +581,10 @@ class RandomizedResponse(PairFlips):
     how = "randomized response"
 
 
-def answers_of(pairs, answers, protocol):
-    """Return (first, second, answers) of the fields of reports, arrays of shape (n_reports, n_queries).
-
-    Raises
-    ------
-    RefusedReport
-        If a report does not have one answer to each of K distinct pairs.
-    """
-    m, k = len(protocol["items"]), protocol["n_queries"]
-    flat = end_to_end(answers, k, "wrong number of answers")
-    asked = end_to_end(pairs, k, "wrong number of answers")
-    answered = bits_of(flat).reshape(-1, k)
-    first, second = (items.reshape(-1, k) for items in pairs_of(asked, m))
-    ordered = np.sort(first * m + second, axis=1)
-    if (ordered[:, 1:] == ordered[:, :-1]).any():
-        raise RefusedReport("pair asked twice")
-    return first, second, answered
-
-
 def counted_wins(first, second, answers, n_items):
     """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    numbers = numbered_wins(first, second, answers, n_items).ravel()
-    return np.bincount(numbers, minlength=n_items**2).reshape(n_items, n_items)
-
-
-def numbered_wins(first, second, answers, n_items):
-    """Return the number i n_items + j of each answer that puts i before j."""
-    return np.where(answers, first, second) * n_items + np.where(answers, second, first)
+    numbers = np.where(answers, first * n_items + second, second * n_items + first)
+    return np.bincount(numbers.ravel(), minlength=n_items**2).reshape(n_items, n_items)
 
 
 def are_wins(wins, n_answers, most, n_items):
@@ -705,9 +666,9 @@ class AssignedPairs(PairFlips):
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
-        voters, pairs, answers = columns(reports, "voter", "pairs", "answers")
+        first, second, answered = super().read_all(reports, protocol)
+        voters = [report["voter"] for report in reports]
         whole_numbers(voters, 0, protocol["n_voters"] - 1, "no voter")
-        first, second, answered = answers_of(pairs, answers, protocol)
         reject_unless(np.array_equal((first, second), public_pairs(protocol, voters)), "not the voter's pairs")
         return first, second, answered
 
@@ -718,15 +679,7 @@ class AssignedPairs(PairFlips):
 # answer in groups, K is the largest number of questions to one group.
 
 # epsilon/K that maximises K (p - q)^2: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
-_BEST_BUDGET = {
-    "rr": 2.1773189849653067,
-    "laplace": 2.512862417252339,
-}
-
-
-def check_randomizer(randomizer: Any) -> None:
-    """Raise ValueError unless `randomizer` is "rr" or "laplace"."""
-    check_choice(randomizer, "randomizer", _BEST_BUDGET)
+BEST_BUDGET = {"rr": 2.1773189849653067, "laplace": 2.512862417252339}
 
 
 def truth_gap(
@@ -764,7 +717,7 @@ def truth_gap(
     >>> round(truth_gap(2, 1), 4), truth_gap(2, 1, variant="as_printed")
     (0.7616, 0.5)
     """
-    check_randomizer(randomizer)
+    check_choice(randomizer, "randomizer", BEST_BUDGET)
     check_positive(epsilon=epsilon, n_queries=n_queries)
     as_printed = is_as_printed(variant)
     if randomizer == "laplace":
@@ -803,9 +756,9 @@ def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Va
     >>> round(optimal_queries(10), 2), round(optimal_queries(10, randomizer="laplace"), 2)
     (4.59, 3.98)
     """
-    check_randomizer(randomizer)
+    check_choice(randomizer, "randomizer", BEST_BUDGET)
     check_positive(epsilon=epsilon)
-    return epsilon / (2 if is_as_printed(variant) else _BEST_BUDGET[randomizer])
+    return epsilon / (2 if is_as_printed(variant) else BEST_BUDGET[randomizer])
 
 
 def best_query_count(

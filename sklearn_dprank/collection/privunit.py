@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,9 @@ class PrivUnitRandomizer(ReportRandomizer):
         direction = _directions(wins, bits.coins, bits.assignment)
         lean = _leans(protocol, direction.shape[1], bits.noise)
         vectors = _centred_normals(direction.shape, bits.noise)
-        lean -= np.einsum("iv,iv->v", vectors, direction)
-        direction *= lean
-        vectors += direction
+        vectors += direction * (lean - np.einsum("iv,iv->v", vectors, direction))
         vectors *= PER_UNIT * _shortening(vectors.T, protocol["norm"])
-        points = np.rint(vectors, out=vectors).astype(np.int64)
+        points = np.rint(vectors).astype(np.int64)
         points[-1] = -points[:-1].sum(axis=0)
         return points.T
 
@@ -93,14 +91,8 @@ def _above(gamma, size, bits):
         missing = size - len(out)
         tries = max(10, math.ceil(missing / accepted + 4 * math.sqrt(missing)))
         if gamma > 0:
-            drawn = bits.deep_uniform(tries)
-            np.log(drawn, out=drawn)
-            drawn /= -rate
-            drawn += gamma
-            least = drawn - rate
-            least *= least
-            least *= -0.5
-            kept = bits.deep_uniform(tries) < np.exp(least, out=least)
+            drawn = gamma - np.log(bits.deep_uniform(tries)) / rate
+            kept = bits.deep_uniform(tries) < np.exp(-((drawn - rate) ** 2) / 2)
         else:
             drawn = _normals(tries, bits)
             kept = drawn > gamma
@@ -111,22 +103,11 @@ def _above(gamma, size, bits):
 def _normals(size, bits):
     """Draw standard normal numbers in pairs by length and angle (Box and Muller, 1958)."""
     pairs = -(-size // 2)
-    length = bits.deep_uniform(pairs)
-    np.log(length, out=length)
-    length *= -2
-    np.sqrt(length, out=length)
-    tangent = bits.uniform(pairs)  # of half the angle: one function for the cosine and the sine
-    tangent *= math.pi
-    np.tan(tangent, out=tangent)
-    square = tangent * tangent
-    out = np.empty((2, pairs))
-    cosines, sines = out
-    length /= np.add(square, 1, out=cosines)
-    np.subtract(1, square, out=cosines)
-    cosines *= length
-    np.multiply(length, tangent, out=sines)
-    sines *= 2
-    return out.ravel()[:size]
+    length = np.sqrt(-2 * np.log(bits.deep_uniform(pairs)))
+    tangent = np.tan(math.pi * bits.uniform(pairs))  # of half the angle: one function for the cosine and the sine
+    square = tangent**2
+    length /= 1 + square
+    return np.concatenate([(1 - square) * length, 2 * tangent * length])[:size]
 
 
 def _centred_normals(shape, bits):
@@ -138,10 +119,7 @@ def _centred_normals(shape, bits):
     # A reflection turns vectors whose last number is 0 into vectors of sum zero, so m - 1 numbers are enough.
     free = _normals((m - 1) * n_voters, bits).reshape(m - 1, n_voters)
     total = free.sum(axis=0)
-    columns = np.empty(shape)
-    np.subtract(free, total / (m + math.sqrt(m)), out=columns[:-1])
-    np.divide(total, -math.sqrt(m), out=columns[-1])
-    return columns
+    return np.vstack([free - total / (m + math.sqrt(m)), total / -math.sqrt(m)])
 
 
 def _directions(wins, coins, spare):
@@ -267,13 +245,13 @@ class PrivUnitG(Randomizer):
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
-        scale = _radius(protocol) / _moments_of(protocol).lean
-        return scale * counts / (protocol["points_per_unit"] * n_reports)
+        radius, lean, *_ = _moments(protocol)
+        return radius / lean * counts / (protocol["points_per_unit"] * n_reports)
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
-        m, moments = len(protocol["items"]), _moments_of(protocol)
-        return (m * m - 1) / 3 * (moments.along + (m - 2) * moments.across) / moments.lean**2
+        m, (_, lean, along, across) = len(protocol["items"]), _moments(protocol)
+        return (m * m - 1) / 3 * (along + (m - 2) * across) / lean**2
 
     @classmethod
     def law(cls, received: ReceivedReports) -> NormalLaw:
@@ -293,8 +271,8 @@ class PrivUnitG(Randomizer):
         NormalLaw
             The distribution of the noise on net wins.
         """
-        lean, along, across = _moments_of(received.protocol)
-        unit = _radius(received.protocol) / (lean * math.sqrt(received.n_reports))
+        radius, lean, along, across = _moments(received.protocol)
+        unit = radius / (lean * math.sqrt(received.n_reports))
         std, most = (unit * math.sqrt(max(across, square)) for square in (along - lean**2, along))
         return NormalLaw(std, grid=0.0, most=most)
 
@@ -304,28 +282,20 @@ def _largest(protocol):
     return protocol["norm"] * protocol["points_per_unit"] + 1
 
 
-def _radius(protocol):
-    """Return the norm of the net wins of a complete ranking."""
+def _moments(protocol):
+    """Return (radius, lean, along, across): the norm of complete net wins, and the moments of a shortened report.
+
+    `lean` is the mean component along the report's direction. `along` and `across` are the mean squares along it, and
+    in one direction across it.
+    """
     m = len(protocol["items"])
-    return math.sqrt(m * (m**2 - 1) / 3)
-
-
-class _Moments(NamedTuple):
-    """Moments of a shortened report: the mean component along its direction, and mean squares along and across it."""
-
-    lean: float
-    along: float
-    across: float  # in one direction
-
-
-def _moments_of(protocol):
-    """Return the moments of the reports of a protocol."""
-    return _moments(protocol["gamma"] / PER_UNIT, *protocol["levels"], len(protocol["items"]), protocol["norm"])
+    moments = _quadrature(protocol["gamma"] / PER_UNIT, *protocol["levels"], m, protocol["norm"])
+    return math.sqrt(m * (m**2 - 1) / 3), *moments
 
 
 @lru_cache(maxsize=256)
-def _moments(gamma, high, low, n_items, norm):
-    """Return the moments by quadrature.
+def _quadrature(gamma, high, low, n_items, norm):
+    """Return (lean, along, across).
 
     Let a be the component along the direction before the report is shortened, and b the length across it, which has the
     chi distribution with m - 2 degrees of freedom. The report is multiplied by min(1, norm / sqrt(a^2 + b^2)).
@@ -347,7 +317,7 @@ def _moments(gamma, high, low, n_items, norm):
     kept = np.minimum(1.0, norm / np.hypot(a, b))
     means = ((weights * part).sum() for part in (kept * a, (kept * a) ** 2, (kept * b) ** 2))
     lean, along, beside = map(float, means)
-    return _Moments(lean, along, beside / max(degrees, 1))
+    return lean, along, beside / max(degrees, 1)
 
 
 def _nodes(low, high):

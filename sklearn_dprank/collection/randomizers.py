@@ -76,20 +76,14 @@ def checked(protocol, own=None):
 
 def check_randomizer(randomizer, name):
     """Raise an error unless `randomizer` is None or an object with a ``protocol`` method."""
+    if randomizer is None:
+        return
     check_made(randomizer, name, "randomizer")
-    if randomizer is not None and not callable(getattr(randomizer, "protocol", None)):
+    if not callable(getattr(randomizer, "protocol", None)):
         raise ValueError(
             f"{name} must be None or a randomizer of sklearn_dprank.collection, got {safe_repr(randomizer)}."
         )
-    if randomizer is not None:
-        client_randomizer(
-            {"randomizer": randomizer.name}, randomizer.client
-        )  # a built-in name means what it always means
-
-
-def resolve_randomizer(randomizer):
-    """Return the randomizer; None stands for randomised response on one random pair."""
-    return RandomizedResponse() if randomizer is None else randomizer
+    client_randomizer({"randomizer": randomizer.name}, randomizer.client)  # a built-in name means what it always means
 
 
 def resolve_flips(channel, counted_by):
@@ -98,7 +92,7 @@ def resolve_flips(channel, counted_by):
     ValueError is raised if the randomizer does not flip answers, or if its `n_queries` is not 1. The channel's
     parameter `counted_by` sets the number of answers.
     """
-    randomizer = resolve_randomizer(channel.randomizer)
+    randomizer = RandomizedResponse() if channel.randomizer is None else channel.randomizer
     asking, name = type(channel).__name__, type(randomizer).__name__
     if not hasattr(randomizer, "flip"):
         raise ValueError(

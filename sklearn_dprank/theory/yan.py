@@ -12,9 +12,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from .._utils.checks import at_least_two, check_positive, is_as_printed
+from .._utils.checks import at_least_two, check_choice, check_positive, is_as_printed
 from .._utils.types import PairNoise, Variant
-from ..collection.pairs import PairFlips, best_query_count, check_randomizer, optimal_queries, truth_gap
+from ..collection.pairs import BEST_BUDGET, PairFlips, best_query_count, optimal_queries, truth_gap
 from ..collection.protocol import flip_above
 
 __all__ = [
@@ -138,7 +138,7 @@ def spent_epsilon(epsilon: float, n_queries: int, *, randomizer: PairNoise = "rr
     >>> round(spent_epsilon(1.0, 1, randomizer="laplace"), 3)
     0.832
     """
-    check_randomizer(randomizer)
+    check_choice(randomizer, "randomizer", BEST_BUDGET)
     check_positive(epsilon=epsilon, n_queries=n_queries)
     if randomizer == "rr":
         return epsilon
