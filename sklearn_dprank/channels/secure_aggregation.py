@@ -7,6 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any
 from warnings import warn
 
@@ -109,9 +110,8 @@ class _RoundsAnswers(Answers):
         planned = {kind: price.times for kind, price in prices.items()}
         super().__init__(len(protocol["items"]), bits.coins, planned, published)
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
-        noisy = [kind for kind, price in prices.items() if price.epsilon]
-        before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
-        self._next = dict(zip(noisy, before, strict=False))  # number of the last question of each kind
+        noisy = {kind: price.times for kind, price in prices.items() if price.epsilon}
+        self._last = dict(zip(noisy, accumulate(noisy.values()), strict=True))  # question of each kind
         self._n_reports: dict[Any, int] = {}  # number of voters in each answer
         self._refused: Counter[str] = Counter()
 
@@ -140,8 +140,7 @@ class _RoundsAnswers(Answers):
             return query.read(np.array([self._n_voters]), self.n_items)
         if query.summed_as(self.n_items) != price.query.summed_as(self.n_items):
             raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
-        self._next[query.kind] += 1
-        number = self._next[query.kind]
+        number = self._last[query.kind] - self.left[query.kind]
         of = sum_about(self._protocol, number)
         question = {"protocol": digest(self._protocol), "question": number}
         if of.summand.asked_about is not None:

@@ -30,7 +30,6 @@ from ..collection.protocol import FLIP_GRID, as_text, cost_as_text, flips_cost, 
 from ..collection.randomizers import check_flips, check_randomizer, checked, flips_of, resolve_flips
 from ..collection.reports import (
     FOLLOW,
-    Inbox,
     RefusedReport,
     ReportReader,
     Tally,
@@ -56,12 +55,7 @@ from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_v
 
 # Functions of public numbers, cached for repeated trials.
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
-
-
-@lru_cache(maxsize=256)
-def _central_epsilon(each, n_messages, delta, rounds):
-    """Return the central epsilon of shuffled answers, at least `LEAST_EPSILON` (if delta alone covers them)."""
-    return max(composed_shuffle_epsilon(each, n_messages, delta, rounds), LEAST_EPSILON)
+_central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
 
 
 class Shuffle(BaseEstimator):
@@ -154,15 +148,11 @@ class Shuffle(BaseEstimator):
         randomizer = resolve_flips(self, "n_queries of the channel")
         rounds, delta = int(self.n_queries), float(self.delta)
         n_messages = least if self.pairs == "hidden" else balanced_group_size(least, n_items, rounds)
-        # `each` is the local epsilon of a message. Below two messages, delta is 0 and the local epsilon is stated.
-        amplified = n_messages >= 2
-        if self.local_epsilon is not None:
-            epsilon, each = float(self.local_epsilon), float(self.local_epsilon) / rounds
-            if amplified:
-                epsilon = _central_epsilon(each, n_messages, self.delta, rounds)
-        else:
-            epsilon = float(self.epsilon)
-            each = _local_epsilon(epsilon, n_messages, self.delta, rounds) if amplified else epsilon / rounds
+        # `each` is the local epsilon of a message, and `is_target` whether epsilon is the central one to reach. Below
+        # two messages, delta is 0 and the local epsilon is stated.
+        amplified, is_target = n_messages >= 2, self.local_epsilon is None
+        epsilon = float(self.epsilon if self.local_epsilon is None else self.local_epsilon)
+        each = _local_epsilon(epsilon, n_messages, self.delta, rounds) if amplified and is_target else epsilon / rounds
         # What the flip may spend: `each` on one message or, without amplification, epsilon on all of them, as locally.
         allowed, times = (as_text(each), 1) if amplified else (as_text(epsilon), rounds)
         flip = randomizer.flip(allowed, times)
@@ -170,8 +160,9 @@ class Shuffle(BaseEstimator):
         # A printed scale, or a user's randomizer, may spend more or less than allowed: state what the flip spends.
         if not randomizer.is_tight or flips_cost(flip, times) > lower_reading(allowed):
             each, epsilon = rounded_up(Fraction(flips_cost(flip))), rounded_up(Fraction(alone))
-            if amplified:
-                epsilon = _central_epsilon(each, n_messages, self.delta, rounds)
+            is_target = False
+        if amplified and not is_target:  # it is 0 if delta alone covers the answers
+            epsilon = max(_central_epsilon(each, n_messages, self.delta, rounds), LEAST_EPSILON)
         fields = {
             "n_queries": rounds,
             "flip": [flip, FLIP_GRID],
@@ -297,7 +288,7 @@ def _opened(protocol, n_messages, published, reader, voters):
     if isinstance(voters, Profile):
         if voters.n_voters < least:
             raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
-        published = {**published, **Inbox().published, "reports_accepted": voters.n_voters}
+        published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
         return partial(_answers, protocol, published, None, ballots_of(voters))
     counts = reader(voters)
     inbox = counts.inbox(f"Devices {FOLLOW}.")
