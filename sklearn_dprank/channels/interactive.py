@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 from itertools import chain
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,7 @@ class VoterLoad(NamedTuple):
     start: Callable[..., Iterator[NDArray[np.int64] | None]]
 
 
+@dataclass(eq=False, repr=False)
 class Slots(BaseEstimator):
     """Schedule that gives every voter `n_queries` slots and divides all slots equally among the questions.
 
@@ -86,12 +88,11 @@ class Slots(BaseEstimator):
     2
     """
 
-    parameter_checks: dict[str, Check] = {"n_queries": partial(check_whole, most=MOST_ANSWERS)}
+    n_queries: int = 1
+
+    parameter_checks: ClassVar[dict[str, Check]] = {"n_queries": partial(check_whole, most=MOST_ANSWERS)}
     question = PairMargin().kind
     last_resort = None
-
-    def __init__(self, n_queries: int = 1) -> None:
-        self.n_queries = n_queries
 
     def warn_of_few(self, epsilon: float, asks: list[Ask], n_voters: int) -> None:
         """Warn if too few voters answer each question. The number of voters is public here.
@@ -222,6 +223,7 @@ def _check_schedule(schedule, name):
         raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
 
 
+@dataclass(eq=False, repr=False)
 class Interactive(BaseEstimator):
     """Local differential privacy with adaptive questions to voters who still have budget.
 
@@ -244,22 +246,16 @@ class Interactive(BaseEstimator):
     epsilon = 2 (local, replace)
     """
 
-    parameter_checks: dict[str, Check] = {
+    epsilon: Amount = 1.0
+    schedule: Slots | Groups | Rounds | None = None
+    randomizer: PairFlips | None = None
+
+    parameter_checks: ClassVar[dict[str, Check]] = {
         **EPSILON,
         "schedule": _check_schedule,
         "randomizer": check_randomizer,
     }
     asks_questions = True
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        schedule: Slots | Groups | Rounds | None = None,
-        randomizer: PairFlips | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.schedule = schedule
-        self.randomizer = randomizer
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
         """Return the plan, with the number of answers per voter. The number of voters is public here.
@@ -389,6 +385,7 @@ class _InteractiveAnswers(Answers):
 # Estimators for the local model with adaptive questions.
 
 
+@dataclass(eq=False, repr=False)
 class LDPQuickSort(RankAggregator):
     """Quicksort in the local model; use it to reproduce the baseline of Song et al. (2022).
 
@@ -443,15 +440,15 @@ class LDPQuickSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
-        self.epsilon = epsilon
-        self.n_queries = n_queries
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    n_queries: int = 1
+    random_state: RandomState = None
 
     def _compose(self):
         return Interactive(self.epsilon, Slots(self.n_queries)), KwikSortRule(on_exhausted="coin")
 
 
+@dataclass(eq=False, repr=False)
 class LDPGroupKwikSort(RankAggregator):
     """KwikSort over groups of voters in the local model; use it to reproduce Alabi et al. (2022).
 
@@ -509,14 +506,14 @@ class LDPGroupKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
-        self.epsilon = epsilon
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    random_state: RandomState = None
 
     def _compose(self):
         return Interactive(self.epsilon, Groups()), KwikSortRule(on_exhausted="kemeny")
 
 
+@dataclass(eq=False, repr=False)
 class LDPAdaptivePairs(RankAggregator):
     """Private ranking in the local model in rounds; use it if you can query voters in rounds.
 
@@ -568,10 +565,9 @@ class LDPAdaptivePairs(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
-        self.epsilon = epsilon
-        self.n_rounds = n_rounds
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    n_rounds: int = 4
+    random_state: RandomState = None
 
     def _compose(self):
         return Interactive(self.epsilon, Rounds()), AdaptiveBradleyTerryRule(self.n_rounds)

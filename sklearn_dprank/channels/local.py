@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable
 _LARGEST_GRID = 100  # epsilons; each needs separate counts
 
 
+@dataclass(eq=False, repr=False)
 class Local(BaseEstimator):
     """Local differential privacy: each voter sends one randomised report, and all answers are derived from the reports.
 
@@ -50,13 +52,12 @@ class Local(BaseEstimator):
     epsilon = 2 (local, replace)
     """
 
-    parameter_checks: dict[str, Check] = {**EPSILON, "randomizer": check_randomizer}
+    epsilon: Amount = 1.0
+    randomizer: Randomizer | None = None
+
+    parameter_checks: ClassVar[dict[str, Check]] = {**EPSILON, "randomizer": check_randomizer}
     collects_reports = True
     personal_budgets = True
-
-    def __init__(self, epsilon: Amount = 1.0, randomizer: Randomizer | None = None) -> None:
-        self.epsilon = epsilon
-        self.randomizer = randomizer
 
     def plan(
         self,
@@ -203,6 +204,7 @@ def _answers(randomizer, protocol, published, received, groups, bits):
 # Estimators for the local model with one report per voter.
 
 
+@dataclass(eq=False, repr=False)
 class LDPPairwise(RankAggregator):
     """Private ranking in the local model; try this estimator first if voters trust only their own device.
 
@@ -299,32 +301,21 @@ class LDPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {
+    epsilon: Amount = 1.0
+    n_queries: int | None = 1
+    randomizer: Literal["rr", "djw"] | Randomizer = "rr"
+    rule: RuleName | Rule | None = None
+    pairs: Literal["hidden", "assigned"] = "hidden"
+    n_voters: int | None = None
+    assignment_seed: str | None = None
+    random_state: RandomState = None
+
+    parameter_checks = {
         "randomizer": partial(check_flips, names=("rr", "djw")),
         "pairs": one_of("hidden", "assigned"),
         **AssignedPairs.parameter_checks,
         **RULE,
     }
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        n_queries: int | None = 1,
-        randomizer: Literal["rr", "djw"] | Randomizer = "rr",
-        rule: RuleName | Rule | None = None,
-        pairs: Literal["hidden", "assigned"] = "hidden",
-        n_voters: int | None = None,
-        assignment_seed: str | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.n_queries = n_queries
-        self.randomizer = randomizer
-        self.rule = rule
-        self.pairs = pairs
-        self.n_voters = n_voters
-        self.assignment_seed = assignment_seed
-        self.random_state = random_state
 
     def _compose(self):
         djw = isinstance(self.randomizer, str) and self.randomizer == "djw"
@@ -334,6 +325,7 @@ class LDPPairwise(RankAggregator):
         return Local(self.epsilon, randomizer), resolve_rule(self.rule, SortByScore() if djw else BradleyTerryRule())
 
 
+@dataclass(eq=False, repr=False)
 class LDPKwikSort(RankAggregator):
     """KwikSort in the local model; use it to reproduce Yan et al. (2020).
 
@@ -400,24 +392,18 @@ class LDPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {"randomizer": check_flips}
+    epsilon: Amount = 1.0
+    n_queries: int | None = None
+    randomizer: Literal["rr"] | Randomizer = "rr"
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        n_queries: int | None = None,
-        randomizer: Literal["rr"] | Randomizer = "rr",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.n_queries = n_queries
-        self.randomizer = randomizer
-        self.random_state = random_state
+    parameter_checks = {"randomizer": check_flips}
 
     def _compose(self):
         return Local(self.epsilon, flips_of(self.randomizer, self.n_queries)), KwikSortRule()
 
 
+@dataclass(eq=False, repr=False)
 class LDPBorda(RankAggregator):
     """Private Borda ranking in the local model; use it for 20 or more items from about epsilon = 1 on.
 
@@ -488,9 +474,8 @@ class LDPBorda(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
-        self.epsilon = epsilon
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    random_state: RandomState = None
 
     def _compose(self):
         return Local(self.epsilon, PrivUnitG()), SortByScore()

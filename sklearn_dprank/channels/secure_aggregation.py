@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 from warnings import warn
 
 import numpy as np
@@ -211,6 +212,7 @@ _SPARE = 100  # default of max_reports, as a multiple of min_reports
 _unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; cached, because repeated fits need the same values
 
 
+@dataclass(eq=False, repr=False)
 class SecureAggregation(BaseEstimator):
     """Secure aggregation: voters add noise and split their reports among servers, and only sums are revealed.
 
@@ -260,7 +262,14 @@ class SecureAggregation(BaseEstimator):
     ('one of the 2 servers', '5000 of the voters')
     """
 
-    parameter_checks: dict[str, Check] = {
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    n_servers: int = 2
+    min_reports: int | None = None
+    max_reports: int | None = None
+    release: Query | None = None
+
+    parameter_checks: ClassVar[dict[str, Check]] = {
         **EPSILON,
         **DELTA,
         "n_servers": partial(check_whole, least=2, most=MOST_SERVERS),
@@ -270,22 +279,6 @@ class SecureAggregation(BaseEstimator):
     }
     collects_sums = True
     asks_questions = True
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        n_servers: int = 2,
-        min_reports: int | None = None,
-        max_reports: int | None = None,
-        release: Query | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_servers = n_servers
-        self.min_reports = min_reports
-        self.max_reports = max_reports
-        self.release = release
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
         """Return the plan, with the noise that each voter adds. The number of voters is public here.
@@ -404,24 +397,16 @@ class SecureAggregation(BaseEstimator):
 # Estimators for secure aggregation by several servers.
 
 
+@dataclass(eq=False, repr=False)
 class _Summed(RankAggregator):
     """Base class of estimators that receive only sums over many voters."""
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        n_servers: int = 2,
-        min_reports: int | None = None,
-        max_reports: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_servers = n_servers
-        self.min_reports = min_reports
-        self.max_reports = max_reports
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    n_servers: int = 2
+    min_reports: int | None = None
+    max_reports: int | None = None
+    random_state: RandomState = None
 
 
 class SecAggBorda(_Summed):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,7 @@ _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
 
 
+@dataclass(eq=False, repr=False)
 class Shuffle(BaseEstimator):
     """Shuffle model: a shuffler mixes the voters' randomised messages, so that their senders stay unknown.
 
@@ -101,7 +103,15 @@ class Shuffle(BaseEstimator):
     0.063
     """
 
-    parameter_checks: dict[str, Check] = {
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    local_epsilon: Amount | None = None
+    n_queries: int = 1
+    pairs: Literal["hidden", "assigned"] = "hidden"
+    min_reports: int | None = None
+    randomizer: PairFlips | None = None
+
+    parameter_checks: ClassVar[dict[str, Check]] = {
         **EPSILON,
         **DELTA,
         "local_epsilon": partial(check_epsilon, optional=True),
@@ -111,24 +121,6 @@ class Shuffle(BaseEstimator):
         "randomizer": check_randomizer,
     }
     collects_reports = True
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        local_epsilon: Amount | None = None,
-        n_queries: int = 1,
-        pairs: Literal["hidden", "assigned"] = "hidden",
-        min_reports: int | None = None,
-        randomizer: PairFlips | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.local_epsilon = local_epsilon
-        self.n_queries = n_queries
-        self.pairs = pairs
-        self.min_reports = min_reports
-        self.randomizer = randomizer
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
         """Return the plan, with the local epsilon of the messages. The number of voters is public here.
@@ -324,6 +316,7 @@ def _answers(protocol, published, wins, ballots, bits):
 # Estimators for the shuffle model.
 
 
+@dataclass(eq=False, repr=False)
 class ShufflePairwise(RankAggregator):
     """Private ranking in the shuffle model; try this estimator first if voters trust a shuffler.
 
@@ -411,33 +404,23 @@ class ShufflePairwise(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {**RULE}
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    n_queries: int = 1
+    pairs: Literal["hidden", "assigned"] = "hidden"
+    rule: RuleName | Rule | None = None
+    local_epsilon: float | None = None
+    min_reports: int | None = None
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        n_queries: int = 1,
-        pairs: Literal["hidden", "assigned"] = "hidden",
-        rule: RuleName | Rule | None = None,
-        local_epsilon: float | None = None,
-        min_reports: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_queries = n_queries
-        self.pairs = pairs
-        self.rule = rule
-        self.local_epsilon = local_epsilon
-        self.min_reports = min_reports
-        self.random_state = random_state
+    parameter_checks = {**RULE}
 
     def _compose(self):
         channel = Shuffle(self.epsilon, self.delta, self.local_epsilon, self.n_queries, self.pairs, self.min_reports)
         return channel, resolve_rule(self.rule, BradleyTerryRule())
 
 
+@dataclass(eq=False, repr=False)
 class ShuffleHierarchical(RankAggregator):
     """Hierarchical ranking in the shuffle model; use it to reproduce Song et al. (2022).
 
@@ -526,25 +509,15 @@ class ShuffleHierarchical(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {"randomizer": check_flips}
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    n_queries: int = 1
+    local_epsilon: float | None = None
+    min_reports: int | None = None
+    randomizer: Literal["rr"] | Randomizer = "rr"
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        n_queries: int = 1,
-        local_epsilon: float | None = None,
-        min_reports: int | None = None,
-        randomizer: Literal["rr"] | Randomizer = "rr",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_queries = n_queries
-        self.local_epsilon = local_epsilon
-        self.min_reports = min_reports
-        self.randomizer = randomizer
-        self.random_state = random_state
+    parameter_checks = {"randomizer": check_flips}
 
     def _compose(self):
         target, randomizer = (self.epsilon, self.delta, self.local_epsilon), flips_of(self.randomizer, 1)

@@ -10,10 +10,10 @@ over the periods.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +124,7 @@ class CorrelatedNoise:
 _MOST = 100_000  # periods; the stored sums grow with their number
 
 
+@dataclass(eq=False, repr=False)
 class Streaming(BaseEstimator):
     """Continual release: after each of up to `horizon` periods, publish the consensus of all ballots so far.
 
@@ -157,25 +158,18 @@ class Streaming(BaseEstimator):
     epsilon = 0.5, delta = 1e-06 (central, add_remove)
     """
 
-    parameter_checks: dict[str, Check] = {
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    horizon: int = 365
+    neighboring: Neighboring = "add_remove"
+
+    parameter_checks: ClassVar[dict[str, Check]] = {
         **EPSILON,
         **DELTA,
         "horizon": partial(check_whole, least=1, most=_MOST),
         **NEIGHBORING,
     }
     has_periods = True
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        horizon: int = 365,
-        neighboring: Neighboring = "add_remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.horizon = horizon
-        self.neighboring = neighboring
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
         """Return the plan for these asks. `n_voters` is not used.
@@ -283,6 +277,7 @@ class Stream(Answers):
 # Estimator for a trusted curator who receives ballots over time.
 
 
+@dataclass(eq=False, repr=False)
 class DPStreamingBorda(RankAggregator):
     """Private Borda ranking of ballots that arrive over time; use it to publish after every period.
 
@@ -386,21 +381,13 @@ class DPStreamingBorda(RankAggregator):
     2 epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    periods_: int
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    horizon: int = 365
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        horizon: int = 365,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.horizon = horizon
-        self.neighboring = neighboring
-        self.random_state = random_state
+    periods_: int = field(init=False)
 
     def _compose(self):
         return Streaming(self.epsilon, self.delta, self.horizon, self.neighboring), SortByScore()
