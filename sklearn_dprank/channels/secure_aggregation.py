@@ -50,7 +50,7 @@ from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, NumberOfVoters, Query
 from ..queries.base import weighted_sensitivity
-from ..rules import SortByScore, SwissRule
+from ..rules import Rule, SortByScore, SwissRule
 from ..sampling.poisson import LARGEST_RATE
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
@@ -408,6 +408,12 @@ class _Summed(RankAggregator):
     max_reports: int | None = None
     random_state: RandomState = None
 
+    _rule: ClassVar[type[Rule]]
+
+    def _compose(self):
+        channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
+        return channel, self._rule()
+
 
 class SecAggBorda(_Summed):
     """Private Borda ranking by secure aggregation; try it first if at least one of several servers is trusted.
@@ -490,9 +496,7 @@ class SecAggBorda(_Summed):
     array([0, 1, 2])
     """
 
-    def _compose(self):
-        channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
-        return channel, SortByScore()
+    _rule = SortByScore
 
 
 class SecAggSwissBorda(_Summed):
@@ -580,6 +584,4 @@ class SecAggSwissBorda(_Summed):
     array([0, 1, 2])
     """
 
-    def _compose(self):
-        channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
-        return channel, SwissRule()
+    _rule = SwissRule

@@ -76,6 +76,7 @@ class PairsRandomizer(ReportRandomizer):
     """Client implementation of "rr", "laplace" and "gaussian"."""
 
     fields: tuple[str, ...] = ("n_queries", "flip")
+    draws_distinct = True  # whether the pairs that a device draws are distinct
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
@@ -94,14 +95,21 @@ class PairsRandomizer(ReportRandomizer):
         """Return the number of voters to simulate at a time."""
         return max(1, _BLOCK // (pair_count(protocol) if protocol["n_queries"] > 1 else 1))
 
-    def draw(self, protocol, ballots, bits):
-        """Draw pairs, independently of the ballots, and answer them.
+    def draw(self, protocol, ballots, bits, pairs=None):
+        """Answer `pairs`, of shape (n_voters, n_queries, 2), or draw them first, independently of the ballots.
 
         The result is (first, second, answers), arrays of shape (n_voters, n_queries). They hold the items of each pair,
         first < second, and whether the first is reported to precede the second.
         """
-        pair = distinct(ballots.table.shape[1], protocol["n_queries"], pair_count(protocol), bits.assignment)
-        first, second = items_of(pair, len(protocol["items"]))
+        if pairs is not None:
+            first, second = pairs[..., 0], pairs[..., 1]
+        else:
+            n_voters, k, most = ballots.table.shape[1], protocol["n_queries"], pair_count(protocol)
+            if self.draws_distinct:
+                number = distinct(n_voters, k, most, bits.assignment)
+            else:
+                number = bits.assignment.integers(most, n_voters * k).reshape(n_voters, k)
+            first, second = items_of(number, len(protocol["items"]))
         return first, second, flipped_answers(first, second, protocol["flip"][0], ballots, bits)
 
     def message(self, drawn):
@@ -222,7 +230,7 @@ class AssignedRandomizer(PairsRandomizer):
         refuse_unless(hashes <= MOST_HASHES, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")
 
     def assigned(self, pairs, protocol, voter):
-        """Return (voter, first, second): the voter's number and its pairs, arrays of shape (1, K).
+        """Return (voter, pairs): the voter's number and its pairs, an array of shape (1, K, 2).
 
         The curator is not trusted. ValueError is raised if `voter` is not registered, or `pairs` are given and are not
         those of this voter.
@@ -233,19 +241,19 @@ class AssignedRandomizer(PairsRandomizer):
                 "device.report(ballot, voter=17), say."
             )
         check_whole(voter, "voter", 0, protocol["n_voters"] - 1)
-        first, second = public_pairs(protocol, [int(voter)])
-        if pairs is not None and not np.array_equal(pairs, np.column_stack([first[0], second[0]])):
+        own = np.stack(public_pairs(protocol, [int(voter)]), axis=-1)
+        if pairs is not None and not np.array_equal(pairs, own[0]):
             raise ValueError(
                 f"pairs must be those that follow from the protocol and voter={int(voter)}, in this order: "
-                f"{np.column_stack([first[0], second[0]]).tolist()}. Leave pairs out, and the device computes them."
+                f"{own[0].tolist()}. Leave pairs out, and the device computes them."
             )
-        return int(voter), first, second
+        return int(voter), own
 
     def report(self, protocol, ballots, bits, assigned):
         """Draw the first voter's report on its public pairs as JSON-able data."""
-        voter, first, second = assigned
-        answers = flipped_answers(first, second, protocol["flip"][0], ballots, bits)
-        return {"protocol": digest(protocol), "voter": voter, **self.message((first, second, answers))}
+        voter, pairs = assigned
+        answers = self.draw(protocol, ballots, bits, pairs)
+        return {"protocol": digest(protocol), "voter": voter, **self.message(answers)}
 
 
 def public_pairs(protocol, voters):
@@ -277,6 +285,7 @@ def public_pairs(protocol, voters):
 class ShuffledRandomizer(PairsRandomizer):
     """Client implementation of "rr-shuffled"."""
 
+    draws_distinct = False  # each message goes to its own shuffle
     fields = ("n_queries", "flip", "pairs", "min_reports", "central_epsilon", "central_delta")
 
     def check(self, protocol):
@@ -307,20 +316,6 @@ class ShuffledRandomizer(PairsRandomizer):
         if not (known and len(asked) == len({tuple(pair) for pair in asked}) == k):
             raise ValueError(f"pairs must hold {k} distinct pairs (i, j) of items, i < j.")
         return np.array(asked, dtype=np.int64)[None]
-
-    def draw(self, protocol, ballots, bits, assigned=None):
-        """Answer assigned pairs, or K independent uniform pairs that are drawn independently of the ballots.
-
-        `assigned` has shape (n_voters, K, 2). The result is (first, second, answers), arrays of shape (n_voters, K).
-        They hold the items of each pair, and whether the first is reported to precede the second.
-        """
-        if assigned is None:
-            shape = ballots.table.shape[1], protocol["n_queries"]
-            number = bits.assignment.integers(pair_count(protocol), shape[0] * shape[1]).reshape(shape)
-            first, second = items_of(number, len(protocol["items"]))
-        else:
-            first, second = assigned[..., 0], assigned[..., 1]
-        return first, second, flipped_answers(first, second, protocol["flip"][0], ballots, bits)
 
     def report(self, protocol, ballots, bits, assigned):
         """Draw the first voter's submission to the shuffler as JSON-able data.
