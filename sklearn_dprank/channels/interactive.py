@@ -27,12 +27,12 @@ from ..collection.randomizers import check_randomizer, checked, resolve_flips
 from ..collection.reports import (
     FOLLOW,
     Inbox,
-    RefusedReport,
     as_reports,
     bits_of,
     columns,
     new_numbers,
     pairs_of,
+    reject_unless,
     whole_numbers,
 )
 from ..orders.permutations import quicksort_query_bound
@@ -363,12 +363,11 @@ class _InteractiveAnswers(Answers):
         asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
         whole_numbers(asked, number, number, "another question")
         first, second = pairs_of(pairs, self.n_items)
-        if not np.isin(first * self.n_items + second, allowed @ (self.n_items, 1)).all():
-            raise RefusedReport("pair out of range")
+        among = np.isin(first * self.n_items + second, allowed @ (self.n_items, 1))
+        reject_unless(among.all(), "pair out of range")
         answered = bits_of(answers)
         new = new_numbers(numbers, received)
-        if self._inbox.accepted + len(reports) > most:
-            raise RefusedReport("more reports than voters asked")
+        reject_unless(self._inbox.accepted + len(reports) <= most, "more reports than voters asked")
         received |= new
         return first, second, answered
 

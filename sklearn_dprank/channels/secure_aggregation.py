@@ -25,11 +25,11 @@ from ..collection.randomizers import checked
 from ..collection.reports import (
     FOLLOW,
     Inbox,
-    RefusedReport,
     as_reports,
     columns,
     end_to_end,
     of_protocol,
+    reject_unless,
     whole_numbers,
 )
 from ..collection.shares import (
@@ -193,14 +193,11 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> tuple[i
     server, voters, n_reports, numbers, *about = (
         column[0] for column in columns([message], "server", "voters", "n_reports", "sum", *asked)
     )
-    if about and about != [question]:
-        raise RefusedReport("another question")
-    if not is_whole(server, 0, protocol["servers"] - 1):
-        raise RefusedReport("server out of range")
-    if type(voters) is not str:
-        raise RefusedReport("no name of the voters")
-    if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
-        raise RefusedReport("too few or too many voters")
+    reject_unless(not about or about == [question], "another question")
+    reject_unless(is_whole(server, 0, protocol["servers"] - 1), "server out of range")
+    reject_unless(type(voters) is str, "no name of the voters")
+    enough = is_whole(n_reports, protocol["min_reports"], protocol["max_reports"])
+    reject_unless(enough, "too few or too many voters")
     each = end_to_end([numbers], of.summand.numbers, "not the right numbers")
     return server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers")
 

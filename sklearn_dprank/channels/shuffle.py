@@ -31,7 +31,6 @@ from ..collection.protocol import FLIP_GRID, as_text, cost_as_text, flips_cost, 
 from ..collection.randomizers import check_flips, check_randomizer, checked, flips_of, resolve_flips
 from ..collection.reports import (
     FOLLOW,
-    RefusedReport,
     ReportReader,
     Tally,
     bits_of,
@@ -39,6 +38,7 @@ from ..collection.reports import (
     end_to_end,
     new_numbers,
     pairs_of,
+    reject_unless,
     whole_numbers,
 )
 from ..privacy.guarantee import SHUFFLER, PrivacyGuarantee
@@ -253,11 +253,11 @@ class _ShuffledReader(ReportReader):
         numbers, groups = columns(reports, "report", "messages")
         k = self._k
         shuffle, *answers, codes = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
-        if self.is_hidden and (np.sort(shuffle.reshape(-1, k), axis=1) != np.arange(k)).any():  # one in each shuffle
-            raise RefusedReport("shuffle out of range")
-        pairs = np.sort((answers[0] * self._n_items + answers[1]).reshape(-1, k), axis=1)
-        if not self.is_hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
-            raise RefusedReport("pair asked twice")
+        if self.is_hidden:  # one message in each shuffle
+            reject_unless((np.sort(shuffle.reshape(-1, k), axis=1) == np.arange(k)).all(), "shuffle out of range")
+        else:
+            pairs = np.sort((answers[0] * self._n_items + answers[1]).reshape(-1, k), axis=1)
+            reject_unless((pairs[:, 1:] != pairs[:, :-1]).all(), "pair asked twice")
         new_numbers(numbers, submissions.keys())
         each = zip(numbers, codes.reshape(-1, k), strict=True)
         submissions.update((int(number, 16), messages.tobytes()) for number, messages in each)
@@ -265,8 +265,7 @@ class _ShuffledReader(ReportReader):
 
     def _messages(self, messages, head):
         """Return arrays (shuffle, first, second, code); refuse messages with other fields than theirs and `head`."""
-        if not all(type(message) is dict for message in messages):
-            raise RefusedReport("not a JSON object")
+        reject_unless(all(type(message) is dict for message in messages), "not a JSON object")
         numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
         shuffle = whole_numbers(numbers, 0, self._shuffles - 1, "shuffle out of range")
         m, (first, second) = self._n_items, pairs_of(pairs, self._n_items)

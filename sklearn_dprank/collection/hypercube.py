@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from itertools import accumulate
@@ -18,7 +19,7 @@ from ..queries.pairs import AllMargins
 from ..uncertainty.laws import AnswersLaw
 from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, opinions
 from .protocol import as_text, check_levels, levels_within, log_ratio, pair_count, refuse_unless
-from .reports import RefusedReport, columns, reject_unless
+from .reports import columns, reject_unless
 
 VARIANTS = ("best_cap", "half_tie")
 LARGEST = 200  # items; the distribution of the number of differing signs then has 19,901 weights of about as many bits
@@ -127,6 +128,7 @@ class WeightedLaw:
 
 
 _SIGNS = "not the right number of signs"
+_DIGITS = re.compile("[0-9a-f]*")
 
 
 class HypercubeSampling(Randomizer):
@@ -197,15 +199,10 @@ class HypercubeSampling(Randomizer):
         (signs,) = columns(reports, "signs")
         d = n_pairs(len(protocol["items"]))
         form = set(map(type, signs)) == {str} and set(map(len, signs)) == {2 * -(-d // 8)}
-        reject_unless(form, _SIGNS)
-        digits = "".join(signs)
-        try:
-            written = bytes.fromhex(digits)
-        except ValueError:
-            raise RefusedReport(_SIGNS) from None
-        packed = np.frombuffer(written, dtype=np.uint8).reshape(len(signs), -1)
+        reject_unless(form and _DIGITS.fullmatch("".join(signs)), _SIGNS)
+        packed = np.frombuffer(bytes.fromhex("".join(signs)), dtype=np.uint8).reshape(len(signs), -1)
         after_the_last_pair = packed[:, -1] & ((1 << -d % 8) - 1)
-        reject_unless(written.hex() == digits and not after_the_last_pair.any(), _SIGNS)  # hex() is lowercase
+        reject_unless(not after_the_last_pair.any(), _SIGNS)
         return np.unpackbits(packed, axis=1, count=d).view(bool)
 
     @staticmethod
