@@ -279,10 +279,7 @@ class Interactive(BaseEstimator):
         reserve = Decimal(load.reserve)
         with localcontext(prec=800):  # all digits of a double, so that the shares do not exceed the whole
             share = lower_reading(as_text(self.epsilon)) - reserve
-        flips = {
-            "each": randomizer.flip(share, load.answers),
-            "last": randomizer.flip(reserve, 1) if reserve else None,
-        }
+        flips = {"each": randomizer.flip(share, load.answers), "last": randomizer.flip(reserve, 1) if reserve else None}
         fields = {"answers": int(load.answers), "flips": flips, "flip_grid": FLIP_GRID}
         stated = self.epsilon if randomizer.is_tight else cost_as_text(InteractiveRandomizer().spent(fields))
         named = n_items if items is None else items

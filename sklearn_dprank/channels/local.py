@@ -104,15 +104,9 @@ class Local(BaseEstimator):
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
         client, named = randomizer.client, n_items if items is None else items
         protocols = {value: checked(randomizer.protocol(value, named), client) for value in grid}
-        guarantee = PrivacyGuarantee(
-            max(stated_epsilon(protocol, client) for protocol in protocols.values()),
-            0.0,
-            "local",
-            "replace",
-            how,
-            randomizer.arithmetic,
-            caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
-        )
+        largest = max(stated_epsilon(protocol, client) for protocol in protocols.values())
+        caveats = ("each voter has its own epsilon, which is public; the largest is stated",) if personal else ()
+        guarantee = PrivacyGuarantee(largest, 0.0, "local", "replace", how, randomizer.arithmetic, caveats=caveats)
         reader = _LocalReader(randomizer, protocols.values())
         opened = partial(_opened, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client

@@ -291,7 +291,8 @@ class SecureAggregation(BaseEstimator):
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
         least = least_voters(self.min_reports, n_voters, "each voter's noise")
         most = _SPARE * least if self.max_reports is None else int(self.max_reports)
-        if most < (there := least if n_voters is None else n_voters) and self.max_reports is not None:
+        there = least if n_voters is None else n_voters
+        if self.max_reports is not None and most < there:
             raise ValueError(
                 f"max_reports={self.max_reports} is below the number of voters, {there}; raise it, or leave it out."
             )
@@ -314,16 +315,11 @@ class SecureAggregation(BaseEstimator):
         for price in noisy:
             answers[type(price.query).__name__] += price.times
         on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
-        parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
-        guarantee = PrivacyGuarantee(
-            rounded_up(self.epsilon),
-            rounded_up(self.delta),
-            "secure_aggregation",
-            "replace",
-            f"Skellam noise on {on}, of which each of {least} voters adds a part",
-            caveats=("if all servers collude, ballots are as good as open to them",),
-            whom=tuple(("secure_aggregation", party) for party in parties),
-        )
+        how = f"Skellam noise on {on}, of which each of {least} voters adds a part"
+        caveats = ("if all servers collude, ballots are as good as open to them",)
+        trust, spent = "secure_aggregation", (rounded_up(self.epsilon), rounded_up(self.delta))
+        whom = (trust, f"one of the {self.n_servers} servers"), (trust, f"{least} of the voters")
+        guarantee = PrivacyGuarantee(*spent, trust, "replace", how, caveats=caveats, whom=whom)
         needs = frozenset(price.query.needs for price in prices.values())
         return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 

@@ -165,15 +165,11 @@ class Shuffle(BaseEstimator):
         }
         named = n_items if items is None else items
         protocol = checked(make_protocol("rr-shuffled", named, cost_as_text(alone), fields))
-        guarantee = PrivacyGuarantee(
-            epsilon,
-            delta if amplified else 0.0,
-            "shuffle",
-            "replace",
-            f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages",
-            caveats=(f"without the shuffler, local epsilon = {each * rounds:.6g}",),
-            whom=tuple(("shuffle", party) for party in (SHUFFLER, f"{least} of the voters in each batch")),
-        )
+        how = f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
+        caveats = (f"without the shuffler, local epsilon = {each * rounds:.6g}",)
+        whom = ("shuffle", SHUFFLER), ("shuffle", f"{least} of the voters in each batch")
+        spent = epsilon, delta if amplified else 0.0
+        guarantee = PrivacyGuarantee(*spent, "shuffle", "replace", how, caveats=caveats, whom=whom)
         reader = _ShuffledReader(protocol)
         opening = partial(_opened, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
@@ -230,9 +226,8 @@ class _ShuffledReader(ReportReader):
         if counts.shape != (self._shuffles + self._n_items**2,):
             return False
         received, wins = np.split(counts, [self._shuffles])
-        if received.min() < 0 or received.sum() != n_reports:
-            return False
-        return are_wins(wins.reshape(self._n_items, -1), n_reports, n_reports, self._n_items)
+        possible = received.min() >= 0 and received.sum() == n_reports
+        return possible and are_wins(wins.reshape(self._n_items, -1), n_reports, n_reports, self._n_items)
 
     def total(self, counts):
         """Return the number of messages in each shuffle, and of those that put item i before item j, as two arrays."""

@@ -216,10 +216,8 @@ class HypercubeSampling(Randomizer):
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
-        m = len(protocol["items"])
-        out = np.zeros((m, m))
-        out[np.triu_indices(m, 1)] = _scale(protocol) * (2 * counts - n_reports) / n_reports
-        return out - out.T
+        margins = _scale(protocol) * (2 * counts - n_reports) / n_reports
+        return AllMargins().read(margins, len(protocol["items"]))
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:

@@ -646,8 +646,8 @@ class AssignedPairs(PairFlips):
                 "them. Register the voters first. Then set n_voters to their number, and assignment_seed to a public "
                 "random number: secrets.token_hex(16), say."
             )
-        shared = {name: free[name] for name in ("items", "epsilon", "n_queries", "flip")}
-        return self.make_protocol(**shared, n_voters=int(self.n_voters), assignment_seed=self.assignment_seed)
+        own = {"n_voters": int(self.n_voters), "assignment_seed": self.assignment_seed}
+        return {**free, "randomizer": self.name, **own}
 
     def _checked_flips(self):
         """Return `flips`; raise ValueError if it does not answer about single pairs, or a parameter is invalid."""
