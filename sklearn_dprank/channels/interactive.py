@@ -216,13 +216,6 @@ def _shares(rounds, n_voters, bits):
 # Interactive local model: each voter's device randomises the answers to a few adaptive questions.
 
 
-def _check_schedule(schedule, name):
-    """Raise ValueError unless `schedule` is None or a schedule object."""
-    check_made(schedule, name, "schedule")
-    if schedule is not None and not hasattr(schedule, "voter_load"):
-        raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
-
-
 @dataclass(eq=False, repr=False)
 class Interactive(BaseEstimator):
     """Local differential privacy with adaptive questions to voters who still have budget.
@@ -250,11 +243,7 @@ class Interactive(BaseEstimator):
     schedule: Slots | Groups | Rounds | None = None
     randomizer: PairFlips | None = None
 
-    parameter_checks: ClassVar[dict[str, Check]] = {
-        **EPSILON,
-        "schedule": _check_schedule,
-        "randomizer": check_randomizer,
-    }
+    parameter_checks: ClassVar[dict[str, Check]] = {**EPSILON, "randomizer": check_randomizer}
     asks_questions = True
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
@@ -267,6 +256,9 @@ class Interactive(BaseEstimator):
         """
         check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
+        check_made(schedule, "schedule", "schedule")
+        if not hasattr(schedule, "voter_load"):
+            raise ValueError(f"schedule must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
         name, (first, *rest) = type(schedule).__name__, asks
         if first.query.kind != schedule.question:
@@ -334,9 +326,8 @@ class _InteractiveAnswers(Answers):
             first, second, answers = joined(drawn) if drawn else np.empty((3, 0), dtype=np.int64)
         else:
             self._inbox.accepted += len(asked)
-            first, second, answers = InteractiveRandomizer().draw(
-                self._protocol, self._ballots, self._bits, kind, pairs, asked
-            )
+            given = self._protocol, self._ballots, self._bits
+            first, second, answers = InteractiveRandomizer().draw(*given, kind, pairs, asked)
         if isinstance(query, PairMargin):  # a matrix takes longer than thousands of answers about one pair
             return 2 * np.count_nonzero(answers) - np.size(answers)
         wins = counted_wins(first, second, answers, self.n_items)

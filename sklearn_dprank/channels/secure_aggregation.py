@@ -174,8 +174,8 @@ def combined(protocol, of, messages, inbox, question=None):
     inbox.accepted = len(received)
     inbox.require(f"Servers {FOLLOW}.")
     servers, voters, n_reports, sums = zip(*received, strict=True)
-    if sorted(servers) != list(range(protocol["servers"])):
-        got = sorted(servers)
+    got = sorted(servers)
+    if got != list(range(protocol["servers"])):
         raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {got}.")
     if len(set(zip(voters, n_reports, strict=True))) > 1:
         raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
@@ -364,8 +364,8 @@ class SecureAggregation(BaseEstimator):
             bits, grid = modulus_bits(what, most, float(rate)), RATE_GRID if rate < _LARGE else 1
             if bits > MOST_BITS or rate * grid >= 2**53:
                 return None, f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon"
-            noise = {"modulus_bits": bits, "rate": [int(rate * grid), grid]}
-            rounds.append({"statistic": statistic, **noise, "times": price.times})
+            noise = {"modulus_bits": bits, "rate": [int(rate * grid), grid], "times": price.times}
+            rounds.append({"statistic": statistic, **noise})
         if not rounds:
             return None, "no ballot can change what it asks for"
         if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):

@@ -301,8 +301,7 @@ def _answers(protocol, published, wins, ballots, bits):
         design = balanced_design(ballots.table.shape[1], m, protocol["n_queries"], bits.assignment)
         first, second, answers = ShuffledRandomizer().draw(protocol, ballots, bits, design)
         wins = counted_wins(first, second, answers, m)
-    flip, grid = protocol["flip"]
-    tallies, release = Tallies(flip / grid, wins), Answers(m, bits.coins, published=published)
+    tallies, release = Tallies(protocol["flip"][0] / FLIP_GRID, wins), Answers(m, bits.coins, published=published)
     release.publish_numbers(PairTallies(), (tallies,), tallies.law)
     return release
 

@@ -83,9 +83,9 @@ class CorrelatedNoise:
         budget of the stream, and `whole` is the number of such streams that would use up the budget.
         """
         # A ballot of the first period is in all mixtures, a later ballot in fewer.
-        squares = sum(weight**2 for weight in root_weights(horizon).tolist())
-        sums = sum(root_weights(horizon).tolist())
-        all_mixtures = Sensitivity(sensitivity.l1 * sums, sensitivity.l2_squared * squares)
+        weights = root_weights(horizon).tolist()
+        squares = sum(weight**2 for weight in weights)
+        all_mixtures = Sensitivity(sensitivity.l1 * sum(weights), sensitivity.l2_squared * squares)
         return cls(Gaussian().calibrated(query, all_mixtures, n_items, epsilon, delta, whole), all_mixtures, horizon)
 
     def law(self, period: int) -> NormalLaw:

@@ -501,8 +501,7 @@ class PairFlips(Randomizer):
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
-        flip, grid = protocol["flip"]
-        return (Tallies(flip / grid, counts),)
+        return (Tallies(protocol["flip"][0] / FLIP_GRID, counts),)
 
     @classmethod
     def law(cls, received: ReceivedReports) -> AnswersLaw | None:
@@ -537,8 +536,8 @@ class PairFlips(Randomizer):
         float
             B / (K (1 - 2 f)^2) for B = C(n_items, 2) pairs, K queries and flip probability f.
         """
-        flip, grid = protocol["flip"]
-        return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
+        gain = 1 - 2 * protocol["flip"][0] / FLIP_GRID
+        return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * gain**2)
 
 
 class RandomizedResponse(PairFlips):

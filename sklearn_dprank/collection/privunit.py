@@ -315,8 +315,7 @@ def _quadrature(gamma, high, low, n_items, norm):
         weights = weights * widths * np.exp(xlogy(degrees - 1, b / middle) - (b**2 - degrees) / 2)
     weights = weights / weights.sum()
     kept = np.minimum(1.0, norm / np.hypot(a, b))
-    means = ((weights * part).sum() for part in (kept * a, (kept * a) ** 2, (kept * b) ** 2))
-    lean, along, beside = map(float, means)
+    lean, along, beside = (float((weights * of).sum()) for of in (kept * a, (kept * a) ** 2, (kept * b) ** 2))
     return lean, along, beside / max(degrees, 1)
 
 
