@@ -266,8 +266,13 @@ class SecureBits(BitSource):
         return np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
 
 
+def _forget_after_fork() -> None:
+    for bits in list(SecureBits._open):
+        bits.forget()
+
+
 if hasattr(os, "register_at_fork"):  # a child process must not use the buffered words of its parent
-    os.register_at_fork(after_in_child=lambda: [bits.forget() for bits in SecureBits._open])
+    os.register_at_fork(after_in_child=_forget_after_fork)
 
 
 @dataclass(eq=False, repr=False)
