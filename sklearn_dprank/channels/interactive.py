@@ -291,13 +291,12 @@ class _InteractiveAnswers(Answers):
 
     def __init__(self, load, kinds, protocol, n_voters, voters, bits):
         super().__init__(len(protocol["items"]), bits.coins)
-        self._ballots: Any = None
-        self._messenger = voters
-        if isinstance(voters, Profile):
-            self._ballots, n_voters = ballots_of(voters), voters.n_voters
-        self._kinds, self._protocol, self._n_voters, self._bits = kinds, protocol, n_voters, bits
+        simulated = isinstance(voters, Profile)
+        self._messenger, self._ballots = voters, ballots_of(voters) if simulated else None
+        self._n_voters = voters.n_voters if simulated else n_voters
+        self._kinds, self._protocol, self._bits = kinds, protocol, bits
         self._asked: Any = None  # voters who pay for the next answer
-        self._following = load.start(n_voters, bits.assignment)
+        self._following = load.start(self._n_voters, bits.assignment)
         self._inbox, self._n_asked = Inbox(), 0
 
     def charge(self, query):

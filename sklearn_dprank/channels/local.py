@@ -157,9 +157,8 @@ class _LocalReader(ReportReader):
         return self._randomizer.counts(drawn, protocol)
 
     def are_counts(self, counts, n_reports, protocol):
-        if self._randomizer.names_voters:  # each voter counts once, and a sum does not tell who is in it
-            return False
-        return self._randomizer.are_counts(counts, n_reports, protocol)
+        # If voters are named, each counts once, and a sum does not tell who is in it.
+        return not self._randomizer.names_voters and self._randomizer.are_counts(counts, n_reports, protocol)
 
 
 def _opened(randomizer, protocols, personal, reader, voters):

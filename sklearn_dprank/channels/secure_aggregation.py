@@ -131,8 +131,7 @@ class _RoundsAnswers(Answers):
                 "ask must deliver each question to all devices and servers, which follow estimator.protocol(items), "
                 "bring the devices' messages to the servers and return what these release."
             )
-        self.published["reports_accepted"] = min(self._n_reports.values())
-        self.published["reports_refused"] = dict(self._refused)
+        self.published |= {"reports_accepted": min(self._n_reports.values()), "reports_refused": dict(self._refused)}
 
     def ask(self, query):
         """Send the question to all voters, and return the answer scaled to `n_voters` voters."""

@@ -194,8 +194,7 @@ class Streaming(BaseEstimator):
         prices, budget = {}, (round_down(self.epsilon), float(self.delta), int(self.horizon))
         for ask in asks:
             query, sensitivity = ask.query, ask.query.sensitivity(n_items, self.neighboring)
-            whole = 1 / Fraction(ask.share)
-            prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, whole)
+            prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, 1 / Fraction(ask.share))
         losses = Losses.together(price.noise.losses(price.sensitivity, 1) for price in prices.values())
         epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
         if sum(Fraction(ask.share) for ask in asks) != 1:
