@@ -629,15 +629,21 @@ class AssignedPairs(PairFlips):
 
         Over random seeds, the assigned pairs of all voters are independent and uniform, as pairs are that voters draw.
         """
+        check_parameters(self)
         if self.n_voters is not None and n_voters > self.n_voters:
             raise ValueError(
                 f"n_voters={self.n_voters} is below the {n_voters} ballots of X; set it to the number of registered "
                 "voters."
             )
-        return self._checked_flips()
+        if not isinstance(self.flips, PairFlips):
+            raise ValueError(
+                f"pairs='assigned' needs answers about single pairs, which {type(self.flips).__name__} does not give; "
+                "use randomizer='rr', or pairs='hidden'."
+            )
+        return self.flips
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
-        free = self._checked_flips().protocol(epsilon, items)
+        free = self.simulating(0).protocol(epsilon, items)  # as for voters with pairs of their own
         if self.n_voters is None or self.assignment_seed is None:
             raise ValueError(
                 "n_voters and assignment_seed must be given for devices, got "
@@ -647,16 +653,6 @@ class AssignedPairs(PairFlips):
             )
         own = {"n_voters": int(self.n_voters), "assignment_seed": self.assignment_seed}
         return {**free, "randomizer": self.name, **own}
-
-    def _checked_flips(self):
-        """Return `flips`; raise ValueError if it does not answer about single pairs, or a parameter is invalid."""
-        check_parameters(self)
-        if not isinstance(self.flips, PairFlips):
-            raise ValueError(
-                f"pairs='assigned' needs answers about single pairs, which {type(self.flips).__name__} does not give; "
-                "use randomizer='rr', or pairs='hidden'."
-            )
-        return self.flips
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
