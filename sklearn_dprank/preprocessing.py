@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Self, overload
 
@@ -208,6 +209,7 @@ def _like(X, positions):
     return type(X).from_pydict(dict(zip(X.schema.names, np.ascontiguousarray(positions.T), strict=True)))
 
 
+@dataclass(eq=False, repr=False)
 @row_wise
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from ratings to positions, for ballots with larger numbers for better items.
@@ -238,11 +240,10 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 2., nan,  0.,  1.]])
     """
 
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    higher_is_better: bool = True
 
-    def __init__(self, higher_is_better: bool = True) -> None:
-        self.higher_is_better = higher_is_better
+    n_features_in_: int = field(init=False)
+    feature_names_in_: NDArray[Any] = field(init=False)
 
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Learn the number and the names of the items.

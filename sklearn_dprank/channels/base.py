@@ -126,6 +126,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
     # Of some channels and rules only:
     scores_: NDArray[Any]
     margins_: NDArray[Any]
+    histogram_: NDArray[np.int64]
+    periods_: int
     noise_: PublishedNoise
     optimal_gap_: float
     reports_accepted_: int

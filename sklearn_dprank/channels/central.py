@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, one_of, safe_repr
 from .._utils.estimators import BaseEstimator
@@ -105,6 +104,7 @@ def rescale_shares(asks, sensitivities):
     return asks
 
 
+@dataclass(eq=False, repr=False)
 class Central(BaseEstimator):
     """Central differential privacy: a trusted curator holds the ballots and randomises the answers.
 
@@ -132,28 +132,20 @@ class Central(BaseEstimator):
     epsilon = 0.5 (central, add_remove)
     """
 
+    epsilon: Amount = 1.0
+    delta: Amount = 0.0
+    noise: NoiseName | Mechanism = "laplace"
+    release: Query | None = None
+    neighboring: Neighboring = "add_remove"
+
     takes_weights = True
-    parameter_checks: dict[str, Check] = {
+    parameter_checks: ClassVar[dict[str, Check]] = {
         **EPSILON,
         **DELTA,
         "noise": _check_noise,
         "release": check_release,
         **NEIGHBORING,
     }
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: NoiseName | Mechanism = "laplace",
-        release: Query | None = None,
-        neighboring: Neighboring = "add_remove",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.release = release
-        self.neighboring = neighboring
 
     def plan(
         self, asks: list[Ask], n_items: int, n_voters: int | None = None, bound: WeightBound | None = None
@@ -359,6 +351,7 @@ class _ChoosesWeight:
 # Borda estimators for a trusted curator, in one release or in Swiss rounds.
 
 
+@dataclass(eq=False, repr=False)
 class DPBorda(RankAggregator):
     """Private Borda ranking for a trusted curator; try this estimator first.
 
@@ -428,24 +421,17 @@ class DPBorda(RankAggregator):
     epsilon = 1 (central, add_remove; simulation only: a seed was given)
     """
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: Literal["laplace", "gaussian", "knorm"] | Mechanism = "laplace",
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.neighboring = neighboring
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    delta: Amount = 0.0
+    noise: Literal["laplace", "gaussian", "knorm"] | Mechanism = "laplace"
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
     def _compose(self):
         return Central(self.epsilon, self.delta, self.noise, neighboring=self.neighboring), SortByScore()
 
 
+@dataclass(eq=False, repr=False)
 class DPSwissBorda(RankAggregator):
     """Private ranking in Swiss rounds for a trusted curator; use it for 14 or more items, with a positive delta.
 
@@ -525,17 +511,10 @@ class DPSwissBorda(RankAggregator):
     epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighboring = neighboring
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
     def _compose(self):
         return Central(self.epsilon, self.delta, "gaussian", neighboring=self.neighboring), SwissRule()
@@ -544,26 +523,18 @@ class DPSwissBorda(RankAggregator):
 # Estimators for a trusted curator that publish noisy statistics.
 
 
+@dataclass(eq=False, repr=False)
 class _PublishedOnce(RankAggregator):
     """Base class of estimators that publish one noisy statistic and apply any rule to it."""
 
-    parameter_checks: dict = {**RULE}
+    epsilon: Amount = 1.0
+    delta: Amount = 0.0
+    noise: LaplaceOrGaussian | Mechanism = "laplace"
+    rule: RuleName | Rule | None = None
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: LaplaceOrGaussian | Mechanism = "laplace",
-        rule: RuleName | Rule | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.rule = rule
-        self.neighboring = neighboring
-        self.random_state = random_state
+    parameter_checks = {**RULE}
 
 
 class DPPairwise(_PublishedOnce):
@@ -729,8 +700,6 @@ class DPHistogram(_PublishedOnce):
     epsilon = 0.0535176, delta = 5e-05 (central, add_remove; simulation only: a seed was given)
     """
 
-    histogram_: NDArray[np.int64]
-
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)
         return channel, resolve_rule(self.rule, SortByScore())
@@ -739,6 +708,7 @@ class DPHistogram(_PublishedOnce):
 # Estimators for a trusted curator that compare items or draw orders.
 
 
+@dataclass(eq=False, repr=False)
 class DPKwikSort(RankAggregator):
     """Private sorting by noisy comparisons for a trusted curator; use it to reproduce P-SORT or DPKwikSort.
 
@@ -813,33 +783,23 @@ class DPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {"on_exhausted": one_of("coin", "kemeny")}
+    epsilon: Amount = 1.0
+    delta: Amount = 0.0
+    noise: LaplaceOrGaussian | Mechanism = "laplace"
+    max_queries: int | None = None
+    on_exhausted: Literal["coin", "kemeny"] = "kemeny"
+    strategy: Literal["quicksort", "binary_insertion"] = "quicksort"
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: LaplaceOrGaussian | Mechanism = "laplace",
-        max_queries: int | None = None,
-        on_exhausted: Literal["coin", "kemeny"] = "kemeny",
-        strategy: Literal["quicksort", "binary_insertion"] = "quicksort",
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.max_queries = max_queries
-        self.on_exhausted = on_exhausted
-        self.strategy = strategy
-        self.neighboring = neighboring
-        self.random_state = random_state
+    parameter_checks = {"on_exhausted": one_of("coin", "kemeny")}
 
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, neighboring=self.neighboring)
         return channel, KwikSortRule(self.max_queries, self.on_exhausted, self.strategy)
 
 
+@dataclass(eq=False, repr=False)
 class DPKemenySampler(RankAggregator):
     """Private random ranking of up to 25 items for a trusted curator; use it to reproduce P-SAMPLE.
 
@@ -899,12 +859,9 @@ class DPKemenySampler(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(
-        self, epsilon: Amount = 1.0, neighboring: Neighboring = "add_remove", random_state: RandomState = None
-    ) -> None:
-        self.epsilon = epsilon
-        self.neighboring = neighboring
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
     def _compose(self):
         return Central(self.epsilon, 0, Exponential(), None, self.neighboring), Choose(KemenyUtility())
@@ -913,6 +870,7 @@ class DPKemenySampler(RankAggregator):
 # Estimators for a trusted curator that draw prudent orders.
 
 
+@dataclass(eq=False, repr=False)
 class DPPrudentOrder(RankAggregator):
     """Private ranking for a trusted curator, without the bias of Borda; use it if you have many voters.
 
@@ -1009,19 +967,11 @@ class DPPrudentOrder(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        window: int | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.window = window
-        self.neighboring = neighboring
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    delta: Amount = 0.0
+    window: int | None = None
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
     def _compose(self):
         peeled = isinstance(self.delta, Real) and self.delta > 0
@@ -1037,6 +987,7 @@ class DPPrudentOrder(RankAggregator):
         return Central(self.epsilon, self.delta, noise, neighboring=self.neighboring), rule
 
 
+@dataclass(eq=False, repr=False)
 class DPTopK(RankAggregator):
     """Private top-k ranking for a trusted curator; use it if you need only the best items.
 
@@ -1113,20 +1064,12 @@ class DPTopK(RankAggregator):
     (array([0, 1]), array([0, 1, 2, 2]))
     """
 
-    def __init__(
-        self,
-        k: int = 1,
-        *,
-        epsilon: Amount = 1.0,
-        batch: int | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.k = k
-        self.epsilon = epsilon
-        self.batch = batch
-        self.neighboring = neighboring
-        self.random_state = random_state
+    k: int = 1
+    _: KW_ONLY
+    epsilon: Amount = 1.0
+    batch: int | None = None
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
     def _compose(self):
         return Central(self.epsilon, 0, "permute_and_flip", None, self.neighboring), ChooseTop(self.k, self.batch)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
 
 from .._utils.checks import check_made, safe_repr
 from .._utils.types import RandomState, RuleName
@@ -24,6 +23,7 @@ def _check_channel(channel, name):
         raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {safe_repr(channel)}.")
 
 
+@dataclass(eq=False, repr=False)
 class Aggregator(RankAggregator):
     """Combination of any channel with any rule; use it if no other estimator has the combination that you need.
 
@@ -93,17 +93,11 @@ class Aggregator(RankAggregator):
     array([0, 1, 2])
     """
 
-    histogram_: NDArray[np.int64]
-    periods_: int
+    channel: Channel | None = None
+    rule: RuleName | Rule | None = None
+    random_state: RandomState = None
 
-    parameter_checks: dict = {"channel": _check_channel, **RULE}
-
-    def __init__(
-        self, channel: Channel | None = None, rule: RuleName | Rule | None = None, random_state: RandomState = None
-    ) -> None:
-        self.channel = channel
-        self.rule = rule
-        self.random_state = random_state
+    parameter_checks = {"channel": _check_channel, **RULE}
 
     def _compose(self):
         return Exact() if self.channel is None else self.channel, resolve_rule(self.rule, SortByScore())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial, reduce
+from typing import ClassVar
 from warnings import warn
 
 import numpy as np
@@ -119,6 +121,7 @@ class Borda(RankAggregator):
         return Exact(), SortByScore()
 
 
+@dataclass(eq=False, repr=False)
 class PositionalRule(RankAggregator):
     """Ranking by position scores without privacy; use it for plurality, veto, or scores of your own.
 
@@ -155,13 +158,13 @@ class PositionalRule(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, scores: Scores = "borda") -> None:
-        self.scores = scores
+    scores: Scores = "borda"
 
     def _compose(self):
         return Exact(), SortByScore(self.scores)
 
 
+@dataclass(eq=False, repr=False)
 class KwikSort(RankAggregator):
     """Quicksort by majority preferences without privacy; use it as a fast approximation of `Kemeny`.
 
@@ -198,13 +201,13 @@ class KwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, random_state: RandomState = None) -> None:
-        self.random_state = random_state
+    random_state: RandomState = None
 
     def _compose(self):
         return Exact(), KwikSortRule()
 
 
+@dataclass(eq=False, repr=False)
 class Kemeny(RankAggregator):
     """Optimal ranking without privacy; use it as the reference for all other estimators.
 
@@ -259,12 +262,9 @@ class Kemeny(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(
-        self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
-    ) -> None:
-        self.tolerance = tolerance
-        self.work_limit = work_limit
-        self.time_limit = time_limit
+    tolerance: float = 0.0
+    work_limit: int | None = WORK_LIMIT
+    time_limit: float | None = None
 
     def _compose(self):
         return Exact(), KemenyRule(self.tolerance, self.work_limit, self.time_limit)
@@ -304,6 +304,7 @@ class HierarchicalAggregation(RankAggregator):
         return Exact(), HierarchicalRule()
 
 
+@dataclass(eq=False, repr=False)
 class BradleyTerry(RankAggregator):
     """Ranking by Bradley-Terry strengths without privacy; use it if each ballot compares few of the items.
 
@@ -339,8 +340,7 @@ class BradleyTerry(RankAggregator):
     array([0, 1, 2])
     """
 
-    def __init__(self, ridge: float = 0.01) -> None:
-        self.ridge = ridge
+    ridge: float = 0.01
 
     def _compose(self):
         return Exact(), BradleyTerryRule(self.ridge)
@@ -349,6 +349,7 @@ class BradleyTerry(RankAggregator):
 # Non-private survey: each voter answers a few random questions without randomisation.
 
 
+@dataclass(eq=False, repr=False)
 class NonPrivateSurvey(BaseEstimator):
     """Non-private baseline for `Local`: voters answer a few random questions without randomisation.
 
@@ -380,10 +381,9 @@ class NonPrivateSurvey(BaseEstimator):
     [0 1 2] not private
     """
 
-    parameter_checks: dict[str, Check] = {"n_queries": COUNT}
+    n_queries: int = 1
 
-    def __init__(self, n_queries: int = 1) -> None:
-        self.n_queries = n_queries
+    parameter_checks: ClassVar[dict[str, Check]] = {"n_queries": COUNT}
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
         """Return the plan, if answers about pairs determine all asks.

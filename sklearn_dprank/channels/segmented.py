@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -17,7 +17,6 @@ from scipy.special import ndtr, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import (
-    Check,
     changed_ballots,
     check_delta,
     check_flag,
@@ -295,6 +294,7 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
 _OF_SIZES, _OF_TOTAL = Fraction(5, 100), Fraction(15, 100)  # shares of the budget; the segments have the rest
 
 
+@dataclass(eq=False, repr=False)
 class SegmentRule(Rule):
     """Rule that sorts the items of each segment by their net wins; its consensus has one order per segment.
 
@@ -320,11 +320,10 @@ class SegmentRule(Rule):
     [0.8, 0.15, 0.05]
     """
 
-    parameter_checks: dict[str, Check] = {"n_segments": partial(check_whole, least=2), "pooling": check_flag}
+    n_segments: int = 2
+    pooling: bool = True
 
-    def __init__(self, n_segments: int = 2, pooling: bool = True) -> None:
-        self.n_segments = n_segments
-        self.pooling = pooling
+    parameter_checks = {"n_segments": partial(check_whole, least=2), "pooling": check_flag}
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
@@ -372,6 +371,7 @@ def _labels(classes):
     return list(labels)
 
 
+@dataclass(eq=False, repr=False)
 class SegmentedAggregator(RankAggregator):
     """Private Borda ranking of every segment of the voters, such as regions; each has the full budget.
 
@@ -476,30 +476,21 @@ class SegmentedAggregator(RankAggregator):
     epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
     """
 
-    segments_: NDArray[Any]
-    net_wins_: NDArray[Any]
-    score_std_: NDArray[np.float64]
-    own_weights_: NDArray[np.float64]
-    sizes_: NDArray[Any]
-    set_score_request: Callable[..., Self]  # created by scikit-learn
+    classes: Any = None
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    pooling: bool = True
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
-    parameter_checks: dict[str, Check] = {"pooling": check_flag}
+    segments_: NDArray[Any] = field(init=False)
+    net_wins_: NDArray[Any] = field(init=False)
+    score_std_: NDArray[np.float64] = field(init=False)
+    own_weights_: NDArray[np.float64] = field(init=False)
+    sizes_: NDArray[Any] = field(init=False)
+    set_score_request: Callable[..., Self] = field(init=False)  # created by scikit-learn
 
-    def __init__(
-        self,
-        classes: Any = None,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        pooling: bool = True,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.pooling = pooling
-        self.neighboring = neighboring
-        self.random_state = random_state
+    parameter_checks = {"pooling": check_flag}
 
     def _compose(self):
         check_delta(self.delta)

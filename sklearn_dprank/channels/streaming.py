@@ -10,7 +10,7 @@ over the periods.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -385,8 +385,6 @@ class DPStreamingBorda(RankAggregator):
     horizon: int = 365
     neighboring: Neighboring = "add_remove"
     random_state: RandomState = None
-
-    periods_: int = field(init=False)
 
     def _compose(self):
         return Streaming(self.epsilon, self.delta, self.horizon, self.neighboring), SortByScore()

@@ -33,6 +33,7 @@ from ..sampling.bit_source import Bits, BitSource, SecureBits, SeededBits, seed_
 from .parameters import Grid, configured, grid_of, in_words, is_aggregator, with_seed
 
 
+@dataclass(eq=False, repr=False)
 class PrivateKendallTau(BaseEstimator):
     """Score a fitted aggregator privately, by the noisy agreement of the ballots with its order.
 
@@ -92,12 +93,9 @@ class PrivateKendallTau(BaseEstimator):
     epsilon = 0.5 (central, add_remove; simulation only: a seed was given)
     """
 
-    def __init__(
-        self, epsilon: Amount = 1.0, neighboring: Neighboring = "add_remove", random_state: RandomState = None
-    ) -> None:
-        self.epsilon = epsilon
-        self.neighboring = neighboring
-        self.random_state = random_state
+    epsilon: Amount = 1.0
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
 
     @property
     def guarantee(self) -> PrivacyGuarantee:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,6 +139,7 @@ def _as_vector(scores):
         return np.array(0.0)
 
 
+@dataclass(eq=False, repr=False)
 class SortByScore(Rule):
     """Rule that sorts items by positional scores, Borda by default.
 
@@ -154,10 +156,9 @@ class SortByScore(Rule):
     (1.0, 0.0, 0.0)
     """
 
-    parameter_checks: dict[str, Check] = {"scores": check_scores}
+    scores: Scores | None = None
 
-    def __init__(self, scores: Scores | None = None) -> None:
-        self.scores = scores
+    parameter_checks = {"scores": check_scores}
 
     def asks(self, n_items: int) -> list[Ask]:
         if self.scores is None:

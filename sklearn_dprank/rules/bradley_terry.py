@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from .._utils.checks import Check, check_number, check_parameters, check_whole
+from .._utils.checks import check_number, check_parameters, check_whole
 from ..orders.kemeny import majority_components
 from ..queries import AllMargins, Ask, PairTallies, Tallies, estimated_margins
 from .base import Consensus, Rule, descending
@@ -27,6 +28,7 @@ _MANY = 64  # items from which a dense solve by BLAS would start threads, which 
 _SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
 
 
+@dataclass(eq=False, repr=False)
 class BradleyTerryRule(Rule):
     """Rule that sorts items by Bradley-Terry strengths, fitted to answers that devices may have flipped.
 
@@ -51,10 +53,9 @@ class BradleyTerryRule(Rule):
     'PairTallies'
     """
 
-    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0, most=1e100)}
+    ridge: float = 0.01
 
-    def __init__(self, ridge: float = 0.01) -> None:
-        self.ridge = ridge
+    parameter_checks = {"ridge": partial(check_number, above=0, most=1e100)}
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
@@ -184,6 +185,7 @@ class AllPairsLoss:
 _MOST_ROUNDS = 1000  # each round solves for all strengths
 
 
+@dataclass(eq=False, repr=False)
 class AdaptiveBradleyTerryRule(Rule):
     """Bradley-Terry rule in rounds; after the first, it asks only about pairs that are close in the current order.
 
@@ -202,14 +204,13 @@ class AdaptiveBradleyTerryRule(Rule):
     4
     """
 
-    parameter_checks: dict[str, Check] = {
+    n_rounds: int = 4
+    ridge: float = 0.01
+
+    parameter_checks = {
         "n_rounds": partial(check_whole, most=_MOST_ROUNDS),
         "ridge": BradleyTerryRule.parameter_checks["ridge"],
     }
-
-    def __init__(self, n_rounds: int = 4, ridge: float = 0.01) -> None:
-        self.n_rounds = n_rounds
-        self.ridge = ridge
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)

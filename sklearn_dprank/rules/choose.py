@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from .._utils.checks import COUNT, COUNT_OR_NONE, Check, check_made, check_parameters, safe_repr
+from .._utils.checks import COUNT, COUNT_OR_NONE, check_made, check_parameters, safe_repr
 from ..orders.samplers import largest_batch
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, NetWins, Query
 from ..queries.utilities import check_window
@@ -24,6 +25,7 @@ def _check_query(query, name):
         raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
 
 
+@dataclass(eq=False, repr=False)
 class Choose(Rule):
     """Rule that returns the order with which a query is answered.
 
@@ -43,10 +45,9 @@ class Choose(Rule):
     'KemenyUtility'
     """
 
-    parameter_checks: dict[str, Check] = {"query": _check_query}
+    query: Query | None = None
 
-    def __init__(self, query: Query | None = None) -> None:
-        self.query = query
+    parameter_checks = {"query": _check_query}
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
@@ -56,6 +57,7 @@ class Choose(Rule):
         return Consensus(answers.answer(self.query or KemenyUtility()))
 
 
+@dataclass(eq=False, repr=False)
 class ChooseNearAnchor(Rule):
     """Rule that finds an anchor by net wins, and draws a prudent order near it, with half of the budget for each.
 
@@ -71,10 +73,9 @@ class ChooseNearAnchor(Rule):
     [('NetWins', '1/2'), ('MaxViolatedMargin within 7', '1/2')]
     """
 
-    parameter_checks: dict[str, Check] = {"window": check_window}
+    window: int = 7
 
-    def __init__(self, window: int = 7) -> None:
-        self.window = window
+    parameter_checks = {"window": check_window}
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
@@ -110,6 +111,7 @@ class ChooseOneByOne(Rule):
         return Consensus(np.array([*placed, *last]))
 
 
+@dataclass(eq=False, repr=False)
 class ChooseTop(Rule):
     """Rule that returns the best k items in order; all others are tied behind them.
 
@@ -131,11 +133,10 @@ class ChooseTop(Rule):
     [('MaxViolatedPrefixMargin of 3', 1, '3/5'), ('MaxViolatedPrefixMargin of 2', 1, '2/5')]
     """
 
-    parameter_checks: dict[str, Check] = {"k": COUNT, "batch": COUNT_OR_NONE}
+    k: int = 1
+    batch: int | None = None
 
-    def __init__(self, k: int = 1, batch: int | None = None) -> None:
-        self.k = k
-        self.batch = batch
+    parameter_checks = {"k": COUNT, "batch": COUNT_OR_NONE}
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)

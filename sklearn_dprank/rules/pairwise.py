@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
 
-from .._utils.checks import COUNT_OR_NONE, Check, check_number, check_parameters, check_whole, one_of
+from .._utils.checks import COUNT_OR_NONE, check_number, check_parameters, check_whole, one_of
 from ..orders.kemeny import WORK_LIMIT, majority_order, minimum_order, warn_of_gap
 from ..orders.permutations import (
     binary_insertion_bound,
@@ -26,6 +27,7 @@ from .base import Consensus, Rule
 _NOISY = WORK_LIMIT // 6  # for margins with noise: in 12 paired fits, a tenth of it had the same error
 
 
+@dataclass(eq=False, repr=False)
 class KemenyRule(Rule):
     """Rule that returns the Kemeny order of the margins, exact or with a certified gap.
 
@@ -68,18 +70,15 @@ class KemenyRule(Rule):
     AllMargins()
     """
 
-    parameter_checks: dict[str, Check] = {
+    tolerance: float | None = None
+    work_limit: int | None = WORK_LIMIT
+    time_limit: float | None = None
+
+    parameter_checks = {
         "tolerance": partial(check_number, least=0, optional=True),
         "work_limit": partial(check_whole, least=0, optional=True),
         "time_limit": partial(check_number, above=0, optional=True),
     }
-
-    def __init__(
-        self, tolerance: float | None = None, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
-    ) -> None:
-        self.tolerance = tolerance
-        self.work_limit = work_limit
-        self.time_limit = time_limit
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
@@ -113,6 +112,7 @@ class KemenyRule(Rule):
 # Rules that sort items by the margins of single pairs: KwikSort and binary insertion.
 
 
+@dataclass(eq=False, repr=False)
 class KwikSortRule(Rule):
     """Rule that sorts by majority margins: KwikSort (Ailon, Charikar and Newman 2008) or binary insertion.
 
@@ -139,21 +139,15 @@ class KwikSortRule(Rule):
     [('PairMargin', 64), ('AllMargins', 1)]
     """
 
-    parameter_checks: dict[str, Check] = {
+    max_queries: int | None = None
+    on_exhausted: Literal["coin", "kemeny"] | None = None
+    strategy: Literal["quicksort", "binary_insertion"] = "quicksort"
+
+    parameter_checks = {
         "max_queries": COUNT_OR_NONE,
         "on_exhausted": one_of(None, "coin", "kemeny"),
         "strategy": one_of("quicksort", "binary_insertion"),
     }
-
-    def __init__(
-        self,
-        max_queries: int | None = None,
-        on_exhausted: Literal["coin", "kemeny"] | None = None,
-        strategy: Literal["quicksort", "binary_insertion"] = "quicksort",
-    ) -> None:
-        self.max_queries = max_queries
-        self.on_exhausted = on_exhausted
-        self.strategy = strategy
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from .._utils.checks import Check, check_number, check_parameters
+from .._utils.checks import check_number, check_parameters
 from ..orders.kemeny import Work, insertion_search, total_cost
 from ..privacy.errors import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
@@ -229,6 +230,7 @@ _TINY = 1e-100  # least variance of a margin, where all seem to agree
 _FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
 
+@dataclass(eq=False, repr=False)
 class SwissRule(Rule):
     """Rule with rounds as in a Swiss tournament: items are compared with their neighbours in the current order.
 
@@ -265,10 +267,9 @@ class SwissRule(Rule):
     [4, 8, 8, 8, 8, 4]
     """
 
-    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0, most=1e100)}
+    ridge: float = 0.15
 
-    def __init__(self, ridge: float = 0.15) -> None:
-        self.ridge = ridge
+    parameter_checks = {"ridge": partial(check_number, above=0, most=1e100)}
 
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
