@@ -143,8 +143,7 @@ class Allowance(Uncopied):
                 "this is a copy of an allowance, from a fork or a pickle, and cannot be charged; use the allowance "
                 "in the process that made it, or move it with to_json and from_json."
             )
-        stated = [f"{_UP.create_decimal(cost):e}" if cost else "0" for cost in (epsilon, delta)]
-        cost = Charge(protocol, *stated)
+        cost = Charge(protocol, *(f"{_UP.create_decimal(each):e}" if each else "0" for each in (epsilon, delta)))
         with self._lock:
             if device in self._charges:
                 return

@@ -115,6 +115,9 @@ class SummedRandomizer(ClientRandomizer):
             enough = modulus_bits(what, protocol["max_reports"], rate[0] / rate[1])
             form = is_whole(stated["modulus_bits"], enough, MOST_BITS)
             refuse_unless(form, "modulus_bits", "large enough for max_reports, and at most 53")
+            if "rounds" not in protocol:
+                rule = "one that needs no question, where voters report once"
+                refuse_unless(what.asked_about is None, "statistic", rule)
         kept = self.spent(protocol, least) <= Decimal(protocol["epsilon"])
         refuse_unless(kept, "epsilon", "what min_reports give")
 
@@ -138,12 +141,6 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
     """Client implementation of "skellam-shares"."""
 
     fields = (*NOISE, *PARTIES)
-
-    def check(self, protocol):
-        """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
-        super().check(protocol)
-        asked_about = sum_about(protocol).summand.asked_about
-        refuse_unless(asked_about is None, "statistic", "one that needs no question, where voters report once")
 
     def draw(self, protocol, ballots, bits):
         """Draw the messages of every voter: (salts, shares).
