@@ -95,9 +95,9 @@ def clear_fitted(estimator, keep=()):
     >>> estimator
     namespace(epsilon=1.0)
     """
-    for name in [name for name in vars(estimator) if name.endswith("_") and not name.endswith("__")]:
-        if name not in keep:
-            delattr(estimator, name)
+    fitted = {name for name in vars(estimator) if name.endswith("_") and not name.endswith("__")}
+    for name in fitted.difference(keep):
+        delattr(estimator, name)
 
 
 def draft_of(estimator):

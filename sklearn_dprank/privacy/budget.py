@@ -778,6 +778,7 @@ _TABLES = (
     f"PRAGMA application_id = {_OURS}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_WRITE = "INSERT INTO writes (release, token) VALUES (?, ?)"
 _RESTORE = "restore the newest copy and charge again what was released since. A new budget would forget what was spent."
 
 
@@ -844,7 +845,9 @@ class Releases:
             values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
             command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
             number = connection.execute(command, values).lastrowid
-            return number, (_written(connection, number), account.with_one_more(release.guarantee))
+            token = secrets.token_hex(16)
+            write = connection.execute(_WRITE, (number, token)).lastrowid, token
+            return number, (write, account.with_one_more(release.guarantee))
 
         number, self._seen = self._locked(insert)
         return number
@@ -855,7 +858,7 @@ class Releases:
         def update(connection, account):
             command = "UPDATE releases SET guarantee = ? WHERE number = ?"
             connection.execute(command, (guarantee_as_text(guarantee), number))
-            _written(connection, number)
+            connection.execute(_WRITE, (number, secrets.token_hex(16)))
 
         self._locked(update)
         self.account()  # remember this write, to know an old copy
@@ -972,12 +975,6 @@ def _fill(terms, connection):
     epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
     row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
     connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
-
-
-def _written(connection, release):
-    """Record that a release was charged or amended; return the number and the token of this write."""
-    token = secrets.token_hex(16)
-    return connection.execute("INSERT INTO writes (release, token) VALUES (?, ?)", (release, token)).lastrowid, token
 
 
 def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:

@@ -460,10 +460,8 @@ def all_of(trusts: Iterable[str]) -> str:
 
 def trusted(trust: str, whom: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return pairs (trust model, party): those in `whom`, or the default parties of a model without any."""
-    named = trust.split(AND)
-    own = {model for model, _ in whom}
     return [
         (name, party)
-        for name in named
-        for party in ([p for model, p in whom if model == name] if name in own else TRUST[name].parties)
+        for name in trust.split(AND)
+        for party in [own for model, own in whom if model == name] or TRUST[name].parties
     ]
