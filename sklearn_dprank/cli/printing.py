@@ -78,8 +78,8 @@ def check_outputs(outputs: Mapping[str, Path | None], kept: Sequence[Path | None
     seen = [(sys.stdin if path == STANDARD_INPUT else path, "holds the ballots or the budget") for path in kept]
     for option, file in {"standard output": sys.stdout, **outputs}.items():
         if isinstance(file, Path) and option != "--budget":
-            pages = ["html", "htm"]
-            endings = pages if option == "--report" else sorted(pyplot().Figure().canvas.get_supported_filetypes())
+            is_page = option == "--report"
+            endings = ["html", "htm"] if is_page else sorted(pyplot().Figure().canvas.get_supported_filetypes())
             if file.suffix.lstrip(".").lower() not in endings:
                 raise ValueError(f"{option}: its name must end in one of {', '.join(endings)}, got {file.name!r}.")
             real = Path(os.path.realpath(file))
@@ -88,9 +88,10 @@ def check_outputs(outputs: Mapping[str, Path | None], kept: Sequence[Path | None
             is_other = os.path.lexists(real) and not real.is_file()
             if is_other or not os.access(real if real.exists() else real.parent, os.W_OK):
                 raise ValueError(f"{option}: {file} cannot be written; name another file.")
-        for other, why in seen:
+        for other, what in seen:
             if _is_same(file, other):
-                raise ValueError(f"{option}: {getattr(file, 'name', file)} {why}, and would be replaced; name another.")
+                name = getattr(file, "name", file)
+                raise ValueError(f"{option}: {name} {what}, and would be replaced; name another.")
         seen.append((file, f"is the file of {option}"))
 
 
