@@ -39,6 +39,7 @@ from ..privacy.estimator_guarantees import (
     mixing_step,
     record_pipeline,
     replaced_methods,
+    with_caveats,
 )
 from ..privacy.guarantee import DECLARED_PUBLIC
 from ..sampling.bit_source import Bits, seed_sequence
@@ -305,7 +306,7 @@ def total_of(guarantees, split_voters):
     if split_voters or len(relations) > 1:
         guarantees = [g.under_replace() for g in guarantees]
     total = PrivacyGuarantee.compose(guarantees)
-    return _with(total, _SPLITS) if split_voters else total
+    return with_caveats(total, _SPLITS) if split_voters else total
 
 
 def costs_of(scored, unscored, scoring, split_voters):
@@ -315,14 +316,10 @@ def costs_of(scored, unscored, scoring, split_voters):
     """
     fits = total_of([*scored, *unscored], split_voters)
     if scoring.guarantees is None:
-        return fits, _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
+        return fits, with_caveats(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
     results = total_of([*scored, *unscored, *(scoring.guarantees * len(scored))], split_voters)
     # With the recorded seeds, any reader can subtract the noise of fits and scores.
-    return fits, _with(results, _TIMES).simulated(certified=False)
-
-
-def _with(guarantee, *caveats):
-    return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, *caveats])))
+    return fits, with_caveats(results, _TIMES).simulated(certified=False)
 
 
 class Scoring(NamedTuple):
@@ -863,7 +860,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
             while inside is not None:  # a search or selection inside has an estimator of its own
                 inside = last_step(inside)
                 if isinstance(getattr(inside, "privacy_", None), PrivacyGuarantee):
-                    inside.privacy_ = _with(inside.privacy_, *caveats)
+                    inside.privacy_ = with_caveats(inside.privacy_, *caveats)
                 inside = getattr(inside, "best_estimator_", None)
         return record_pipeline(self)
 

@@ -165,11 +165,11 @@ def guarantee_after(fitted, declared):
         changed = pipelines and getattr(last, _FITTED_IN, None) != _classes_of(fitted)
         stated = _UNKNOWN if changed else last.guarantee_after(declared)
         if any(pipeline.memory is not None for pipeline in pipelines):
-            stated = _with(stated, _ON_DISK)
+            stated = with_caveats(stated, _ON_DISK)
         return with_own_methods(last, stated)
     if hasattr(last, "privacy_"):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
-        return _with(_UNSTATED, caveat)
+        return with_caveats(_UNSTATED, caveat)
     exact = "a search by exact scores of the ballots"
     return PrivacyGuarantee.nothing(exact) if hasattr(last, "cv_results_") else _UNSTATED
 
@@ -235,11 +235,12 @@ def with_own_methods(estimator: Any, guarantee: PrivacyGuarantee) -> PrivacyGuar
     if not (own := own_methods(estimator)):
         return guarantee
     kind = type(estimator).__name__
-    return _with(guarantee, f"{kind} has a {own[0]} of its own: nothing checks that its guarantee covers it")
+    return with_caveats(guarantee, f"{kind} has a {own[0]} of its own: nothing checks that its guarantee covers it")
 
 
-def _with(guarantee, caveat):
-    return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, caveat])))
+def with_caveats(guarantee: PrivacyGuarantee, *caveats: str) -> PrivacyGuarantee:
+    """Return a guarantee with further caveats."""
+    return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, *caveats])))
 
 
 def own_methods(estimator: Any) -> list[str]:
@@ -330,7 +331,7 @@ def _mixed(estimator):
         return None
     name, step = mixing
     caveat = f"the step {name!r} ({type(step).__name__}) may mix ballots with each other: one voter may change all"
-    return _with(PrivacyGuarantee.nothing("a transformer may mix ballots with each other"), caveat)
+    return with_caveats(PrivacyGuarantee.nothing("a transformer may mix ballots with each other"), caveat)
 
 
 def row_wise(transformer):
