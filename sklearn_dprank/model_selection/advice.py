@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
@@ -721,7 +720,7 @@ def shuffle_choice(model: ErrorModel, epsilon: float, delta: float, *_: Any) -> 
     if vector.judged < chosen.judged:
         return vector, considered, f"among {n_reports} reports the shuffler adds too little to epsilon = {epsilon:g}"
     messages = chosen.alternative.estimator.n_queries
-    many = "1 message" if messages == 1 else f"{messages} messages"
+    many = f"{messages} message{'s' * (messages > 1)}"
     why = f"with {n_reports} reports, epsilon = {epsilon:g} and delta = {delta:g}, {many} a voter carry most"
     return chosen, considered, why
 
@@ -759,9 +758,11 @@ def secure_choice(model: ErrorModel, epsilon: float, delta: float, _: Neighborin
     moved = NetWins().sensitivity(m, "replace").l2_squared
     considered = []
     for costs, (estimator, family) in enumerate(table):
-        signal = 0.0  # if the estimator cannot be planned
-        with suppress(ValueError, ArithmeticError):
+        try:
             _, plan = estimator.plan_for(Shape(m, n_reports))
+        except (ValueError, ArithmeticError):  # `recommend` will say why
+            signal = 0.0
+        else:
             price = next(each for each in plan.prices.values() if each.epsilon)  # all with noise have the same unit
             share = float(price.epsilon * price.times) / estimator.epsilon
             rate = float(price.mechanism.rate) * share * float(moved / price.sensitivity.l2_squared)

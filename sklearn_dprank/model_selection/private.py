@@ -635,8 +635,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         return self.best_estimator_.score(X)
 
     def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
-        shape = public_shape(X)
-        return self.guarantee(shape.n_items, shape.n_voters, shape.bound)
+        return self._total(candidates_of(self.estimator, self.param_grid), public_shape(X))
 
     def _total(self, candidates, shape):
         """Return the guarantee of the selected draw; raise ValueError if parameters or candidates are incompatible."""
@@ -656,7 +655,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
 _RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"
 
 
-def guarantee_of_the_best(guarantees, score_epsilon, eta, unit=BALLOT):
+def guarantee_of_the_best(guarantees, score_epsilon, eta, unit):
     """Return the guarantee of the best draw, from the pure guarantees of the candidates.
 
     `score_epsilon` is in nats, and `eta` (above -1) is that of the number of draws. `unit` is that of the score.

@@ -229,7 +229,7 @@ def rows_of(seeds, metrics, *fields):
             whole = fitted_by(Pipeline([*candidate.before, (candidate.name, fitted)]))
         scores = []
         for place, scorer in enumerate(metrics.values()):
-            if isinstance(scorer, BaseEstimator) and hasattr(scorer, _SEED):
+            if hasattr(type(scorer), "get_params") and _SEED in scorer.get_params():
                 # A stream of its own: the fit uses the children 0, 1 and 2.
                 stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
                 scorer = clone(scorer).set_params(random_state=stream)
