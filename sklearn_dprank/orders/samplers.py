@@ -625,28 +625,23 @@ def costs_of_ways(margins, k):
     ([[91, -70, 70], [90, 91, 90], [80, 90, 91]], 91)
     """
     n_items = len(margins)
-    items, never = np.arange(n_items), margins.max() + 1
+    never = margins.max() + 1
     rivals = margins.copy()
     np.fill_diagonal(rivals, rivals.min() - 1)  # an item is not its own rival
     order = np.argsort(-rivals, axis=0, kind="stable")[:k]  # each column lists the strongest rivals of an item
     strength = np.take_along_axis(rivals, order, axis=0)
     costs = np.full(1, rivals.min())  # one row per way so far
-    placed: list[np.ndarray] = []  # items of each way, place by place
+    placed = np.zeros((1, n_items), dtype=bool)  # whether each way has placed each item
     for place in range(k):
-        worst = np.broadcast_to(strength[place], (len(costs), n_items))
+        if place:
+            placed = (placed[:, None] | np.eye(n_items, dtype=bool)).reshape(-1, n_items)
+        worst = np.broadcast_to(strength[place], placed.shape)
         for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):
-            worst = np.where(_among(placed, rival), worst, margin)  # the strongest unplaced rival overwrites the others
+            worst = np.where(placed[:, rival], worst, margin)  # the strongest unplaced rival overwrites the others
         costs = np.maximum(costs[:, None], worst)
-        if placed:
-            costs[_among(placed, items)] = never
-        placed = [*(np.repeat(item, n_items) for item in placed), np.tile(items, len(costs))]
+        costs[placed] = never
         costs = costs.ravel()
     return costs, never
-
-
-def _among(placed, items):
-    """Return which of the items each row has placed, bool, shape (n_rows, n_items)."""
-    return np.logical_or.reduce([item[:, None] == items for item in placed])
 
 
 class Listed:
