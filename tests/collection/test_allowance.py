@@ -229,18 +229,6 @@ def device_or_none(poll, allowance):
         return None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_polls", "n_devices"), [(12, 5), (1, 1)])
-def test_threads_never_draw_more_than_there_is(n_polls, n_devices):
-    """Twelve threads ask for devices of several polls, or of one."""
-    polls = [protocol(f"item {k}") for k in range(n_polls)]
-    for _ in range(20):
-        allowance = Allowance(epsilon=5.0)
-        made = at_once(lambda k, allowance=allowance: device_or_none(polls[k % n_polls], allowance), 12)
-        assert sum(device is not None for device in made) == len(charges(allowance)) == n_devices
-        assert allowance.spent[0] <= 5
-
-
 def test_concurrent_calls_wait_for_each_other(monkeypatch):
     """The same without luck: the first thread adds up slowly, and the second comes meanwhile."""
     added = allowance_module._totals

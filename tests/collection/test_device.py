@@ -10,9 +10,8 @@ import pickle
 import sys
 import time
 
-import numpy as np
 import pytest
-from device_tools import ASKED, BALLOT, about_groups, every_kind, protocol_of, question, refused, say
+from device_tools import BALLOT, about_groups, every_kind, protocol_of, question, refused, say
 from process_tools import forking, in_child, python
 from state_tools import at_once
 
@@ -120,15 +119,6 @@ def together(*runs):
     return at_once(one, len(runs))
 
 
-@pytest.mark.slow
-def test_threads_with_different_ballots_get_one_of_them():
-    for _ in range(30):
-        device = random_report()
-        ballots = [np.roll(range(20), shift) for shift in range(16)]
-        said = together(*[lambda device=device, ballot=ballot: device.report(ballot) for ballot in ballots])
-        assert len([message for message in said if message is not None]) == 1
-
-
 def test_concurrent_calls_wait_for_each_other(monkeypatch):
     """The same without luck: the first thread draws slowly, and the second comes meanwhile."""
     draw = HypercubeRandomizer.draw
@@ -140,16 +130,6 @@ def test_concurrent_calls_wait_for_each_other(monkeypatch):
     monkeypatch.setattr(HypercubeRandomizer, "draw", slowly)
     device = random_report()
     assert len(set(together(*[lambda: device.report(range(20))] * 2))) == 1
-
-
-@pytest.mark.slow
-def test_threads_share_one_budget_of_answers():
-    for _ in range(20):
-        device = Device(ASKED)
-        asked = [lambda device=device, n=n: device.answer(question(n), BALLOT) for n in range(1, 17)]
-        said = together(*asked)
-        assert len([message for message in said if message is not None]) == ASKED["answers"]
-        assert together(*asked) == said
 
 
 @every_kind
@@ -222,22 +202,6 @@ def test_report_survives_a_restart(kind):
     assert json.dumps(say(again)) == json.dumps(said)
     assert again.to_json() == device.to_json()
     refused(lambda: say(again, BALLOT[::-1]), "another ballot")
-
-
-def test_remaining_answers_survive_a_restart():
-    device = Device({**ASKED, "flips": {"each": 2**51 - 2**48, "last": 2**50}})
-    ask = question
-    protocol = device.protocol
-    first = [device.answer(ask(number, protocol=protocol), BALLOT) for number in (3, 7)]
-    device = Device.from_json(device.to_json())
-    assert [device.answer(ask(number, protocol=protocol), BALLOT) for number in (3, 7)] == first
-    device.answer(ask(8, protocol=protocol), BALLOT)
-    device = Device.from_json(device.to_json())
-    refused(lambda: device.answer(ask(9, protocol=protocol), BALLOT), "budget pays for")
-    assert device.answer(ask(9, "last", protocol=protocol), BALLOT)["question"] == 9
-    device = Device.from_json(device.to_json())
-    refused(lambda: device.answer(ask(10, "last", protocol=protocol), BALLOT), "budget pays for")
-    refused(lambda: device.answer(ask(10, protocol=protocol), BALLOT), "budget pays for")
 
 
 def state(**changes):

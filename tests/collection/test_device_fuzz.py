@@ -12,11 +12,12 @@ from itertools import combinations, permutations, product
 
 import pytest
 import wire_vectors
+from fuzzing import places
 from sklearn.base import clone
 
 from sklearn_dprank.collection import Device, RandomizedResponse, RefusedProtocol
 from sklearn_dprank.collection.pairs import AssignedPairs
-from sklearn_dprank.collection.protocol import VERSION, is_amount
+from sklearn_dprank.collection.protocol import is_amount
 
 GRID = 2**52
 DEEP = Context(prec=120)
@@ -162,24 +163,11 @@ def as_amount(cost, digits, rounding):
     return f"{Context(prec=digits, rounding=rounding).create_decimal(max(cost, Decimal('1e-30'))):e}"
 
 
-def places(value, path=()):
-    """Every place inside a protocol, as a path."""
-    yield path
-    if len(path) > 3:
-        return
-    if isinstance(value, dict):
-        for name in value:
-            yield from places(value[name], (*path, name))
-    elif isinstance(value, list):
-        for index in range(min(len(value), 6)):
-            yield from places(value[index], (*path, index))
-
-
 def mutated(protocol, rng):
     """A protocol changed somewhere, or in a few places."""
     out = copy.deepcopy(protocol)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        path = rng.choice([path for path in places(out) if path] or [()])
+        path = rng.choice([path for path in places(out) if 0 < len(path) < 5] or [()])
         if not path:
             return copy.deepcopy(rng.choice(NASTY))
         holder = out
@@ -251,28 +239,6 @@ KINDS = [*wire_vectors.RANDOMIZERS, "rr-assigned", "rr-interactive", "rr-shuffle
 def test_random_protocols_spend_at_most_the_stated_epsilon(kind):
     verdicts = fuzz(kind, 100_000, seed=1)
     assert verdicts["followed"] > 5000 and verdicts["refused"] > 25_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_field_at_every_nasty_value(kind):
-    rng = random.Random(kind)
-    protocol = honest(kind, rng)
-    followed = Counter()
-    for path in places(protocol):
-        for value in NASTY:
-            changed = copy.deepcopy(protocol)
-            if not path:
-                changed = value
-            else:
-                holder = changed
-                for step in path[:-1]:
-                    holder = holder[step]
-                holder[path[-1]] = copy.deepcopy(value)
-            followed[path] += verdict(changed) == "followed"
-    assert not followed[()]
-    assert followed[("version",)] == NASTY.count(VERSION)
-    assert followed[("epsilon",)] > 0  # more may be stated than is spent
 
 
 @pytest.mark.parametrize("kind", KINDS)

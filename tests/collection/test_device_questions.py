@@ -6,7 +6,6 @@ probabilities of randomized response.
 
 import json
 import math
-from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
@@ -15,7 +14,7 @@ from device_tools import ASKED, BALLOT, every_kind, protocol_of, question, refus
 from local_tools import law_of
 from oracles import flip_probability
 
-from sklearn_dprank import LDPPairwise, LDPQuickSort, ShufflePairwise
+from sklearn_dprank import LDPQuickSort, ShufflePairwise
 from sklearn_dprank.collection import Device
 from sklearn_dprank.collection.protocol import digest, is_digits
 
@@ -121,14 +120,6 @@ def test_a_wrong_ballot(kind, ballot):
 # --- one ballot, and each answer once
 
 
-def test_the_same_question_gets_the_same_bytes():
-    """The number of a question names it: other pairs under the same number buy no other answer."""
-    device = Device(ASKED)
-    first = json.dumps(device.answer(question(1), BALLOT))
-    for again in (question(1), question(1, pairs=[(2, 3)])):
-        assert all(json.dumps(device.answer(again, BALLOT)) == first for _ in range(10))
-
-
 def test_another_assignment_of_pairs_buys_no_other_answer():
     device = Device(ASSIGNED)
     first = json.dumps(device.report(BALLOT, [[0, 1], [1, 3]]))
@@ -141,21 +132,6 @@ def test_a_new_question_about_another_ballot():
     for number in (1, 2):
         refused(lambda number=number: device.answer(question(number), BALLOT[::-1]), "another ballot")
     assert device.answer(question(2), BALLOT)["question"] == 2
-
-
-def test_a_device_answers_as_often_as_agreed():
-    """The protocol allows two answers and a last one. Repeated answers are free."""
-    protocol = {**ASKED, "answers": 2, "flips": {"each": 2**51 - 2**48, "last": 2**50}}
-    device = Device(protocol)
-
-    def answer(number, kind="each"):
-        return device.answer(question(number, kind, protocol=protocol), BALLOT)
-
-    first = [answer(5), answer(9)]
-    refused(lambda: answer(10), "every answer that its budget pays for")
-    answer(11, "last")
-    refused(lambda: answer(12, "last"), "every answer")
-    assert [answer(5), answer(9)] == first
 
 
 # --- what is sent
@@ -187,26 +163,6 @@ def chance_of(answers, pairs, ballot, flip):
     """The probability of these answers about these pairs: preferences that are flipped, or fair coins."""
     yes = (1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5 for i, j in pairs)
     return math.prod(p if answer else 1 - p for p, answer in zip(yes, answers, strict=True))
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("ballot", OPINIONS)
-def test_the_exact_law_of_a_report_on_hidden_pairs(ballot, k):
-    """Each set of k pairs is equally likely, and every answer is flipped with the probability for epsilon / k."""
-    protocol, flip = LDPPairwise(1.5, n_queries=k).protocol(3), flip_probability(1.5 / k)
-    law = Counter()
-    for text, probability in law_of(lambda: Device(protocol).report(ballot), protocol["flip"][0]).items():
-        report = json.loads(text)
-        law[frozenset(zip(map(tuple, report["pairs"]), report["answers"], strict=True))] += probability
-    chosen = list(combinations(combinations(range(3), 2), k))
-    assert law == pytest.approx(
-        {
-            frozenset(zip(pairs, answers, strict=True)): chance_of(answers, pairs, ballot, flip) / len(chosen)
-            for pairs in chosen
-            for answers in product((0, 1), repeat=k)
-        },
-        rel=1e-9,
-    )
 
 
 @pytest.mark.parametrize("ballot", OPINIONS)

@@ -121,14 +121,6 @@ def test_devices_and_simulation_follow_the_law(variant, ballot, epsilon):
     reports = [report_of(protocol, positions, bits) for _ in range(size)]
     seen = Counter(name[report["signs"]] for report in reports)
     assert chisquare([seen[z] for z in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
-    assert reports[0] == json.loads(json.dumps(reports[0]))
-
-    answer = simulated_answer(HypercubeSampling, protocol, Profile.from_rankings([ballot] * 40000).positions, bits)
-    counts = naive_counts([ballot])
-    off = np.triu_indices(3, 1)
-    error = (answer - (counts - counts.T))[off] / np.sqrt(HypercubeSampling.variance(protocol) / 40000)
-    assert np.abs(error).max() < 4
-    assert np.array_equal(answer, -answer.T)
 
 
 def test_margins_of_four_items_from_mixed_ballots():
@@ -141,6 +133,7 @@ def test_margins_of_four_items_from_mixed_ballots():
     counts = naive_counts(X)
     error = answer - (counts - counts.T) / len(X)
     assert np.abs(error).max() < 4 * np.sqrt(HypercubeSampling.variance(protocol) / len(X))
+    assert np.array_equal(answer, -answer.T)
 
 
 GOOD = {"protocol": "0" * 16, "signs": "a0"}

@@ -21,10 +21,9 @@ import wire_vectors
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.collection.pairs import PairsRandomizer
 from sklearn_dprank.collection.protocol import FLIP_GRID, RefusedProtocol, digest
-from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS, checked
+from sklearn_dprank.collection.randomizers import checked
 
 CLIENT = files("sklearn_dprank.collection") / "device.js"
-PAGE = (Path(__file__).parents[2] / "docs" / "user_guide" / "javascript.rst").read_text(encoding="utf-8")
 POLL = Path(__file__).parents[2] / "examples" / "small_poll"
 NAMES = ["tea", "coffee", "water", "juice"]
 CHECK_VECTORS = """
@@ -438,33 +437,7 @@ def test_a_later_change_of_a_protocol_does_not_change_the_device(run_node):
     assert run_node(LATER, json.dumps(protocol)) == [name, name, digest(protocol), protocol]
 
 
-SHUFFLE = """
-const keep = (count) => {
-  const order = shuffled(count);
-  const isSorted = order.slice(-1000).every((item, k) => item === count - 1000 + k);
-  return [new Set(order).size, Math.min(...order), Math.max(...order), isSorted];
-};
-console.log(JSON.stringify([16384, 16385, 65534].map(keep)));
-"""
-
-
-def test_the_page_of_the_web_poll_shuffles_as_many_items_as_a_protocol_may_have(run_node):
-    page = (Path(__file__).parents[2] / "examples" / "web_poll" / "static" / "page.js").read_text(encoding="utf-8")
-    (shuffled,) = re.findall(r"^function shuffled\(.*?^}$", page, re.MULTILINE | re.DOTALL)
-    assert run_node(shuffled + SHUFFLE) == [[n, 0, n - 1, False] for n in (16384, 16385, 65534)]
-
-
 # --- the page of the user guide
-
-
-def test_the_page_has_a_row_for_every_randomizer(javascript):
-    said, _, vectors = javascript
-    table = PAGE.split("     - JavaScript client\n")[1]
-    rows = re.findall(r"   \* - (``.*)\n     - .*\n(?:       .*\n)*     - (.*)\n", table)
-    verdicts = {name: verdict for names, verdict in rows for name in re.findall("``(.+?)``", names)}
-    kinds = {one["name"]: one["protocol"]["randomizer"] for one in vectors["reports"]}
-    assert set(verdicts) == set(CLIENT_RANDOMIZERS)
-    assert {name for name in verdicts if verdicts[name] != "no"} == {kinds[one["name"]] for one in said["reports"]}
 
 
 @pytest.fixture

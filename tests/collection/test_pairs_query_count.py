@@ -65,22 +65,3 @@ def test_group_load_known_answers(m, tau):
     q = quicksort_query_bound(m)
     assert group_load(q, m) == tau
     assert group_overflow_bound(q, m, tau) <= m**-4 < group_overflow_bound(q, m, tau - 1)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: truth_gap(1.0, 1, randomizer="gaussian"),
-            "randomizer must be one of .*, got 'gaussian'",
-        ),
-        (lambda: truth_gap(1.0, 0), "n_queries must be a finite number above 0, got 0"),
-        (lambda: truth_gap(1.0, 1, randomizer="laplace", variant="printed"), "variant must be one of"),
-        (lambda: optimal_queries(0), "epsilon must be a finite number above 0, got 0"),
-        (lambda: best_query_count(1.0, 1), "n_items must be an integer of at least 2, got 1"),
-        (lambda: group_load(10, 5, 0.0), "xi must be a finite number above 0, got 0.0"),
-    ],
-)
-def test_errors_name_the_gaussian_parameter(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from local_tools import answer_from, report_of, simulated_answer
+from local_tools import answer_from, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy import stats
 from scipy.integrate import quad
@@ -106,17 +106,6 @@ def test_moments_of_shortened_reports(epsilon, m, norm):
         assert PrivUnitG.variance(protocol) == pytest.approx(expected, rel=slack)
 
 
-@pytest.mark.parametrize("m", [2, 3, 4, 10, 45, 200])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_shortened_reports_have_less_variance_and_less_influence(m, epsilon):
-    """The largest lie, the norm over the mean component, is lighter by two fifths or more for up to 45 items."""
-    short, whole = PrivUnitG().protocol(epsilon, m), unshortened(epsilon, m)
-    assert PrivUnitG.variance(short) < PrivUnitG.variance(whole)
-    lie = short["norm"] * PrivUnitG.estimate(1.0, 1, short)
-    longest = math.sqrt(stats.chi2.isf(1e-12, m - 1))  # of a report of any length
-    assert lie < longest * PrivUnitG.estimate(1.0, 1, whole) * (0.6 if m <= 45 else 0.75)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 4])
 def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
@@ -195,15 +184,6 @@ def test_devices_and_simulation_are_one_law_and_sums_are_exact():
     assert np.array_equal(together, answer_from(PrivUnitG, protocol, json.loads(json.dumps(reports))))
     assert np.array_equal(together, answer_from(PrivUnitG, protocol, reports[::-1]))
     assert together.sum() == pytest.approx(0, abs=1e-9)
-
-
-def test_report_format_is_independent_of_the_ballot():
-    protocol, bits = PrivUnitG().protocol(1.0, 3), Bits.from_random_state(9)
-    for ballot in distinct_ballots(3):
-        report = report_of(protocol, Profile.from_rankings([ballot]).positions, bits)
-        assert set(report) == {"protocol", "vector"}
-        assert [type(x) for x in report["vector"]] == [int, int]
-        PrivUnitG.read(json.loads(json.dumps(report)), protocol)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])

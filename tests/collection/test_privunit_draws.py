@@ -1,6 +1,5 @@
 """Draws of PrivUnit: unbounded tails and the exact ratio of the levels on both sides of gamma."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -30,37 +29,6 @@ def vector(given, ballot, noise, seed=0):
     return drawn[0] / PER_UNIT
 
 
-# --- the samplers against the laws
-
-
-# --- one dimension, where a report is its lean: two items
-
-
-def two(ballot, epsilon, size, seed):
-    """Components towards item 1 of `size` reports of one ballot of two items, in units."""
-    given = protocol(epsilon, 2)
-    ballots = compact_positions(np.tile(np.array([ballot], dtype=float), (size, 1)))
-    drawn = PrivUnitRandomizer().draw(given, ballots, Bits.from_random_state(seed))
-    assert (drawn.sum(axis=1) == 0).all()
-    return given, (drawn[:, 1] - drawn[:, 0]) / math.sqrt(2) / PER_UNIT
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-def test_histogram_of_two_items(epsilon):
-    given, along = two([1, 0], epsilon, 40_000, 8)
-    gamma, (high, low) = given["gamma"] / PER_UNIT, given["levels"]
-    edges = np.concatenate([[-np.inf, -2], gamma + np.array([-1, -0.5, -0.1, 0, 0.1, 0.5, 1, 2]), [np.inf]])
-    edges = np.unique(edges)
-    mass = np.diff(stats.norm.cdf(edges)) * np.where(edges[1:] <= gamma, low, high)
-    expected = mass / mass.sum() * len(along)
-    found = np.histogram(along, edges)[0]
-    rounding = 0.5 * len(along) / PER_UNIT  # points that their rounding puts on the other side of an edge
-    assert (np.abs(found - expected) < 5 * np.sqrt(expected) + rounding).all()
-    sides = found[edges[1:] > gamma].sum(), found[edges[1:] <= gamma].sum()
-    law = high * stats.norm.sf(gamma) / (high * stats.norm.sf(gamma) + low * stats.norm.cdf(gamma))
-    assert sides[0] / sum(sides) == pytest.approx(law, abs=5 * math.sqrt(law * (1 - law) / 40_000) + 1 / PER_UNIT)
-
-
 # --- no grid: what is rare is drawn as rarely as it should be
 
 
@@ -70,7 +38,7 @@ def test_the_side_is_drawn_to_the_last_word(epsilon):
 
     At gamma -8 and epsilon 30 the chance is below 1e-28, which no grid of 2^-52 draws.
     """
-    for gamma in (given_gamma(epsilon), -8 * PER_UNIT):
+    for gamma in (protocol(epsilon, 2)["gamma"], -8 * PER_UNIT):
         given = {**protocol(epsilon, 2), "gamma": gamma}
         high, low = given["levels"]
         above, below = (Fraction(stats.norm.cdf(x)) for x in (-gamma / PER_UNIT, gamma / PER_UNIT))
@@ -79,10 +47,6 @@ def test_the_side_is_drawn_to_the_last_word(epsilon):
             words = words_of(chance_below * scale)
             lean = _leans(given, 1, DealtBits([*words, *spare()]))[0]
             assert (lean < gamma / PER_UNIT) == side
-
-
-def given_gamma(epsilon):
-    return protocol(epsilon, 2)["gamma"]
 
 
 def spare():

@@ -28,7 +28,6 @@ from sklearn_dprank.collection.reports import LONGEST, Inbox, of_protocol
 
 ITEMS = ["a", "b", "c", "d"]
 PAIRS = [list(pair) for pair in combinations(range(4), 2)]
-PAGE = (Path(__file__).parents[2] / "docs" / "user_guide" / "wire.rst").read_text(encoding="utf-8")
 REASONS = {
     *("too long", "not JSON", "not a JSON object", "another protocol", "wrong keys", "wrong number of answers"),
     *("answer out of range", "pair out of range", "pair asked twice", "not the right number of signs"),
@@ -36,11 +35,6 @@ REASONS = {
     *("more reports than voters asked", "shuffle out of range", "received before", "wrong number of messages"),
     *("voter not asked", "voter answered before"),
 }
-
-
-def test_the_page_names_every_reason():
-    page = " ".join(PAGE.split())
-    assert [reason for reason in sorted(REASONS) if f'"{reason}"' not in page] == []
 
 
 def messages_of(estimator, n=20, **client):

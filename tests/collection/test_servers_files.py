@@ -27,7 +27,6 @@ from sklearn_dprank.collection import (
     servers as aggregation,
 )
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.servers import CheckedFile
 from sklearn_dprank.privacy.errors import BudgetExhausted
 
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=400)
@@ -272,15 +271,6 @@ def test_handles_that_make_one_file_at_once_share_it(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{trial}.db" for trial in range(5)]
 
 
-def test_a_transaction_locks_the_file(tmp_path):
-    file = CheckedFile(tmp_path / "server.db", "a kind", {}, {"n": 0})
-    with file.transaction() as state, closing(sqlite3.connect(tmp_path / "server.db", timeout=0)) as other:
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            other.execute("BEGIN IMMEDIATE")
-        state["n"] += 1
-    file.close()
-
-
 def test_threads_do_not_lose_or_repeat_messages(tmp_path):
     server = AggregationServer(PROTOCOL, 0, tmp_path / "server.db")
     spoiled = [{**message, "salt": "f" * 32} for message in MESSAGES]
@@ -322,21 +312,6 @@ def test_long_messages_are_not_parsed(monkeypatch):
     monkeypatch.setattr(lines_module, "_JSON", None)
     assert server.receive([text.ljust(limit + 1), b"[" * 10**7, "9" * (limit + 1)]) == 0
     assert server.refused == {"too long": 3}
-
-
-def test_messages_are_read_while_others_may_write(monkeypatch, tmp_path):
-    path = tmp_path / "server.db"
-    server, read = AggregationServer(PROTOCOL, 0, path), aggregation.read
-
-    def watched(*given):
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
-            other.execute("BEGIN EXCLUSIVE")  # raises where the server holds a lock
-            other.execute("ROLLBACK")
-        return read(*given)
-
-    monkeypatch.setattr(aggregation, "read", watched)
-    assert server.receive(MESSAGES[:30]) == 30
-    server.close()
 
 
 def test_messages_that_were_read_before_the_next_question_are_not_added(monkeypatch):

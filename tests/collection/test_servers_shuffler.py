@@ -472,25 +472,3 @@ def test_every_balanced_design_is_accepted(n, m, data):
     assert shuffler.receive(enumerate(devices)) == n
     assert as_set(shuffler.release()) == as_set(one for said in devices for one in apart(said))
     shuffler.close()
-
-
-# --- from end to end
-
-
-def test_devices_shuffler_and_curator(tmp_path):
-    names, order = ["pear", "fig", "plum", "kiwi"], [2, 0, 3, 1]
-    curator = ShufflePairwise(local_epsilon=8.0, n_queries=3, min_reports=90, random_state=0)
-    protocol = json.loads(json.dumps(curator.protocol(names)))
-    outbox = tmp_path / "sent.jsonl"
-    with open(outbox, "w") as lines:
-        for voter in range(95):
-            text = json.dumps(Device(protocol, random_state=voter).report(np.argsort(order).tolist()))
-            lines.write(text + "\n" + (text + "\n" if voter % 10 == 0 else ""))  # some come twice
-    shuffler = Shuffler(protocol, tmp_path / "shuffler.db")
-    with open(outbox, "rb") as lines:
-        assert shuffler.receive(lines) == 95
-    assert shuffler.refused == {"received before": 10}
-    fitted = curator.fit_reports(shuffler.release(), items=names)
-    assert fitted.consensus_.tolist() == [names[item] for item in order]
-    assert (fitted.reports_accepted_, fitted.reports_refused_) == (95, {})
-    shuffler.close()
