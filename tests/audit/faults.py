@@ -24,8 +24,8 @@ class Fault(NamedTuple):
     name : str
         What is wrong, in a few words.
     where : str
-        Dotted name within the package; or path of a JavaScript or Python file, for which `wrong` is text to append.
-    wrong : callable of (true) -> object, or str
+        Dotted name within the package.
+    wrong : callable of (true) -> object
         Returns what takes the place of the true function, method, property or constant.
     tests : tuple of str
         Names of fast test functions, one of them must fail; with ``file.py::`` where several have that name.

@@ -9,22 +9,16 @@ runs in a fork against the fast tests that mirror its module: ``tests/privacy/te
 
 import argparse
 import ast
-import copy
-import multiprocessing
 import os
 import random
-import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
-from multiprocessing.connection import wait
-from pathlib import Path
-from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from planted import OPTIONS, ROOT, in_forks
+
 MODULES = (
     "privacy/guarantee",
     "privacy/composition",
@@ -45,7 +39,6 @@ MODULES = (
 )
 LEAST = 0.85  # share of mutants that must be caught
 LONGEST = 60  # seconds of one mutant; a mutant that takes longer is caught
-OPTIONS = ("-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
 
 #: Survivors that no test needs to catch, with the reason.
 ACCEPTED: dict[str, str] = {
@@ -73,14 +66,6 @@ COMPARISONS = {
 SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 LOGIC = {ast.And: ast.Or, ast.Or: ast.And}
 EXTREMES = {"min": "max", "max": "min"}
-
-
-class Mutant(NamedTuple):
-    """One change: its module, a name that does not depend on line numbers, and the source with it."""
-
-    module: str
-    name: str
-    text: str
 
 
 def changes(node):
@@ -156,12 +141,12 @@ def mutants(module):
     return [(module, *each) for each in found]
 
 
-def mutant(module, path, number, name):
-    """Return one mutant with its source."""
-    tree = copy.deepcopy(ast.parse((ROOT / "sklearn_dprank" / f"{module}.py").read_text(encoding="utf-8")))
+def source(module, path, number):
+    """Return the source of one mutant."""
+    tree = ast.parse((ROOT / "sklearn_dprank" / f"{module}.py").read_text(encoding="utf-8"))
     node = reached(tree, path)
     list(changes(node))[number][1](node)
-    return Mutant(module, name, ast.unparse(ast.fix_missing_locations(Dropped().visit(tree))))
+    return ast.unparse(ast.fix_missing_locations(Dropped().visit(tree)))
 
 
 def mirrored(module):
@@ -173,43 +158,14 @@ def mirrored(module):
     return found
 
 
-def forked(one):
-    """Run the mirrored tests in this process, a fork, with the mutant, and exit as pytest does."""
-    import pytest
-
-    os.setsid()
-    read, changed = SourceFileLoader.get_code, str(ROOT / "sklearn_dprank" / f"{one.module}.py")
+def use(module, text):
+    """Import a module from this text, in place of its file."""
+    read, changed = SourceFileLoader.get_code, str(ROOT / "sklearn_dprank" / f"{module}.py")
 
     def get_code(self, name):
-        return compile(one.text, self.path, "exec", dont_inherit=True) if self.path == changed else read(self, name)
+        return compile(text, self.path, "exec", dont_inherit=True) if self.path == changed else read(self, name)
 
     SourceFileLoader.get_code = get_code
-    with open(os.devnull, "w") as null:
-        os.dup2(null.fileno(), 1)
-        os.dup2(null.fileno(), 2)
-    os.chdir(ROOT)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    sys.exit(int(pytest.main([*OPTIONS, *mirrored(one.module)])))
-
-
-def tried(chosen):
-    """Yield (mutant, whether it is caught), as many at a time as there are processors."""
-    context, waiting, running = multiprocessing.get_context("fork"), list(reversed(chosen)), {}
-    while waiting or running:
-        while waiting and len(running) < (os.cpu_count() or 1):
-            one = mutant(*waiting.pop())
-            process = context.Process(target=forked, args=(one,))
-            process.start()
-            running[process.sentinel] = one, process, time.monotonic()
-        ready = wait(running, timeout=1)
-        for sentinel, (one, process, began) in list(running.items()):
-            if sentinel not in ready and time.monotonic() - began < LONGEST:
-                continue
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.join()
-            del running[sentinel]
-            yield one, process.exitcode != 0
 
 
 def main():
@@ -227,11 +183,12 @@ def main():
         sys.exit("without a mutant a test fails")
     everything = [each for module in modules for each in mutants(module) if each[-1] not in ACCEPTED]
     chosen = random.Random(options.seed).sample(everything, min(options.number, len(everything)))
+    tasks = [(name, partial(use, module, source(module, *where)), mirrored(module)) for module, *where, name in chosen]
     caught = 0
-    for one, is_caught in tried(chosen):
-        caught += is_caught
-        if not is_caught:
-            print(f"SURVIVES: {one.name}", flush=True)
+    for name, code, _ in in_forks(tasks, LONGEST):
+        caught += code != 0
+        if code == 0:
+            print(f"SURVIVES: {name}", flush=True)
     share = caught / len(chosen)
     print(f"{caught} of {len(chosen)} mutants are caught ({share:.0%}); {len(everything)} are possible")
     sys.exit(share < LEAST)

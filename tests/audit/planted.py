@@ -3,8 +3,8 @@
     python tests/audit/planted.py [part of a name ...]
 
 Each fault is planted in a fork of this process, which has imported the package. There, one of the fast tests that the
-fault names must fail. A test that ends because the fault itself is broken is not a proof. Faults in JavaScript are
-planted in a copy of the files. Without a fault, all these tests must pass. Exits with 1 if a fault survives.
+fault names must fail. A test that ends because the fault itself is broken is not a proof. Without a fault, all these
+tests must pass. Exits with 1 if a fault survives.
 """
 
 import ast
@@ -13,7 +13,6 @@ import importlib
 import multiprocessing
 import os
 import pkgutil
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -123,8 +122,8 @@ def verdict(code, report):
     return f"caught by {failed[0].get('name')}: {text.splitlines()[0][:80]}"
 
 
-def forked(fault, tests, report):
-    """Run tests in this process, a fork, with the fault, and exit as pytest does."""
+def forked(change, options):
+    """Make a change to this process, a fork, run tests with these options of pytest, and exit as pytest does."""
     import pytest
 
     os.setsid()
@@ -133,57 +132,42 @@ def forked(fault, tests, report):
         os.dup2(null.fileno(), 2)
     os.chdir(ROOT)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the tests that catch faults need no plugin
-    plant(fault)
-    sys.exit(int(pytest.main([*OPTIONS, f"--junitxml={report}", *tests])))
+    change()
+    sys.exit(int(pytest.main([*OPTIONS, *options])))
 
 
-def in_forks(faults, folder):
-    """Plant each fault in a fork, as many at a time as there are processors; yield (fault, verdict, seconds)."""
-    context, waiting, running = multiprocessing.get_context("fork"), list(reversed(faults)), {}
-    while waiting or running:
-        while waiting and len(running) < (os.cpu_count() or 1):
-            fault = waiting.pop()
-            report = folder / f"{len(waiting)}.xml"
-            process = context.Process(target=forked, args=(fault, [*map(node, fault.tests)], report))
+def in_forks(tasks, longest):
+    """Run each (task, change, options) in a fork, as many as there are processors; yield (task, exit code, seconds)."""
+    context, tasks, running = multiprocessing.get_context("fork"), list(reversed(tasks)), {}
+    while tasks or running:
+        while tasks and len(running) < (os.cpu_count() or 1):
+            task, change, options = tasks.pop()
+            process = context.Process(target=forked, args=(change, options))
             process.start()
-            running[process.sentinel] = fault, process, report, time.monotonic()
+            running[process.sentinel] = task, process, time.monotonic()
         ready = wait(running, timeout=1)
-        for sentinel, (fault, process, report, began) in list(running.items()):
+        for sentinel, (task, process, began) in list(running.items()):
             seconds = time.monotonic() - began
-            if sentinel not in ready and seconds < LONGEST:
+            if sentinel not in ready and seconds < longest:
                 continue
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with what its tests have left behind
             process.kill()
             process.join()
             del running[sentinel]
-            yield fault, verdict(process.exitcode, report), seconds
-
-
-def in_copy(fault):
-    """Append the wrong text of a fault to a file in a copy; return (fault, verdict, seconds)."""
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        root = Path(folder)
-        for name in (PACKAGE, "tests", "docs/user_guide", "examples/web_poll"):
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        shutil.copy(ROOT / "pyproject.toml", root)
-        with (root / fault.where).open("a", encoding="utf-8") as file:
-            file.write(fault.wrong)
-        report = root / "report.xml"
-        command = [sys.executable, "-m", "pytest", *OPTIONS, f"--junitxml={report}", *map(node, fault.tests)]
-        environment = {**os.environ, "PYTHONPATH": folder}
-        with suppress(subprocess.TimeoutExpired):
-            ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=LONGEST)
-            return fault, verdict(ran.returncode, report), time.monotonic() - began
-    return fault, f"no verdict after {LONGEST} s", time.monotonic() - began
+            yield task, process.exitcode, seconds
 
 
 def tried(faults):
     """Yield (fault, verdict, seconds) of each fault."""
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        yield from in_forks([fault for fault in faults if "/" not in fault.where], Path(folder))
-    yield from map(in_copy, [fault for fault in faults if "/" in fault.where])
+        reports = {fault: Path(folder, f"{number}.xml") for number, fault in enumerate(faults)}
+        tasks = [
+            (fault, partial(plant, fault), [f"--junitxml={report}", *map(node, fault.tests)])
+            for fault, report in reports.items()
+        ]
+        for fault, code, seconds in in_forks(tasks, LONGEST):
+            yield fault, verdict(code, reports[fault]), seconds
 
 
 def main(words):

@@ -7,20 +7,18 @@ import warnings
 from collections import Counter
 from contextlib import suppress
 from itertools import combinations, combinations_with_replacement, product
-from typing import Literal, get_type_hints
+from typing import get_type_hints
 
 import numpy as np
 import pytest
-from audited import AUDITED, CENTRAL, DENSITIES, REPORTS, SHUFFLES, SUMS, TRANSCRIPTS
+from audited import AUDITED, CENTRAL, REPORTS, SHUFFLES, SUMS, TRANSCRIPTS
 from docstring_tools import choices
 from local_tools import law_of, worst_ratio
-from oracles import distinct_ballots, naive_counts, rankings
-from scipy import stats
+from oracles import distinct_ballots, rankings
 
 import sklearn_dprank
-from sklearn_dprank import DPBorda, channels, collection as randomizers, mechanisms
+from sklearn_dprank import channels, collection as randomizers, mechanisms
 from sklearn_dprank.channels.base import RankAggregator
-from sklearn_dprank.collection import Device
 from sklearn_dprank.privacy.shuffle import shuffle_amplification
 from sklearn_dprank.theory import hay, shang, song, yan
 
@@ -63,18 +61,6 @@ def unaudited(cls):
 @pytest.mark.parametrize("cls", private_classes(), ids=lambda cls: cls.__name__)
 def test_every_private_estimator_and_option_has_an_audit(cls):
     assert not unaudited(cls), "add a case to tests/support/audited.py, which the exact audits take theirs from"
-
-
-def test_an_estimator_or_option_of_tomorrow_is_missed():
-    class Tomorrow(DPBorda):
-        pass
-
-    assert unaudited(Tomorrow) == [Tomorrow]
-    hints = {**DPBorda.__init__.__annotations__, "noise": Literal["laplace", "gaussian", "knorm", "cauchy"]}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DPBorda.__init__, "__annotations__", hints)
-        assert unaudited(DPBorda) == [("noise", "cauchy")]
-    assert len(private_classes()) >= 14
 
 
 def public_classes(module, ability):
@@ -132,30 +118,6 @@ def test_no_report_tells_two_ballots_further_apart_than_stated(name):
     spent = worst_ratio(laws)
     assert spent <= stated(estimator) + 1e-12
     assert spent >= 0.6 * stated(estimator)
-
-
-@pytest.mark.parametrize("estimator", DENSITIES.values(), ids=DENSITIES)
-@pytest.mark.parametrize("ballot", [[0, 1, 2], pytest.param([1, 2, 0], marks=pytest.mark.slow)], ids=str)
-def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
-    """Before a report is shortened, along the ballot's direction: normal, but for two factors around gamma."""
-    protocol = {**estimator.protocol(3), "norm": 1000}
-    gamma = protocol["gamma"] / protocol["points_per_unit"]
-    above, most = stats.norm.sf(gamma), math.exp(stated(estimator))
-    low = 1 / (most * above + 1 - above)  # the law whose two levels are exactly e^epsilon apart
-    counts = naive_counts([ballot])
-    direction = (counts - counts.T).sum(axis=1) / math.sqrt(8)
-    reports = [Device(protocol, random_state=seed).report(ballot)["vector"] for seed in range(4000)]
-    vectors = np.array([[*vector, -sum(vector)] for vector in reports]) / protocol["points_per_unit"]
-    likely = int(np.count_nonzero(vectors @ direction > gamma))
-    assert stats.binomtest(likely, 4000, most * low * above).pvalue > 1e-3
-
-    def cdf(x):
-        cut = np.minimum(x, gamma)
-        return low * (stats.norm.cdf(cut) + most * (stats.norm.cdf(x) - stats.norm.cdf(cut)))
-
-    assert stats.kstest(vectors @ direction, cdf).pvalue > 1e-3
-    across = vectors @ np.cross(direction, np.ones(3) / math.sqrt(3))
-    assert stats.kstest(across, stats.norm.cdf).pvalue > 1e-3
 
 
 # --- answers to questions

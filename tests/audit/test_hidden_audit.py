@@ -9,13 +9,11 @@ from itertools import product
 import numpy as np
 import pytest
 from audit_tools import profile_of
-from local_tools import law_of, worst_ratio
-from oracles import rankings
+from local_tools import law_of
 from scipy.stats import chi2_contingency
 
-from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Local, Shuffle, shuffle
+from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.collection import Device, RandomizedResponse, pairs as hidden
 from sklearn_dprank.collection.pairs import PairsRandomizer, counted_wins, hidden_wins
 from sklearn_dprank.collection.protocol import FLIP_GRID
@@ -88,49 +86,10 @@ def test_a_fit_has_the_law_of_devices(channel, ballots):
 
 
 @pytest.mark.slow
-def test_three_voters_have_the_law_of_devices():
-    ballots = [KINDS[0], KINDS[0], KINDS[3]]
-    plan = Local(1.0).plan(ASKS, 3, 3)
-    assert fitted_law(plan, ballots) == pytest.approx(field_law(plan, ballots), rel=1e-9)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("ballots", [KINDS[1:2], KINDS[3:4], pytest.param(KINDS[2:4], marks=pytest.mark.slow)], ids=str)
 def test_two_messages_of_each_voter(ballots):
     plan = Shuffle(local_epsilon=2.0, delta=0.05, n_queries=2).plan(ASKS, 3, len(ballots))
     assert fitted_law(plan, ballots) == pytest.approx(field_law(plan, ballots), rel=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=list(CHANNELS))
-def test_no_two_ballots_are_further_apart_than_a_device_keeps_them(channel):
-    plan = channel.plan(ASKS, 3, 1)
-    laws = [fitted_law(plan, [ballot]) for ballot in KINDS]
-    flip = plan.protocol["flip"][0]
-    assert worst_ratio(laws) == pytest.approx(math.log((FLIP_GRID - flip) / flip), rel=1e-9)
-    others = [fitted_law(channel.plan(ASKS, 3, 2), [ballot, [2, 1, 0]]) for ballot in KINDS]
-    assert worst_ratio(others) <= math.log((FLIP_GRID - flip) / flip) + 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "others",
-    [
-        [[0, 1, 2], [2, 1, 0]],
-        pytest.param([[0, 1, 2]] * 2, marks=pytest.mark.slow),
-        pytest.param([[0, 0, 0], [1, 0, 2]], marks=pytest.mark.slow),
-    ],
-    ids=str,
-)
-def test_a_crowd_hides_each_voter_as_promised(others):
-    plan = Shuffle(local_epsilon=1.0, delta=0.1).plan(ASKS, 3, 3)
-    promise = plan.guarantee
-    assert promise.epsilon < 0.95
-    laws = [fitted_law(plan, [ballot, *others]) for ballot in rankings(3)[::5]]
-    keys = sorted(set().union(*laws))
-    one, other = np.array([[law.get(key, 0.0) for key in keys] for law in laws])
-    worst = max(np.maximum(p - math.exp(promise.epsilon) * q, 0).sum() for p, q in ((one, other), (other, one)))
-    assert 0.03 < worst <= promise.delta
 
 
 def mixed(n, m, seed):
@@ -181,34 +140,3 @@ def test_in_blocks(monkeypatch, block):
     protocol = Shuffle(local_epsilon=40.0, n_queries=2, min_reports=500).plan(ASKS, 3).protocol
     wins = hidden_wins(protocol, ballots, Bits.from_random_state(0))
     assert wins.sum() == 1000 and np.count_nonzero(np.triu(wins, 1)) == 3 and not np.tril(wins).any()
-
-
-def test_what_is_reported_is_what_devices_draw(monkeypatch):
-    """Devices, and randomizers with a half of their own, never come here; nor do several pairs, nor assigned ones."""
-
-    def refuse(*_):
-        raise AssertionError("drawn at once")
-
-    for module in (hidden, shuffle):
-        monkeypatch.setattr(module, "hidden_wins", refuse)
-    X = [[0, 1, 2, 3]] * 40
-    Device(LDPPairwise(1.0).protocol(4)).report(X[0])
-    LDPPairwise(1.0, n_queries=2).fit(X)
-    ShufflePairwise(local_epsilon=1.0, pairs="assigned").fit(X)
-
-    class Own(PairsRandomizer):
-        """A client implementation that answers about the first pair only."""
-
-        def draw(self, protocol, ballots, bits):
-            first, second, answers = super().draw(protocol, ballots, bits)
-            return np.zeros_like(first), np.ones_like(second), answers
-
-    class First(RandomizedResponse):
-        name, client = "first", Own()
-
-    tallies = First().simulated(First().protocol(1.0, 4), Profile.from_rankings(X).positions, Bits.from_random_state(0))
-    assert tallies[:2, :2].sum() == tallies.sum() == 40
-    with pytest.raises(AssertionError, match="drawn at once"):
-        LDPPairwise(1.0).fit(X)
-    with pytest.raises(AssertionError, match="drawn at once"):
-        ShufflePairwise(local_epsilon=1.0).fit(X)

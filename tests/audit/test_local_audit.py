@@ -12,20 +12,17 @@ from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from audit_tools import worst_delta, worst_loss
+from audit_tools import worst_delta
 from local_tools import law_of, worst_ratio
-from oracles import distinct_ballots, flip_epsilon, rankings
+from oracles import rankings
 
-from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+from sklearn_dprank import LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.collection import Device, HypercubeSampling, RandomizedResponse
-from sklearn_dprank.collection.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.errors import BudgetExhausted
-from sklearn_dprank.privacy.shuffle import shuffle_amplification
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.sampling.bit_source import Bits
-from sklearn_dprank.theory import song, yan
+from sklearn_dprank.theory import yan
 
 NAN = np.nan
 OPPOSITES = [[0, 1, 2], [2, 1, 0]]
@@ -42,41 +39,7 @@ def report_laws(randomizer, epsilon, ballots, coins=True):
     return laws, plan.guarantee.epsilon
 
 
-def cost(flip):
-    """The epsilon of an answer with this numerator of its flip probability."""
-    return flip_epsilon(flip / FLIP_GRID)
-
-
 # --- one report
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("randomizer", "epsilon", "ballots"),
-    [
-        (RandomizedResponse(), 2.0, distinct_ballots(3)),
-        (RandomizedResponse(2), 2.0, distinct_ballots(3)[::2]),
-        (RandomizedResponse(3), 1.0, distinct_ballots(3)),
-        (RandomizedResponse(), 1.0, distinct_ballots(4)),
-        (RandomizedResponse(2), 1.0, MIXED),
-        (yan.PrintedLaplace(), 2.0, distinct_ballots(3)),
-        (yan.PrintedLaplace(2), 0.4, UNSURE),
-        (yan.PrintedLaplace(2), 2.0, UNSURE),
-        (song.PrintedGaussian(1e-4, 2), 0.4, UNSURE),
-        (song.PrintedGaussian(1e-4, 2), 2.0, UNSURE),
-        (song.PrintedGaussian(1e-4, 3), 1.0, UNSURE),
-        (HypercubeSampling(), 2.0, distinct_ballots(3)),
-        (HypercubeSampling("half_tie"), 2.0, distinct_ballots(3)),
-    ],
-    ids=lambda value: f"{len(value)} ballots" if isinstance(value, (list, np.ndarray)) else str(value),
-)
-def test_a_report_spends_exactly_what_is_stated(randomizer, epsilon, ballots):
-    """All answers of a report together. Noise as printed may state another epsilon than was asked for."""
-    laws, stated = report_laws(randomizer, epsilon, ballots)
-    spent = worst_ratio(laws)
-    assert spent <= stated + 1e-12
-    assert spent == pytest.approx(stated, rel=1e-9)
-    assert getattr(randomizer, "is_tight", True) == (stated == epsilon)
 
 
 @pytest.mark.parametrize("n_queries", [1, 2])
@@ -111,93 +74,7 @@ def test_the_shape_of_a_report_does_not_depend_on_the_ballot(randomizer):
     assert all(shape == pytest.approx(shapes[0]) for shape in shapes)
 
 
-class Redrawing(Device):
-    """A faulty device: it draws again when it is asked to send again."""
-
-    def report(self, ballot):
-        self._sent = {}
-        return super().report(ballot)
-
-
-@pytest.mark.parametrize(("device", "spent"), [(Device, 1.0), (Redrawing, 2.0)])
-def test_a_repeated_report_is_free(device, spent):
-    """A device that draws again spends twice, and the audit sees it."""
-    protocol = RandomizedResponse().protocol(1.0, 3)
-
-    def twice(ballot):
-        client = device(protocol)
-        return [client.report(ballot), client.report(ballot)]
-
-    laws = [law_of(lambda b=ballot: twice(b), protocol["flip"][0], coins=False) for ballot in OPPOSITES]
-    assert worst_ratio(laws) == pytest.approx(spent, rel=1e-9)
-
-
-def test_the_tools_see_a_bare_ballot():
-    assert worst_ratio([{json.dumps(ballot): 1.0} for ballot in OPPOSITES]) == np.inf
-    table = np.array([[0.5, 0.5], [0.25, 0.75]])
-    assert worst_ratio([dict(zip("ab", row, strict=True)) for row in table]) == worst_loss(table, [(0, 1)])
-
-
 # --- answers to questions
-
-
-class Forgetful(Device):
-    """A faulty device: it forgets its first answer and gives one answer too many."""
-
-    def answer(self, question, ballot):
-        reply = super().answer(question, ballot)
-        self._sent = {what: kept for what, kept in self._sent.items() if what != "each 1"}
-        return reply
-
-
-def question(protocol, number, pair=(0, 1), kind="each"):
-    return {"protocol": digest(protocol), "question": number, "kind": kind, "pairs": [list(pair)]}
-
-
-def transcript_laws(protocol, asked, ballots, device=Device):
-    """For each ballot, the law of one device's answers to these pairs one after the other."""
-
-    def answers(ballot):
-        client = device(protocol)
-        return [client.answer(question(protocol, k, pair), ballot)["answer"] for k, pair in enumerate(asked, 1)]
-
-    return [law_of(lambda b=ballot: answers(b), protocol["flips"]["each"]) for ballot in ballots]
-
-
-OVERDRAWN = "every answer that its budget pays for"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator", [LDPQuickSort(1.0, n_queries=2), LDPGroupKwikSort(1.5), LDPAdaptivePairs(0.7)], ids=str
-)
-def test_all_transcripts_of_one_voter(estimator):
-    """All sequences of questions, and so all rules that choose questions by earlier answers."""
-    protocol, epsilon = estimator.protocol(3), estimator.epsilon
-    n_answers, each = protocol["answers"], cost(protocol["flips"]["each"])
-    assert n_answers * each == pytest.approx(epsilon, rel=1e-12)
-    ballots = OPPOSITES if n_answers > 2 else UNSURE[:4]
-    sequences = product(combinations(range(3), 2), repeat=n_answers)
-    spent = max(worst_ratio(transcript_laws(protocol, asked, ballots)) for asked in sequences)
-    assert spent <= epsilon + 1e-12 and spent == pytest.approx(epsilon, rel=1e-9)
-    one_too_many = [(0, 1)] * (n_answers + 1)
-    with pytest.raises(BudgetExhausted, match=OVERDRAWN):
-        transcript_laws(protocol, one_too_many, ballots[:1])
-    overspent = worst_ratio(transcript_laws(protocol, one_too_many, OPPOSITES, device=Forgetful))
-    assert overspent == pytest.approx((n_answers + 1) * each), "the audit must see a device that spends too much"
-
-
-def test_the_last_resort_is_paid_for():
-    """With five items a group answers 7 questions for epsilon / 2, and all voters once more for the other half."""
-    protocol = LDPGroupKwikSort(1.0).protocol(5)
-    assert protocol["answers"] == 7
-    assert 7 * cost(protocol["flips"]["each"]) + cost(protocol["flips"]["last"]) == pytest.approx(1.0, rel=1e-12)
-    client, ballot = Device(protocol, random_state=0), list(range(5))
-    for number, kind in enumerate(["each"] * 3 + ["last"] + ["each"] * 4, 1):
-        client.answer(question(protocol, number, kind=kind), ballot)
-    for kind in ("each", "last"):
-        with pytest.raises(BudgetExhausted, match=OVERDRAWN):
-            client.answer(question(protocol, 99, kind=kind), ballot)
 
 
 @pytest.mark.slow
@@ -278,41 +155,11 @@ def delta_of_shuffle(laws, n, epsilon):
     return max(worst_delta(rows, pairs_of(laws), epsilon) for rows in views)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "ballots"), [(4, [*rankings(3), [0, 0, 1], [NAN, NAN, NAN]]), (5, rankings(3))])
-@pytest.mark.parametrize(("local_epsilon", "delta"), [(1.0, 0.05), (2.0, 0.1)])
-def test_hidden_pair_hides_among_all(n, ballots, local_epsilon, delta):
-    """The bound is the exact curve of n binary answers, although a message names one of three pairs."""
-    plan = shuffle_plan(local_epsilon=local_epsilon, delta=delta, min_reports=n)
-    stated = plan.guarantee.epsilon
-    assert stated == shuffle_amplification(local_epsilon, n, delta) < 0.95 * local_epsilon
-    truth = delta_of_shuffle(single(message_laws(plan, ballots)), n, stated)
-    assert 0.5 * delta < truth <= delta
-    exact = shuffle_amplification(local_epsilon, n, truth * (1 + 1e-6), method="exact")
-    assert exact == pytest.approx(stated, rel=1e-4)
-
-
 def test_more_voters_than_the_minimum_only_help():
     plan = shuffle_plan(local_epsilon=1.0, delta=0.05, min_reports=3)
     laws = single(message_laws(plan, rankings(3)[::2]))
     deltas = [delta_of_shuffle(laws, n, plan.guarantee.epsilon) for n in (3, 4, 5)]
     assert 0.05 >= deltas[0] >= deltas[1] >= deltas[2]
-
-
-@pytest.mark.parametrize("size", [3, 4, 5, 6])
-@pytest.mark.parametrize("local_epsilon", [1.0, 2.5])
-def test_assigned_pair_hides_among_its_group(size, local_epsilon):
-    """Only the answers of the voter's group depend on its ballots, so n voters do not hide each other."""
-    n, delta = 3 * size + 2, 0.06  # two voters more than equal groups hold
-    plan = shuffle_plan(local_epsilon=local_epsilon, delta=delta, pairs="assigned", min_reports=n)
-    asked = balanced_design(n, 3, 1, Bits.from_random_state(0).assignment)[:, 0]
-    groups = Counter(map(tuple, asked.tolist()))
-    assert len(groups) == 3 and min(groups.values()) == size
-    assert plan.guarantee.epsilon == shuffle_amplification(local_epsilon, size, delta)
-    laws = single(message_laws(plan, [[0, 1, 2], [1, 0, 2], [0, 0, 1]], [[0, 1]]))
-    assert 0.4 * delta < delta_of_shuffle(laws, size, plan.guarantee.epsilon) <= delta * (1 + 1e-9)
-    as_if_all_hid_each_other = shuffle_amplification(local_epsilon, n, delta)
-    assert delta_of_shuffle(laws, size, as_if_all_hid_each_other) > delta
 
 
 @pytest.mark.slow
@@ -359,6 +206,3 @@ def test_two_assigned_pairs():
         for voter, other in product(range(3), range(6))
     ]
     assert 0 < worst_delta(as_rows(laws), neighbours, plan.guarantee.epsilon) <= delta
-
-
-# --- samples of the whole path, as text

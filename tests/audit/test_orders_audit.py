@@ -1,13 +1,11 @@
 """Exact audits of the mechanisms that draw an order, and of the histogram: every output, every neighbour."""
 
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from audit_tools import (
-    flipped_cells,
     knorm_cells,
     law,
     log_flipped_law,
@@ -16,15 +14,11 @@ from audit_tools import (
     profile_of,
     worst_loss,
 )
-from oracles import cost_of, distinct_ballots, naive_counts
-from scipy import stats
+from oracles import distinct_ballots, naive_counts
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
-from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
-from sklearn_dprank.orders.samplers import MinimaxMarginSampler, PartitionTable, WindowedSampler
 from sklearn_dprank.privacy.rounding import round_down
-from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin
-from sklearn_dprank.sampling.bit_source import SeededBits
+from sklearn_dprank.queries import MaxViolatedMargin
 
 NEIGHBORING = ["add_remove", "replace"]
 MECHANISMS = [DPKemenySampler, DPPrudentOrder]
@@ -117,48 +111,6 @@ def test_audited_law_is_that_of_the_package(mechanism, m):
         np.testing.assert_allclose(law(estimator, profile_of(base, m)), expected, rtol=1e-9)
 
 
-query_cost = partial(cost_of, MaxViolatedMargin())
-
-
-def test_prudent_orders_of_the_exponential_mechanism_hold_their_law():
-    """Named by hand; `DPPrudentOrder` draws by permute-and-flip."""
-    profile = profile_of(bases(4)["cycle"] + bases(4)["ties and gaps"], 4)
-    margins, orders = profile.margins, list(permutations(range(4)))
-    sampler = MinimaxMarginSampler(margins, 0.5)
-    values = np.unique(margins[~np.eye(4, dtype=bool)])[-len(sampler._log_weights) :]
-    share = np.exp(sampler._log_weights - np.logaddexp.reduce(sampler._log_weights))
-    worst = np.array([query_cost(margins, order) for order in orders])
-    counts = [(worst <= value).sum() for value in values]
-    held = [sum(s / n for s, n, v in zip(share, counts, values, strict=True) if w <= v) for w in worst]
-    expected, _ = order_cells(ExponentialNoise(0.5), MaxViolatedMargin(), margins.ravel())
-    np.testing.assert_allclose(held, expected, rtol=1e-9)
-    assert abs(expected - flipped_cells(PermuteAndFlipNoise(0.5), MaxViolatedMargin(), margins.ravel())[0]).max() > 0.01
-
-
-@pytest.mark.parametrize("m", [3, 4])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_audited_law_is_what_the_samplers_hold(mechanism, m):
-    """The audit computes laws from the definition of the cost: here from the tables that draws are made of."""
-    profile = profile_of(bases(m)["cycle"] + bases(m)["ties and gaps"], m)
-    estimator = mechanism(epsilon=1.0)
-    audited = law(estimator, profile)
-    [price] = planned(estimator, m).values()
-    rate, orders = price.mechanism.rate, list(permutations(range(m)))
-    margins = profile.margins
-    if mechanism is DPKemenySampler:
-        cost = np.maximum(margins.T, 0)
-        table = PartitionTable(cost, rate)
-        held = [-rate * sum(cost[a, b] for k, b in enumerate(o) for a in o[:k]) - table.log_partition for o in orders]
-    else:
-        flips = MinimaxMarginSampler(margins, rate, flip=True)._level
-        values = np.unique([query_cost(margins, order) for order in orders])
-        counts = np.exp(flips._log_counts).round().astype(int)
-        laws = log_flipped_law(np.repeat(flips._penalty, counts))
-        of_level = dict(zip(values.tolist(), laws[np.cumsum(counts) - 1], strict=True))
-        held = [of_level[query_cost(margins, order)] for order in orders]
-    np.testing.assert_allclose(np.exp(held), audited, rtol=1e-9)
-
-
 # The two-stage form
 
 
@@ -181,53 +133,6 @@ def test_each_stage_keeps_to_its_half(epsilon, neighboring):
             if m == 3:
                 laws = [knorm_cells(anchors, profile.net_wins)[0] for profile in profiles]
                 assert worst_loss(laws, pairs) <= epsilon / 2 * (1 + 1e-6)
-
-
-@pytest.mark.slow
-def test_windowed_law_is_what_the_sampler_holds():
-    """By its masses: prefix by prefix, all thresholds."""
-    m, anchor, rate = 4, np.array([2, 0, 3, 1]), 0.4
-    profile = profile_of(bases(m)["cycle"] + bases(m)["ties and gaps"], m)
-    weights, orders = order_cells(
-        ExponentialNoise(rate), MaxViolatedMargin(tuple(anchor.tolist()), 3), profile.margins.ravel()
-    )
-    draws = WindowedSampler(profile.margins, anchor, rate, 3).sample(4000, SeededBits(np.random.SeedSequence(1)))
-    number = {tuple(order): k for k, order in enumerate(np.array(orders).tolist())}
-    seen = np.bincount([number[tuple(draw)] for draw in draws.tolist()], minlength=len(orders))
-    assert not seen[weights == 0].any()
-    assert stats.chisquare(seen[weights > 0], weights[weights > 0] * 4000).pvalue > 1e-3
-
-
-# Planted mistakes
-
-
-def test_doubled_rate_is_caught(monkeypatch):
-    for mechanism in (Exponential, PermuteAndFlip):
-
-        def doubled(*args, honest=mechanism.calibrated):
-            calibrated = honest(*args)
-            return replace(calibrated, rate=2 * calibrated.rate)
-
-        monkeypatch.setattr(mechanism, "calibrated", doubled)
-    for estimator in (DPKemenySampler(epsilon=1.0), DPPrudentOrder(epsilon=1.0)):
-        assert audit(estimator, 3) > 1.9
-
-
-def test_the_printed_exponent_is_caught_under_replacement(monkeypatch):
-    """Hay et al. have epsilon / C(m, 2) for both relations: twice epsilon where a ballot is replaced."""
-    right = KemenyUtility.sensitivity
-    monkeypatch.setattr(KemenyUtility, "sensitivity", lambda self, m, neighboring: right(self, m, "add_remove"))
-    worst = audit(DPKemenySampler(epsilon=1.0, neighboring="replace"), 3)
-    assert 1.9 < worst <= 2.0
-
-
-def test_forgotten_factor_two_is_caught(monkeypatch):
-    """The largest overruled margin may rise for one order and fall for another."""
-    right = MaxViolatedMargin.sensitivity
-    monkeypatch.setattr(
-        MaxViolatedMargin, "sensitivity", lambda self, m, n: right(self, m, n)._replace(l1=right(self, m, n).l1 // 2)
-    )
-    assert audit(DPPrudentOrder(epsilon=1.0), 3) > 1.9
 
 
 # The histogram of three items

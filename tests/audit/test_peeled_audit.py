@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from sklearn_dprank import DPPrudentOrder
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.channels import central
 
 RELATIONS = ["add_remove", "replace"]
 BASES = {
@@ -92,18 +91,6 @@ def test_a_person_loses_no_more_than_the_promise(others, neighboring):
         pairs += [(1, 2), (1, 3), (2, 3), (2, 4)]
     assert worst_delta(laws, pairs, estimator.epsilon) <= estimator.delta
     assert worst_delta(laws, pairs, estimator.epsilon / 2) > estimator.delta  # and the audit sees the person
-
-
-@pytest.mark.parametrize("neighboring", RELATIONS)
-def test_half_the_noise_is_caught(neighboring, monkeypatch):
-    """Also where every single choice would still be private."""
-    true = central.Price
-
-    def louder(query, sensitivity, mechanism, *rest):
-        return true(query, sensitivity, type(mechanism)(2 * mechanism.rate), *rest)
-
-    monkeypatch.setattr(central, "Price", louder)
-    assert share_of_delta(under(PEELED["small epsilon"], neighboring), BASES["unanimous"], CORNERS) > 2
 
 
 @pytest.mark.slow

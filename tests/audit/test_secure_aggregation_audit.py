@@ -3,7 +3,6 @@
 import json
 import math
 from collections import Counter
-from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, permutations, product
@@ -17,10 +16,9 @@ from scipy import stats
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection import Device, shares, shares as rounds
+from sklearn_dprank.collection import shares, shares as rounds
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.shares import RoundsRandomizer, SharesRandomizer
-from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
 
 BALLOTS = distinct_ballots(3)
@@ -196,34 +194,6 @@ def test_all_answers_of_devices_cost_at_most_the_stated_epsilon():
         losses = [loss_law(laws[n], by, GRID) for n, shift in zip((1, 2), pair, strict=True) for by in shift if by]
         worst = max(worst, delta_of(losses, 2.0))
     assert 0.05 * 1e-2 < worst <= 1e-2
-
-
-@pytest.mark.slow
-def test_no_order_of_questions_gets_a_second_answer():
-    """A curator who tries everything, again and again, also after restarts: one answer a number, in order."""
-    questions, rng = every_question(), np.random.default_rng(0)
-    for _ in range(30):
-        device, heard = Device(IN_ROUNDS, max_delta=0.5), {}
-        for pick in rng.integers(len(questions), size=60):
-            question = questions[pick]
-            with suppress(ValueError, BudgetExhausted):
-                said = json.dumps(device.answer(question, [0, 1, 2, 3]))
-                assert heard.setdefault(question["question"], said) == said
-                assert not heard or list(heard) == sorted(heard)
-            if rng.random() < 0.2:
-                device = Device.from_json(device.to_json())
-        assert set(heard) <= {1, 2} and len(device._sent) == len(heard)
-
-
-def test_fewer_voters_would_not_do():
-    """The audit can fail: with the noise of two voters of five, delta is broken."""
-    (price,), least = priced(SUMS["Borda"])
-    law, worst = added_noise(float(price.mechanism.rate), least - 3), 0.0
-    for shift in shifts(price.query):
-        pairs = [moved_law(law, by) for by in shift]
-        first, second = (np.einsum("i,j,k->ijk", *[pair[k] for pair in pairs]) for k in (0, 1))
-        worst = max(worst, np.maximum(first - math.exp(2.0) * second, 0).sum())
-    assert worst > 1e-2
 
 
 class Dealt:

@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from functools import partial
 from time import process_time
 
 import numpy as np
@@ -25,34 +26,18 @@ from sklearn_dprank.privacy import PrivacyBudget
 ONE = DPBorda(1e-5).fit([[0, 1, 2]] * 9).privacy_
 
 
-def columns(size, folder):
-    path = folder / f"{size}.csv"
-    path.write_text(",".join(f"c{k}" for k in range(size)) + "\n" + ",".join(["1"] * size) + "\n")
-    options = parser().parse_args(["rank", str(path), "--ratings", "--epsilon", "1"])
-    return lambda: files.read(options)
-
-
-def listed_columns(size, folder):
+def columns(size, folder, listed=False):
     path, names = folder / f"{size}.csv", [f"c{k}" for k in range(size)]
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * size) + "\n")
-    options = parser().parse_args(["rank", str(path), "--ratings", "--epsilon", "1", "--items", ",".join(names)])
-    return lambda: files.read(options)
+    options = ["rank", str(path), "--ratings", "--epsilon", "1", *(["--items", ",".join(names)] if listed else [])]
+    return partial(files.read, parser().parse_args(options))
 
 
-def charges(size, folder):
-    def run():
-        budget = PrivacyBudget(1.0)
-        for number in range(size):
-            budget.charge(ONE, "x", release_id=str(number))
-
-    return run
-
-
-def charges_of_a_file(size, folder):
+def charges(size, folder, in_a_file=False):
     def run():
         path = folder / f"{size}.budget"
         path.unlink(missing_ok=True)
-        budget = PrivacyBudget.open(path, 1.0)
+        budget = PrivacyBudget.open(path, 1.0) if in_a_file else PrivacyBudget(1.0)
         for number in range(size):
             budget.charge(ONE, "x", release_id=str(number))
 
@@ -87,9 +72,9 @@ def of_items(estimator):
 #: Name, what is timed, the smaller size, and the largest exponent. Rules on margins of all pairs need at least 2.
 ROWS = {
     "columns of a file": (columns, 10_000, 1.4),
-    "columns that are listed": (listed_columns, 4_000, 1.4),
+    "columns that are listed": (partial(columns, listed=True), 4_000, 1.4),
     "charges": (charges, 10_000, 1.2),
-    "charges of a file": (charges_of_a_file, 300, 1.2),
+    "charges of a file": (partial(charges, in_a_file=True), 300, 1.2),
     "segments": (segments, 100, 1.6),
     "persons": (persons, 100_000, 1.4),
     "reports": (reports, 20_000, 1.2),

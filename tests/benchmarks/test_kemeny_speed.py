@@ -1,12 +1,13 @@
 """Kemeny optima, against the same recurrence set by set and against components left together."""
 
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 
 import numpy as np
 import pytest
+from benchmark_tools import compare
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
@@ -38,12 +39,6 @@ def solver(request, monkeypatch):
     monkeypatch.setattr(linear_ordering, "relaxation", request.param)
 
 
-def seconds(function, *args):
-    began = perf_counter()
-    out = function(*args)
-    return perf_counter() - began, out
-
-
 def naive_best(cost):
     """Held and Karp (1962), one set at a time."""
     m = len(cost)
@@ -70,32 +65,16 @@ def dense_gain(name):
 def test_all_subsets(benchmark):
     """Subset dynamic programming at 12 items: layers of sets at once."""
     cost = np.maximum(uniform_margins(12, 50, 0).T, 0)
-    naive_seconds, naive_value = seconds(naive_best, cost)
-    _, value = benchmark(best_order, cost)
-    assert value == naive_value
-    ratio = naive_seconds / benchmark.stats.stats.median
-    benchmark.extra_info["times_faster_than_set_by_set"] = round(ratio, 1)
-    assert ratio > 5
+    _, value = compare(benchmark, partial(best_order, cost), partial(naive_best, cost), at_least=5)
+    assert value == naive_best(cost)
 
 
 def test_components_are_solved_apart(benchmark):
     """Mallows majorities of 20 items fall apart: far cheaper than one table of 2^20 sets."""
     cost = np.maximum(Profile.from_rankings(make_mallows(50, 20, 0.9, random_state=2)).margins.T, 0)
-    whole_seconds, (_, value) = seconds(best_order, cost)
-    found = benchmark(minimum_order, cost)
+    found = compare(benchmark, partial(minimum_order, cost), partial(best_order, cost), at_least=5, rounds=1)
     assert found.optimal
-    assert found.value == value
-    ratio = whole_seconds / benchmark.stats.stats.median
-    benchmark.extra_info["times_faster_than_one_table"] = round(ratio, 1)
-    assert ratio > 5
-
-
-@pytest.mark.parametrize(("phi", "m"), [(0.75, 45), (0.9, 60), (0.9, 100), (1.0, 30), (1.0, 45), (1.0, 60)])
-def test_minimum_order(benchmark, phi, m):
-    """Published figures of the prototype: .02 s for Mallows data; uniform .02, .13 and .93 s."""
-    margins = Profile.from_rankings(make_mallows(200, m, phi, random_state=3)).margins
-    found = benchmark.pedantic(minimum_order, args=(np.maximum(margins.T, 0),), rounds=3)
-    benchmark.extra_info["optimal"] = bool(found.optimal)
+    assert found.value == best_order(cost)[1]
 
 
 @pytest.mark.parametrize("m", [60, 100, 216, 885])
@@ -136,10 +115,8 @@ def lazy_circles(cost):
 def test_against_lazy_circles(benchmark, solver, m, n, phi):
     """One large component of voters who agree a little: the rows where the peer was faster."""
     cost = np.maximum(Profile.from_rankings(make_mallows(n, m, phi, random_state=7)).margins.T, 0)
-    lazy_seconds, value = min((seconds(lazy_circles, cost) for _ in range(3)), key=lambda timed: timed[0])
-    found = benchmark.pedantic(minimum_order, args=(cost,), rounds=5, warmup_rounds=1)
-    assert found.value == found.bound == value
-    benchmark.extra_info["times_faster_than_lazy_circles"] = round(lazy_seconds / benchmark.stats.stats.min, 2)
+    found = compare(benchmark, partial(minimum_order, cost), partial(lazy_circles, cost), at_least=0.5, rounds=3)
+    assert found.value == found.bound == lazy_circles(cost)
 
 
 @pytest.mark.parametrize(("m", "epsilon", "most"), [(100, 1.0, 0.1), (200, 1.0, 1.0)])
@@ -159,12 +136,13 @@ def test_noisy_margins_of_many_items(benchmark, solver, m, epsilon, most):
 def test_descents_side_by_side(benchmark, m):
     cost = np.maximum(uniform_margins(m, 12, 6).T, 0)
     starts = np.array([np.random.default_rng(seed).permutation(m) for seed in range(64)])
-    _, totals = benchmark.pedantic(descended, args=(cost - cost.T, starts, Work()), rounds=3)
-    naive_seconds, alone = seconds(lambda: [insertion_search(cost, start) for start in starts])
-    assert sorted(totals.tolist()) == sorted(total_cost(cost - cost.T, order) for order in alone)
-    ratio = naive_seconds / benchmark.stats.stats.median
-    benchmark.extra_info["times_faster_than_one_after_another"] = round(ratio, 1)
-    assert ratio > 1.5
+
+    def one_after_another():
+        return [insertion_search(cost, start) for start in starts]
+
+    together = partial(descended, cost - cost.T, starts, Work())
+    _, totals = compare(benchmark, together, one_after_another, at_least=1.5, rounds=2)
+    assert sorted(totals.tolist()) == sorted(total_cost(cost - cost.T, order) for order in one_after_another())
 
 
 @pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")

@@ -120,9 +120,6 @@ def test_ratings_to_positions(benchmark, ties):
     np.testing.assert_array_equal(found, twin() - 1)
 
 
-# Rules
-
-
 # Data
 
 

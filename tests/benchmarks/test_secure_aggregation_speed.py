@@ -2,10 +2,8 @@
 
 import json
 import time
-import tracemalloc
 
 import numpy as np
-import pytest
 from share_tools import message_to
 
 from sklearn_dprank import SecAggBorda
@@ -37,21 +35,6 @@ def test_100_000_voters_of_45_items(benchmark, tmp_path):
     assert said["sum"] == [100 * sum(column) % modulus for column in zip(*shares, strict=True)]
     assert time.process_time() - began < 20
     server.close()
-
-
-@pytest.mark.parametrize("n_reports", [5000, 20_000])
-def test_memory_of_a_server(n_reports, tmp_path):
-    server = AggregationServer({**PROTOCOL}, 0, tmp_path / "server.db")
-    messages = [json.dumps(message_to(0, PROTOCOL, [[1] * 45] * 2, k)) for k in range(n_reports)]
-    tracemalloc.start()
-    server.receive(messages)
-    reports = server.reports()
-    with pytest.raises(ValueError, match="agreed reports"):
-        server.release(reports)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    server.close()
-    assert peak < 3e6 + 400 * n_reports  # 360 bytes of each share alone would come on top
 
 
 def test_a_fit(benchmark):

@@ -1,16 +1,13 @@
 """Arguments of the command: position of the file, values and messages."""
 
 import io
-import json
 import os
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from sklearn_dprank import DPKwikSort, LDPPairwise
-from sklearn_dprank.cli import comparing, main, parser, ranking
+from sklearn_dprank.cli import main, parser, ranking
 from sklearn_dprank.cli.printing import as_table
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
@@ -231,8 +228,3 @@ def test_every_advice_for_a_curator_can_be_pasted_into_rank():
             kinds.add(" ".join(pasted[2:]))
     assert {"--noise knorm", "--top 1 --neighboring replace", "--estimator DPPrudentOrder --delta 1e-06"} <= kinds
     assert "--estimator DPPrudentOrder --neighboring replace --window 7" in kinds
-
-
-@pytest.mark.parametrize("estimator", [LDPPairwise(), DPKwikSort()])
-def test_what_rank_cannot_fit_has_no_options(estimator):
-    assert ranking.options_of(estimator) is None

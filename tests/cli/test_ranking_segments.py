@@ -2,11 +2,8 @@
 
 import json
 
-import numpy as np
 import pytest
 
-from sklearn_dprank import SegmentedAggregator
-from sklearn_dprank.channels.segmented import SegmentedProfile, segment_numbers
 from sklearn_dprank.cli import files, main, parser, ranking as segments
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -108,21 +105,6 @@ def test_cells_of_parquet_are_compared_as_text(cells, dtype, expected, tmp_path)
     assert found == expected and list(profile.item_names) == NAMES
 
 
-def test_persons_are_clipped_over_all_rows(tmp_path, printed):
-    """Ten persons of weight 4 in the north would outvote thirty, but half of their limit goes to rows elsewhere."""
-    rows = [[f"p{i}", 1, "north", *UP] for i in range(30)] + [[f"q{i}", 1, "south", *DOWN] for i in range(30)]
-    rows += [[f"r{i}", 4, region, *DOWN] for i in range(10) for region in ("north", "abroad")]
-    path = write(tmp_path / "v.csv", rows, ["who", "w", "region", *NAMES])
-    options = ["--person", "who", "--weight", "w", "--max-weight", "4"]
-    found, profile = read_labels(path, ["north", "south"], *options)
-    parts = SegmentedProfile(profile, segment_numbers(found, ["north", "south"], 80), 2).parts
-    assert [(part.weights.each / 720720).tolist() for part in parts] == [[1] * 30 + [2] * 10, [1] * 30]
-    made, orders = printed(path, "--ratings", *options, *REGIONS, *LARGE)
-    assert orders == {"north": NAMES, "south": NAMES[::-1]}
-    assert made["privacy"]["unit"] == "all ballots of one person"
-    assert [each["size"] for each in made["segments"]] == pytest.approx([50, 30], abs=8)
-
-
 def test_without_delta_only_orders_are_published(tmp_path, run, printed):
     arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *REGIONS, *LARGE, "--delta", "0"]
     made, orders = printed(*arguments)
@@ -130,18 +112,6 @@ def test_without_delta_only_orders_are_published(tmp_path, run, printed):
     assert all(set(each) == {"segment", "consensus"} for each in made["segments"]) and "level" not in made
     said = run(*arguments)
     assert said.startswith("north:\nrank  item\n   1  tea\n") and "No intervals: only orders are published." in said
-
-
-def test_results_are_those_of_the_estimator():
-    votes, halves = [[0, 1, 2]] * 300 + [[0, 2, 1]] * 300, ["1"] * 300 + ["2"] * 300
-    fitted = SegmentedAggregator(["1", "2"], epsilon=0.05, random_state=1).fit(votes, segments=halves)
-    made = segments.results(fitted, NAMES, 0.9)
-    found = [[each["intervals"][name] for name in NAMES] for each in made["segments"]]
-    assert found == (fitted.rank_intervals(0.9, simultaneous=True) + 1).tolist()
-    assert found != (fitted.rank_intervals(0.9) + 1).tolist()
-    assert [each["size"] for each in made["segments"]] == np.round(fitted.sizes_.astype(float)).tolist()
-    assert [each["own_weight"] for each in made["segments"]] == pytest.approx(fitted.own_weights_.tolist(), abs=1e-4)
-    assert [each["segment"] for each in made["segments"]] == ["1", "2"]
 
 
 def test_a_budget_is_charged_once(tmp_path, run, printed):

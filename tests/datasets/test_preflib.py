@@ -9,8 +9,6 @@ import pytest
 
 from sklearn_dprank.datasets import read_preflib
 
-FOLDER = os.environ.get("SKLEARN_DPRANK_DATA")
-needs_files = pytest.mark.skipif(not FOLDER, reason="SKLEARN_DPRANK_DATA is not set")
 
 GOOD = """\
 # FILE NAME: fruit.soc
@@ -225,17 +223,6 @@ def test_counts_that_add_up_to_more_than_there_is_memory(tmp_path):
         assert found == f" holds the ballots of {times * count} voters, more than fit into memory."
 
 
-def test_counts_and_lines_that_take_more_than_the_machine_has(tmp_path, monkeypatch):
-    """Some systems overcommit memory and then end the process, so the size is checked first."""
-    monkeypatch.setattr("sklearn_dprank.datasets._preflib._cells_in_memory", lambda: 24)
-    text = "# NUMBER ALTERNATIVES: 3\n{}: 1,2,3\n0: 3,2,1\n"
-    assert len(read_preflib(write(tmp_path, text.format(8))).data) == 8
-    assert message_of(write(tmp_path, text.format(9))) == " holds the ballots of 9 voters, more than fit into memory."
-    assert message_of(write(tmp_path, text.format(1) + "0: 1,2,3")) == (
-        ", line 4: more ballots of 3 items than fit into memory."
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["# NUMBER ALTERNATIVES: 3\n1: 1,2,3\n1: ", "# TITLE: ", "3\n1,"])
 def test_a_line_without_end_is_not_unpacked(tmp_path, start):
@@ -248,15 +235,6 @@ def test_a_line_without_end_is_not_unpacked(tmp_path, start):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**25
-
-
-@pytest.mark.slow
-def test_a_header_without_end_is_not_kept(tmp_path):
-    text = "# ALTERNATIVE NAME {}: x\n"
-    path = write(tmp_path, "".join(text.format(item) for item in range(70_000)))
-    assert message_of(path) == ", line 65546: more names than the 65534 items that are supported."
-    path = write(tmp_path, "".join(f"# REMARK {i}: x\n" for i in range(70_000)) + GOOD)
-    assert len(read_preflib(path).item_names) == 3
 
 
 def test_unused_incomplete_ballots_keep_integer_positions(tmp_path):

@@ -37,18 +37,6 @@ def test_voters_are_in_random_order():
     assert chisquare(observed, np.array(list(chances.values())) * 8000).pvalue > 1e-3
 
 
-@pytest.mark.slow
-def test_shares_are_uniform_on_the_simplex():
-    """Of many voters: the share of one of six rankings is Beta(1, 5), and shares are not those of random voters."""
-    shares = [(make_uniform_profile(600, 3, random_state=k) == [0, 1, 2]).all(axis=1).mean() for k in range(2000)]
-    # The counts themselves have a law: C(n - k + 4, 4) of all histograms have k voters with this ranking.
-    law = np.array([comb(600 - k + 4, 4) for k in range(601)]) / comb(605, 5)
-    edges = np.searchsorted(np.cumsum(law), np.arange(1, 12) / 12)
-    expected = np.diff([0, *np.cumsum(law)[edges], 1])
-    observed = np.bincount(np.searchsorted(edges, np.rint(np.array(shares) * 600).astype(int)), minlength=12)
-    assert chisquare(observed, expected * 2000).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("n_items", [1, 2, 9, 25, 180])
 def test_any_number_of_items(n_items):
     X = make_uniform_profile(200, n_items, random_state=3)

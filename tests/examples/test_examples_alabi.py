@@ -9,36 +9,8 @@ pytestmark = pytest.mark.usefixtures("closed_pictures")
 
 
 @pytest.fixture
-def local(example):
-    return example("plot_alabi_2022")
-
-
-@pytest.fixture
 def central(example):
     return example("plot_alabi_2022_central")
-
-
-@pytest.fixture
-def shared(example):
-    return example("_shared")
-
-
-# The local model
-
-
-@pytest.mark.slow
-def test_errors_of_shares_fall_with_the_root_of_the_voters(local, shared, tmp_path, is_picture):
-    """Ratios of the devices are those of their variances."""
-    few, many = (local.share_errors(shared.mallows(n, 10, 0.1), repeats=6) for n in (500, 8000))
-    djw, everything, one = local.DEVICES
-    for name in (djw, everything):
-        assert few[name].mean() / many[name].mean() == pytest.approx(4, rel=0.15)
-    assert many[everything].mean() / many[one].mean() == pytest.approx(90 / 14.5, rel=0.15)
-    assert many[djw].mean() / many[one].mean() == pytest.approx(16.9 / 14.5, rel=0.15)
-    swept = {name: np.array([few[name], many[name]]) for name in few}
-    assert local.slope((500, 8000), swept[djw])[0] == pytest.approx(-0.5, abs=0.06)
-    local.finish(local.draw([swept], [(500, 8000)], ["voters"], [""], "error"), "", "shares", tmp_path)
-    assert is_picture(tmp_path / "shares.png")
 
 
 # The central model

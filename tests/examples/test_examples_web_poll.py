@@ -216,29 +216,6 @@ def test_only_known_hosts_are_served(collector, poll):
     assert exchanged(app, "GET", "/protocol")[0] == 400
 
 
-def test_a_locked_file_does_not_stop_other_requests(poll):
-    path, app = poll
-    body = sendable(app, "0" * 32, a_report())
-
-    async def together():
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            post = asyncio.create_task(exchange(app, "POST", "/reports", body))
-            await asyncio.sleep(0)  # it is on its way to the file
-            status, *_ = await exchange(app, "GET", "/protocol")
-            waited = not post.done()
-            other.execute("ROLLBACK")
-        return status, waited, (await post)[0]
-
-    assert asyncio.run(together()) == (200, True, 204)
-
-
-def test_a_file_that_breaks_is_an_answer(poll):
-    path, app = poll
-    path.write_bytes(b"not a poll" * 99)
-    assert posted(app, "0" * 32, a_report()) == 503
-
-
 def started(monkeypatch, *arguments):
     """Return the application that a collector would serve with these arguments."""
     pytest.importorskip("uvicorn")
@@ -303,33 +280,6 @@ def test_another_question_takes_no_answer_of_an_earlier_one(collector, poll):
     assert posted(another, "0" * 32, a_report()) == 204
 
 
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_poll_that_is_replaced_while_a_report_is_stored_does_not_get_it(
-    collector, tmp_path, monkeypatch, shuffled, place
-):
-    """Another poll replaces the file when the collector opens it for the first, second or third time."""
-    estimator = ShufflePairwise(local_epsilon=4.0, min_reports=9) if shuffled else LDPPairwise(epsilon=4.0)
-    path, another = tmp_path / "poll.sqlite", tmp_path / "another.sqlite"
-    connect, opened = sqlite3.connect, []
-
-    def replacing(*arguments, **options):
-        if len(opened) == place:
-            another.replace(path)
-        opened.append(arguments)
-        return connect(*arguments, **options)
-
-    collector.begin(another, "Another?", estimator, NAMES)
-    collector.begin(path, "What?", estimator, NAMES)
-    app = collector.collector(path)
-    body = sendable(app, "0" * 32, estimator.client(NAMES).report([0, 1, 2, 3]))
-    monkeypatch.setattr(sqlite3, "connect", replacing)
-    status, _ = requested(app, "POST", "/reports", body)
-    with closing(connect(path)) as kept:
-        question, stored = kept.execute("SELECT question, (SELECT count(*) FROM reports) FROM poll").fetchone()
-    assert question == "What?" or (status, stored) == (409, 0)
-
-
 def test_a_shuffler_belongs_to_one_question(collector, tmp_path):
     """150 answers to one question, then another question with the same items in the same file, or in one beside it."""
     estimator, publish = ShufflePairwise(local_epsilon=8.0, min_reports=100), load("publish")
@@ -355,48 +305,6 @@ def test_a_shuffler_belongs_to_one_question(collector, tmp_path):
     with pytest.raises(ValueError, match="waiting voters, got 0"):
         list(publish.read_reports(path, protocol))
     assert publish.result_page(path) != publish.result_page(beside)
-
-
-def test_a_result_replaces_the_one_before_as_a_whole(collector, poll, monkeypatch, capsys):
-    path, _ = poll
-    publish, page = load("publish"), path.with_name("poll.sqlite.html")
-    page.write_text("the result before")
-    monkeypatch.setattr("sys.argv", ["publish.py", str(path)])
-    monkeypatch.setattr(publish, "page", lambda path: "no text \udc80")
-    with pytest.raises(SystemExit):
-        publish.main()
-    assert page.read_text() == "the result before" and "nothing is published" in capsys.readouterr().err
-    monkeypatch.setattr(publish, "page", lambda path: "the result")
-    publish.main()
-    assert page.read_text() == "the result"
-    assert {file.name for file in path.parent.iterdir()} == {"poll.sqlite", "poll.sqlite.html"}
-
-
-@pytest.mark.parametrize("script", ["collector", "publish"])
-@pytest.mark.parametrize("suffix", [".html", ".HTML"])
-def test_the_result_never_replaces_the_poll(collector, tmp_path, monkeypatch, capsys, script, suffix):
-    path = tmp_path / f"poll{suffix}"
-    monkeypatch.setattr("sys.argv", [script, str(path)])
-    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets=None: None)
-    if script == "publish":
-        collector.begin(tmp_path / "poll.sqlite", "What?", LDPPairwise(epsilon=4.0), NAMES)
-        (tmp_path / "poll.sqlite").rename(path)
-    before = path.exists() and path.read_bytes()
-    with pytest.raises(SystemExit):
-        load(script).main()
-    assert "could be overwritten by a result. Use another suffix" in capsys.readouterr().err
-    assert (path.exists() and path.read_bytes()) == before
-
-
-def test_a_poll_of_another_version_is_not_read_as_empty(collector, poll, monkeypatch, capsys):
-    path, _ = poll
-    with closing(sqlite3.connect(path)) as kept, kept:
-        kept.execute("UPDATE poll SET protocol = json_set(protocol, '$.version', 1)")
-    for script in ("collector", "publish"):
-        monkeypatch.setattr("sys.argv", [script, str(path)])
-        with pytest.raises(SystemExit):
-            load(script).main()
-        assert "follows version 1 of the wire format" in capsys.readouterr().err
 
 
 def test_each_ticket_stores_one_report_without_metadata(poll):
@@ -458,27 +366,6 @@ def test_a_stored_report_is_accepted_again_and_does_not_count(collector, tmp_pat
     found = [posted(app, f"{k:032x}", sent[k]) for k in (0, 0, 0, 1, 2, 0, 1, 2)]
     assert found == [204, 204, 204, 204, 429, 204, 204, 429]
     assert len(reports(path)) == 2
-
-
-def test_reports_that_arrive_at_once_do_not_pass_the_limit_together(collector, poll):
-    path, _ = poll
-    app = collector.collector(path, most_of_one=2)
-    bodies = [sendable(app, f"{k:032x}", a_report()) for k in range(5)]
-
-    async def together():
-        return await asyncio.gather(*(exchange(app, "POST", "/reports", body) for body in bodies))
-
-    assert sorted(status for status, *_ in asyncio.run(together())) == [204, 204, 429, 429, 429]
-    assert len(reports(path)) == 2
-
-
-def test_a_client_that_disconnects_while_it_sends_does_not_count(collector, poll):
-    """The collector raises no error, so that no traceback is logged."""
-    path, _ = poll
-    app = collector.collector(path, most_of_one=1)
-    for _ in range(2):
-        assert asyncio.run(exchange(app, "POST", "/reports", b"{", broken=True))[0] == 400
-    assert posted(app, "0" * 32, a_report()) == 204
 
 
 def test_a_report_is_on_the_disk_before_it_is_acknowledged(poll, monkeypatch):
@@ -569,36 +456,6 @@ def test_one_request_is_one_voter(collector, tmp_path, n_queries):
     again = collector.collector(path)  # after a restart
     assert posted(again, f"{1:032x}", sent[1]) == 204 and posted(again, f"{4:032x}", sent[4]) == 204
     assert "computed from the answers of 3 voters." in publish.page(path)
-
-
-def test_one_ticket_carries_one_report_to_the_shuffler(collector, tmp_path):
-    """Also after a restart. The collector stores the ticket apart from the report."""
-    estimator, path, publish = (
-        ShufflePairwise(local_epsilon=8.0, min_reports=2),
-        tmp_path / "poll.sqlite",
-        load("publish"),
-    )
-    collector.begin(path, "What?", estimator, NAMES)
-    for app in (collector.collector(path), collector.collector(path)):
-        for _ in range(2):
-            assert posted(app, "a" * 32, estimator.client(NAMES).report([0, 1, 2, 3])) == 204
-    with pytest.raises(ValueError, match="at least min_reports=2 waiting voters, got 1"):
-        publish.page(path)
-    assert reports(path) == [("a" * 32, "")]
-
-
-def test_three_answers_leave_every_rank_open(collector, tmp_path):
-    path = tmp_path / "poll.sqlite"
-    estimator = LDPPairwise(epsilon=2.0)
-    collector.begin(path, "What?", estimator, NAMES)
-    app = collector.collector(path)
-    for voter in range(3):
-        posted(app, f"{voter:032x}", estimator.client(NAMES).report([0, 1, 2, 3]))
-    page = load("publish").page(path)
-    assert (
-        "computed from the answers of 3 voters." in page and "They settle no rank" in page and page.count("1 to 4") == 4
-    )
-    assert "did not follow" not in page
 
 
 @pytest.mark.parametrize(

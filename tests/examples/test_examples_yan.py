@@ -65,9 +65,6 @@ def test_errors_of_few_voters_are_ordered_as_in_the_paper(yan, votes, tmp_path, 
     assert is_picture(tmp_path / "yan_figure_6.png")
 
 
-# The lead of randomized response over Laplace noise
-
-
 # Tables and theorems
 
 

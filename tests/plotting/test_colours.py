@@ -1,7 +1,5 @@
 """Lines differ in marker, dashes and colour, and every part contrasts with light and dark backgrounds."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,22 +11,6 @@ from sklearn_dprank.plotting import (
     RankIntervalDisplay,
     SegmentsDisplay,
 )
-from sklearn_dprank.plotting._style import look
-
-
-def test_any_two_lines_differ_in_marker_and_the_first_four_in_dashes():
-    styles = [look(k) for k in range(12)]
-    for one, other in itertools.combinations(styles, 2):
-        assert one["marker"] != other["marker"]
-    assert len({style["linestyle"] for style in styles[:4]}) == 4
-    assert len({style["color"] for style in styles[:7]}) == 7
-
-
-def test_lines_have_the_colours_of_the_style(plt):
-    with plt.rc_context({"axes.prop_cycle": plt.cycler(color=["#112233", "#445566"])}):
-        lines = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2], [0.1]], "b": [[0.3], [0.1]]}).plot().ax_.get_lines()
-    assert [line.get_color() for line in lines[:2]] == ["#112233", "#445566"]
-
 
 DOLLARS = ["$5 off", "a_$b", "\\frac", "$\\frac$", "$x_$y$"]
 ERRORS = {name: [[0.1 + k / 20, 0.2], [0.1, 0.15 + k / 30]] for k, name in enumerate(DOLLARS)}

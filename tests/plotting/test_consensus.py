@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPTopK, Kemeny
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_distance
 from sklearn_dprank.model_selection import GridSearchCV
 from sklearn_dprank.plotting import ConsensusDisplay
-from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
 
 pd = pytest.importorskip("pandas")
@@ -86,19 +83,6 @@ def test_drawn_lines(plt):
     assert top < 0 and bottom > 4 and display.ax_.yaxis_inverted()
     display.figure_.canvas.draw()
     assert display.ax_.child_axes[0].get_ylim() == display.ax_.get_ylim()
-
-
-def test_crossing_lines_are_told_without_colours(plt):
-    """Heavier, and dashed by direction."""
-    display = ConsensusDisplay.from_positions([0, 1, 2, 3], [2, 1, 0, 3]).plot()
-    down, level, up, still = display.ax_.get_lines()
-    assert min(line.get_linewidth() for line in (down, level, up)) > 1.5 * still.get_linewidth()
-    assert len({(line.get_linestyle(), line.get_marker()) for line in (down, level, up, still)}) == 4
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["crosses, better right", "crosses, better left", "crosses, same place", "crosses no other"]
-    same = ConsensusDisplay.from_positions([0, 1], [0, 1]).plot()
-    assert [text.get_text() for text in same.ax_.get_legend().get_texts()] == ["crosses no other"]
-    assert same.ax_.get_title() == "Kendall tau distance: 0 of 1 pairs cross"
 
 
 def test_ties(plt):
@@ -190,13 +174,6 @@ def test_everything_fits(plt, inside, apart, n_items, long):
     assert len({text.get_text() for text in display.ax_.get_yticklabels()}) == n_items
 
 
-def test_caveats_are_marked():
-    """Parameters selected on exact scores: the guarantee and the picture state it."""
-    search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1).fit([[0, 1, 2]] * 5)
-    release = DPBorda(epsilon=1.0).fit([[0, 1, 2]] * 5)
-    assert ConsensusDisplay.from_estimators(search.best_estimator_, release).marks == ("read its caveats", "")
-
-
 class Mine(BaseEstimator):
     """An estimator of somebody else: it ranks, and that is all that is known of it."""
 
@@ -223,18 +200,6 @@ def test_estimators_of_others_are_not_private(plt, estimator):
     assert display.left.tolist() == [2, 0, 1]
     heads = [text.get_text() for text in display.plot().ax_.get_xticklabels()]
     assert heads == [f"{type(estimator).__name__}\n(not private)", "DPBorda\n "]
-
-
-def test_a_pipeline_is_marked_for_what_its_steps_do():
-    """The last step alone does not know that a transformer mixed ballots."""
-    ratings = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, np.nan]] * 10)
-    rowwise = make_pipeline(RatingsToRankings(), DPBorda(epsilon=1.0)).fit(ratings)
-    mixing = make_pipeline(SimpleImputer(), RatingsToRankings(), DPBorda(epsilon=1.0)).fit(ratings)
-    assert mixing[-1].privacy_.epsilon == 1.0
-    display = ConsensusDisplay.from_estimators(mixing, rowwise)
-    assert display.marks == ("not private", "")
-    assert display.names[1] == "RatingsToRankings | DPBorda"
-    assert display.left.tolist() == mixing[-1].ranks_.tolist()
 
 
 def test_what_cannot_be_compared_is_named():

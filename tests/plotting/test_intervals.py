@@ -76,14 +76,6 @@ def test_names_of_many_items_do_not_overlap(plt, inside, apart, n_items):
     assert (n_items > 60) == ("is shown" in display.ax_.get_ylabel())
 
 
-def test_names_on_small_axes_of_a_caller_do_not_overlap(plt, apart):
-    figure, ax = plt.subplots(figsize=(6, 2))
-    fitted = DPBorda(1.0, random_state=0).fit(make_mallows(50, 40, 0.9, random_state=0))
-    display = RankIntervalDisplay.from_estimator(fitted).plot(ax)
-    figure.canvas.draw()
-    assert apart(display.ax_.get_yticklabels())
-
-
 def test_letters_without_a_font_give_one_warning_with_the_remedy(plt):
     # No font has private-use letters.
     names = ["tea", "\U000f1234 coffee", "\U000f1235", "чай"]

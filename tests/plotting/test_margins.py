@@ -4,8 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -92,22 +90,6 @@ def test_frames_are_the_pairs_that_a_majority_would_swap(plt):
     assert not frames(unanimous) and "framed" not in unanimous.ax_.get_title()
 
 
-@pytest.mark.slow
-@given(st.lists(st.integers(0, 3), min_size=3, max_size=6), st.integers(0, 10**6))
-def test_opposed_pairs(positions, seed):
-    """As many as the pairwise error rate states, except for tied positions, which count as halves there."""
-    ballots = np.random.default_rng(seed).integers(0, 4, size=(5, len(positions)))
-    display = PairwiseMarginDisplay.from_profile(ballots, positions)
-    n_pairs = len(positions) * (len(positions) - 1) / 2
-    decided = np.triu(display.margins != 0) & (np.subtract.outer(positions, positions) == 0)
-    assert len(display.opposed) == round(pairwise_error_rate(positions, ballots) * n_pairs - decided.sum() / 2)
-    for i, j in display.opposed:
-        assert (
-            positions[i] < positions[j]
-            and (ballots[:, j] < ballots[:, i]).sum() > (ballots[:, i] < ballots[:, j]).sum()
-        )
-
-
 def test_from_estimator(plt):
     """A private estimator orders, but what is drawn is counted on the ballots."""
     fitted = DPBorda(epsilon=0.01, noise="knorm", random_state=3).fit(PROFILE)
@@ -123,20 +105,6 @@ def test_from_estimator(plt):
     assert display.item_names == [str(10 + k) for k in range(len(NAMES))]
     display = PairwiseMarginDisplay.from_estimator(Borda().fit(X), PROFILE)
     assert display.item_names == NAMES
-
-
-class Mine(BaseEstimator):
-    """An estimator of somebody else."""
-
-    def fit(self, X, y=None):
-        self.ranks_ = [4, 3, 2, 1, 0]
-        return self
-
-
-def test_estimators_of_others():
-    display = PairwiseMarginDisplay.from_estimator(Mine().fit(X), PROFILE)
-    assert display.order.tolist() == [4, 3, 2, 1, 0]
-    assert (display.private, display.ordered_by, display.item_names) == (False, "Mine", NAMES)
 
 
 def test_from_estimator_refuses():

@@ -5,14 +5,13 @@ import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
-from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPBorda, LDPPairwise
+from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, Kemeny, LDPBorda, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions, kendall_tau_scorer, pairwise_error_rate
 from sklearn_dprank.model_selection import GridSearchCV
 from sklearn_dprank.plotting import PrivacyUtilityDisplay, QueryCountDisplay
-from sklearn_dprank.plotting._errors import text_of
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.rules import KemenyRule
 
@@ -88,21 +87,6 @@ def test_labels_say_what_was_run(searched):
     assert list(PrivacyUtilityDisplay.from_search(search).errors) == ["noise=knorm", "DPBorda"]
     search = searched([{"n_queries": 3, "epsilon": 2.0}], LDPPairwise(n_queries=5), score=[[[-0.4]]])
     assert list(QueryCountDisplay.from_search(search).errors) == ["LDPPairwise(epsilon=2)"]
-
-
-def test_names_of_parameters_in_labels(searched):
-    """The last part of a name is enough, where it is; a parameter that some grids lack is told where it is there."""
-    params = [
-        {"a__epsilon": 1.0, "a__rule": "kemeny", "a__noise": "laplace"},
-        {"a__epsilon": 1.0, "a__rule": "borda", "a__noise": "laplace"},
-        {"a__epsilon": 1.0, "a__rule": "borda", "b__noise": "laplace"},
-    ]
-    search = searched(params, score=[[[-0.4]], [[-0.3]], [[-0.2]]])
-    assert list(PrivacyUtilityDisplay.from_search(search).errors) == [
-        "a__noise=laplace, rule=kemeny",
-        "a__noise=laplace, rule=borda",
-        "rule=borda, b__noise=laplace",
-    ]
 
 
 def test_equal_candidates_share_a_point(searched):
@@ -202,24 +186,6 @@ def test_not_a_search(searched):
         PrivacyUtilityDisplay.from_search(foreign)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.1 + 0.2, "0.3"),
-        (np.float64(1e-6), "1e-06"),
-        (np.int64(3), "3"),
-        (None, "None"),
-        ("kemeny", "kemeny"),
-        (KemenyRule, "KemenyRule"),
-        (DPBorda(epsilon=1.0, random_state=5), "DPBorda"),
-        (DPPairwise(rule=KemenyRule(tolerance=0.5)), "DPPairwise(rule=KemenyRule(tolerance=0.5))"),
-        ([1,  2], "[1, 2]"),
-    ],
-)  # fmt: skip
-def test_text_of(value, text):
-    assert text_of(value) == text
-
-
 def test_real_search():
     """A search over mechanisms, on two splits."""
     grid = [
@@ -239,19 +205,6 @@ def test_real_search():
     assert display.floor == average_kendall_tau(kemeny_positions(X), X)
 
 
-def test_real_search_over_queries(plt):
-    grid = {"n_queries": [1, 2, 6], "epsilon": [0.5, 4.0]}
-    search = GridSearchCV(LDPPairwise(), grid, n_trials=2, random_state=0, refit=False).fit(X)
-    display = QueryCountDisplay.from_search(search)
-    assert list(display.errors) == ["epsilon=0.5", "epsilon=4"]
-    means = dict(zip(map(str, search.cv_results_["params"]), search.cv_results_["mean_test_score"], strict=True))
-    for epsilon, name in zip(grid["epsilon"], display.errors, strict=True):
-        wanted = [-means[str({"epsilon": epsilon, "n_queries": count})] for count in grid["n_queries"]]
-        np.testing.assert_allclose(display.errors[name].mean(axis=1), wanted)
-        assert display.n_queries[name].tolist() == [1, 2, 6]
-        assert display.best[name] == grid["n_queries"][int(np.argmin(wanted))]
-
-
 @pytest.mark.parametrize(
     ("step", "label"),
     [(RatingsToRankings(), "epsilon of one release"), (SimpleImputer(), "epsilon of the last step (a")],
@@ -261,22 +214,3 @@ def test_the_axis_promises_no_more_than_a_pipeline(plt, step, label):
     grid = {"ballots": ["passthrough", step], "aggregator__epsilon": [0.1, 1.0]}
     search = GridSearchCV(pipeline, grid, n_trials=2, refit=False, random_state=0).fit(X)
     assert PrivacyUtilityDisplay.from_search(search).plot().ax_.get_xlabel().startswith(label)
-
-
-def test_functions_are_shown_by_name():
-    """Two functions of one name are two lines."""
-
-    def reversing(sign):
-        def by_mean(ballots):
-            return np.argsort(sign * ballots.mean(axis=0))
-
-        return by_mean
-
-    grid = [
-        {"aggregator": [DPBorda(), DPKwikSort()], "aggregator__epsilon": [0.1, 1.0]},
-        {"aggregator": [reversing(1), reversing(-1)]},
-    ]
-    search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, n_trials=1, random_state=0, refit=False).fit(X)
-    display = PrivacyUtilityDisplay.from_search(search)
-    assert list(display.errors) == ["DPBorda", "DPKwikSort", "by_mean", "by_mean (3)"]
-    assert display.errors["by_mean"] == pytest.approx(1 - display.errors["by_mean (3)"])

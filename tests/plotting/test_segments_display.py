@@ -146,19 +146,6 @@ def test_many(plt, inside, apart, n_segments, n_items):
     assert apart(display.ax_.get_yticklabels()) and apart(display.ax_.get_xticklabels())
 
 
-@pytest.mark.slow
-def test_long_names_and_signs(plt, inside):
-    """Names are shortened but stay distinct, and dollar signs are not read as formulas."""
-    long = [f"a very long name of an item that no axis can hold {k}" for k in range(3)]
-    display = SegmentsDisplay(RANKS, segments=["$5 or $6", "$\\nope$"], items=long, name="$x$ or $\\y$").plot()
-    assert inside(display.figure_)
-    assert len(set(rows(display))) == 3 and max(map(len, rows(display))) <= 28
-    assert [text.get_text() for text in columns(display)] == ["$5 or $6", "$\\nope$"]
-    assert not any(text.get_parse_math() for text in [*columns(display), *display.ax_.get_yticklabels()])
-    ConsensusDisplay.from_positions([0, 1], [1, 0], items=["$\\nope$", "b"], names=("$\\no$", "x")).plot()
-    plt.gcf().canvas.draw()
-
-
 def test_of_a_pipeline_on_given_axes(plt):
     pipeline = make_pipeline(RatingsToRankings(), SegmentedAggregator(REGIONS, random_state=0))
     pipeline.fit(-X.to_numpy(), segmentedaggregator__segments=LABELS)

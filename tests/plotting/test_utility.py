@@ -5,22 +5,19 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
-from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
-from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.model_selection.parameters import child_seeds
-from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors, _errors as _optimum
+from sklearn_dprank.plotting import PrivacyUtilityDisplay
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 EPSILONS = [0.01, 0.1, 1.0]
-CYCLE = [np.roll(range(5), k) for k in range(5)]
 MECHANISMS = {"P-BORDA": DPBorda(), "noisy pairs": DPPairwise()}
 X = make_mallows(60, 4, 0.7, random_state=0)
 
@@ -48,34 +45,6 @@ def test_ceiling_of_ballots_with_ties():
     display = PrivacyUtilityDisplay.from_estimators({"P-BORDA": DPBorda()}, ballots, epsilons=[1.0], n_trials=1)
     assert display.ceiling == pytest.approx(1 / 3)
     assert display.floor == 0
-
-
-@pytest.mark.slow
-def test_profiles_and_workers(display):
-    again = PrivacyUtilityDisplay.from_estimators(
-        MECHANISMS, Profile.from_rankings(X), epsilons=EPSILONS, n_trials=4, random_state=0, n_jobs=2
-    )
-    for name in MECHANISMS:
-        np.testing.assert_array_equal(again.errors[name], display.errors[name])
-
-
-@pytest.mark.slow
-def test_plot(plt, display):
-    assert display.plot(excess=False) is display
-    assert display.ax_.figure is display.figure_
-    lines = {line.get_label(): line for line in display.ax_.get_lines()}
-    assert list(lines) == [*MECHANISMS, "Kemeny optimum (not private)", "random ranking"]
-    for name in MECHANISMS:
-        np.testing.assert_array_equal(lines[name].get_xdata(), EPSILONS)
-        np.testing.assert_allclose(lines[name].get_ydata(), display.errors[name].mean(axis=1))
-    assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {display.floor}
-    assert set(lines["random ranking"].get_ydata()) == {0.5}
-    assert display.ax_.get_xscale() == "log"
-    assert display.ax_.get_xlabel() == "epsilon of one release"
-    assert display.ax_.get_ylabel() == "average Kendall tau distance\n(not private)"
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == list(lines)
-    display.figure_.canvas.draw()
 
 
 def edges(band):
@@ -117,27 +86,6 @@ def test_bands_are_two_quantiles(plt, display, band):
     with pytest.raises(ValueError, match=r"band must be two quantiles, such as \(0.1, 0.9\), 'auto' or None, got"):
         display.plot(band=band)
     assert not plt.get_fignums()
-
-
-@pytest.mark.slow
-def test_scales(plt, display):
-    """An axis is logarithmic from a decade on, and linear below the least positive error if an error is 0."""
-    assert display.plot(excess=False).ax_.get_yscale() == "linear"
-    unanimous = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2, 0.4], [0.0, 0.02]]}, floor=0.0).plot(band=(0, 1))
-    assert (unanimous.ax_.get_xscale(), unanimous.ax_.get_yscale()) == ("log", "symlog")
-    assert unanimous.ax_.yaxis.get_transform().linthresh == pytest.approx(0.01)
-    assert unanimous.ax_.get_ylim()[0] < 0 < 0.5 < unanimous.ax_.get_ylim()[1]
-    positive = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2, 0.4], [0.11, 0.12]]}, floor=0.1).plot()
-    assert positive.ax_.get_yscale() == "log"  # no error is 0
-    below = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[-200.0], [-900.0]]}, ceiling=None).plot()
-    assert below.ax_.get_yscale() == "linear"
-    for each in (display, unanimous, positive, below):
-        each.figure_.canvas.draw()
-        ticks = [text.get_text().replace("\N{MINUS SIGN}", "-").split() for text in each.ax_.get_yticklabels()]
-        ticks = [float(tick) / (100 if percent else 1) for tick, *percent in ticks]
-        np.testing.assert_allclose(ticks, each.ax_.get_yticks())
-        low, high = each.ax_.get_ylim()
-        assert sum(low <= tick <= high for tick in ticks) >= 2  # enough to read the scale
 
 
 def test_excess_is_drawn_by_default(plt, display):
@@ -289,18 +237,6 @@ def test_every_epsilon_has_a_place_on_the_axis(epsilons, monkeypatch):
         PrivacyUtilityDisplay.from_estimators({"a": DPBorda()}, X, epsilons=epsilons, n_trials=1)
 
 
-@pytest.mark.slow
-def test_long_names_are_shortened_and_not_cut_off(plt, inside):
-    names = [f"a mechanism with a very long name indeed, to tell the truth, of the kind {k}" for k in range(3)]
-    display = PrivacyUtilityDisplay([0.1, 1.0], {name: [[0.3], [0.2]] for name in names}, floor=0.1).plot()
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()][:3]
-    assert len(set(legend)) == 3
-    for text, name in zip(legend, names, strict=True):
-        assert len(text) <= 60 < len(name)
-        assert text[:20] == name[:20] and text[-9:] == name[-9:]
-    assert inside(display.figure_)
-
-
 def test_pipelines_are_searched_instead():
     pipeline = make_pipeline(RatingsToRankings(), DPBorda())
     with pytest.raises(ValueError, match="got Pipeline; for a pipeline, use GridSearchCV and from_search"):
@@ -313,7 +249,7 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
     def never(profile):
         raise AssertionError("the optimum was sought")
 
-    monkeypatch.setattr(_errors, "best_known", never)
+    monkeypatch.setattr("sklearn_dprank.plotting._errors.best_known", never)
     make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, X, epsilons=[1.0], n_trials=1)
     assert make(floor=None).floor is None
     assert make(floor=0.25).floor == 0.25
@@ -322,23 +258,3 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
     for floor in ("optimal", np.nan, [0.1]):
         with pytest.raises(ValueError, match="floor must be 'kemeny', a number or None, got"):
             make(floor=floor)
-
-
-@pytest.mark.slow
-def test_the_floor_is_called_what_it_is(plt, monkeypatch):
-    """A search that stopped at its limit proved no optimum, and a given number has no proof."""
-    make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, epsilons=[1.0], n_trials=1, random_state=0)
-    search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1, random_state=0, progress=False).fit(CYCLE)
-    assert make(X).floor_name == make(CYCLE).floor_name == "Kemeny optimum"
-    assert make(X, floor=0.1).floor_name == "given floor"
-    assert PrivacyUtilityDisplay.from_search(search, floor=0.1).floor_name == "given floor"
-    monkeypatch.setattr(_optimum, "minimum_order", partial(_optimum.minimum_order, max_dp=2, work_limit=0))
-    with pytest.warns(ConvergenceWarning):
-        displays = [make(CYCLE), PrivacyUtilityDisplay.from_search(search, CYCLE)]
-    for display in displays:
-        assert display.floor_name == "best order found"
-        assert (
-            display.plot(excess=True).ax_.get_ylabel() == "excess over the best order found\n(% of pairs, not private)"
-        )
-        ax = display.plot(excess=False).ax_
-        assert "best order found (not private)" in {line.get_label() for line in ax.get_lines()}

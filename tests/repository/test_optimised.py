@@ -18,14 +18,6 @@ def python(*arguments):
 
 
 @pytest.mark.slow
-def test_examples_fits_and_refusals_without_asserts():
-    done = python("-O", "tests/support/optimised.py")
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert said["asserts"] is False and said["wrong"] == [] and said["refusals"] > 80
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-O"], ["-OO"]], ids=["plain", "O", "OO"])
 def test_the_command_emits_no_warnings(options, tmp_path):
     path = tmp_path / "votes.csv"

@@ -12,11 +12,6 @@ from sklearn_dprank.cli import main as dprank
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-CHOOSING = (ROOT / "docs" / "user_guide" / "choosing.rst").read_text(encoding="utf-8")
-COMMANDS = [
-    ("command: run", 'python -m pip install ".[plot]"', "python -m sklearn_dprank rank --example"),
-    ("command: test", 'python -m pip install -e ".[test]"', 'python -m pytest -n auto -m "not slow"'),
-]
 
 
 def block(marker, language):
@@ -39,12 +34,6 @@ def test_other_examples():
     assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
-@pytest.mark.parametrize(("marker", "install", "job"), COMMANDS)
-def test_two_commands(marker, install, job):
-    assert block(marker, "bash") == f"{install} && {job}\n"
-    assert len(re.findall(r"<!-- command: ", README)) == len(COMMANDS)
-
-
 RATINGS, POSITIONS = "tea,coffee,milk\n5,3,1\n4,4,\n", "tea,coffee,milk\n1,2,3\n2,1,\n"
 #: A file for each row of README's table of layouts.
 FILES = {
@@ -60,10 +49,6 @@ FILES = {
     "several rows of one person": "email,tea,coffee\na,1,2\nb,2,1\na,1,2\n",
 }
 LAYOUTS = dict(re.findall(r"^\| (.+?) \| (`--.+?`|none) \| .+ \|$", README, flags=re.MULTILINE))
-
-
-def test_every_layout_has_a_file():
-    assert LAYOUTS.keys() == FILES.keys()
 
 
 @pytest.mark.parametrize("layout", FILES)
@@ -90,26 +75,6 @@ def test_command_for_a_file(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} >= {"ranking.png", "report.html"}
     (command,) = re.findall(r"`dprank (recommend .+?)`", README)
     assert dprank(shlex.split(command)) == 0
-
-
-def test_voters_needed_are_those_of_the_guide():
-    """For 10 items and epsilon = 1: the first row of the guide's table that has the estimator."""
-    rows = re.findall(r"^\| .* \| `(\w+)\((?:k=3, )?epsilon=1.0\)` \| ([\d,]+) \|$", README, flags=re.MULTILINE)
-    assert len(rows) == 5
-    guide = re.findall(r"^   [\w, ]+ \| 10 \| \S+ \| \S+ \| (\S+) \| \S+ \| (.+)$", CHOOSING, flags=re.MULTILINE)
-    for name, voters in rows:
-        if name != "DPTopK":
-            assert next(needed for needed, names in guide if f".{name}`" in names) == voters
-
-
-@pytest.mark.slow
-def test_voters_needed_for_the_winners(example):
-    (voters,) = re.findall(r"`DPTopK\(k=3, epsilon=1.0\)` \| ([\d,]+) \|", README)
-    (percent,) = re.findall(r"`DPTopK` then misses (\d+) % of the best three", README)
-    missed, noise = example("how_many_voters").simulated_error(
-        sklearn_dprank.DPTopK(3, epsilon=1.0), 10, int(voters), n_electorates=60, k=3
-    )
-    assert missed.mean() == pytest.approx(float(percent), abs=3 * noise.mean() / 3**0.5)
 
 
 def test_versions_agree():

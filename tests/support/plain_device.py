@@ -38,11 +38,6 @@ def digest(protocol):
 # --- the one limit that no sum of epsilons replaces
 
 
-def accepts_delta(protocol, max_delta="1e-6"):
-    """Whether the owner of a device accepts the delta of a protocol; only secure aggregation has one for the voter."""
-    return not protocol["randomizer"].startswith("skellam-") or Decimal(protocol["delta"]) <= Decimal(max_delta)
-
-
 # --- words, and what is drawn from them
 
 
