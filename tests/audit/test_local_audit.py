@@ -27,7 +27,6 @@ from sklearn_dprank.theory import yan
 NAN = np.nan
 OPPOSITES = [[0, 1, 2], [2, 1, 0]]
 UNSURE = [*OPPOSITES, [1, 0, 1], [NAN, 0, 1], [NAN, NAN, NAN]]  # every way not to have an opinion
-MIXED = [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [0, 0, 1, 1], [1, NAN, 0, NAN], [0, 0, 0, 0]]
 
 
 def report_laws(randomizer, epsilon, ballots, coins=True):

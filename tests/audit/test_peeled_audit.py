@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from audit_tools import law, neighbours, profile_of, sampled_orders, worst_delta
+from audit_tools import law, neighbours, profile_of, profile_with, sampled_orders, worst_delta
 from audited import PEELED
 from oracles import distinct_ballots
 from scipy import stats
 from sklearn.base import clone
 
 from sklearn_dprank import DPPrudentOrder
-from sklearn_dprank.ballots import Profile
 
 RELATIONS = ["add_remove", "replace"]
 BASES = {
@@ -75,15 +74,7 @@ def test_a_person_loses_no_more_than_the_promise(others, neighboring):
         [([0, 1, 2], 1.0), ([2, 1, 0], 1.0), ([1, 0, 2], 7.0)],
         [([1, 2, 0], 0.5), ([0, 0, np.nan], 2.0)],
     ]
-    profiles = [
-        Profile.from_rankings(
-            np.array([[0.0, 1, 2]] * others + [ballot for ballot, _ in person]),
-            groups=[*range(others), *[99] * len(person)],
-            sample_weight=[1.0] * others + [weight for _, weight in person],
-            max_weight=2.5,
-        )
-        for person in persons
-    ]
+    profiles = [profile_with(person, [([0, 1, 2], 1.0)] * others, 2.5) for person in persons]
     estimator = under(PEELED["small epsilon"], neighboring)
     laws = [law(estimator, profile) for profile in profiles]
     pairs = [(0, k) for k in range(1, 5)]  # the first has no weight: a person who came or went

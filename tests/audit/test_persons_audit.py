@@ -9,6 +9,7 @@ from audit_tools import (
     law,
     noise_pmf,
     outcomes,
+    profile_with,
     scripted_noise,
     weak_order_cells,
     worst_delta,
@@ -49,24 +50,13 @@ def coarse(monkeypatch):
     monkeypatch.setattr(weights, "WEIGHT_GRID", GRID)
 
 
-def profile(person, others, max_weight):
-    rows = [*others, *person]
-    groups = [*range(len(others)), *[99] * len(person)]
-    return Profile.from_rankings(
-        np.array([x for x, _ in rows], dtype=float).reshape(-1, 3),
-        groups=groups,
-        sample_weight=[w for _, w in rows],
-        max_weight=max_weight,
-    )
-
-
 @pytest.mark.parametrize("max_weight", [1, 2.5])
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
 @pytest.mark.parametrize("others", [OTHERS[:0], OTHERS], ids=["nobody", "three"])
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
 def test_a_person_loses_no_more_than_the_promise(estimator, others, neighboring, max_weight):
     estimator = estimator.set_params(neighboring=neighboring)
-    profiles = [profile(person, others, max_weight) for person in SAME]
+    profiles = [profile_with(person, others, max_weight) for person in SAME]
     laws = [law(estimator, one) for one in profiles]
     pairs = list(combinations(range(len(SAME)), 2))  # the first has no weight: a person who came or went
     if neighboring == "add_remove":
@@ -81,7 +71,7 @@ def test_a_person_loses_no_more_than_the_promise(estimator, others, neighboring,
 def test_swiss_rounds_pay_for_the_total_weight(neighboring):
     """It moves by the whole bound under both relations; the number of voters is public under "replace"."""
     swiss = DPSwissBorda(neighboring=neighboring)
-    weighted = swiss.plan_for(profile(SAME[1], OTHERS, 1))[1]
+    weighted = swiss.plan_for(profile_with(SAME[1], OTHERS, 1))[1]
     plain = swiss.plan_for(Profile.from_rankings([[0, 1, 2]]))[1]
     deviations = {
         type(price.query).__name__: (price.sensitivity.l1, price.mechanism.deviation)
@@ -96,7 +86,7 @@ def test_swiss_rounds_pay_for_the_total_weight(neighboring):
 
 
 def with_choice(person, others=OTHERS):
-    return profile(person, others, "auto")
+    return profile_with(person, others, "auto")
 
 
 def law_of_choice(mechanism, vector):

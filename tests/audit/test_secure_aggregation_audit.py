@@ -3,9 +3,8 @@
 import json
 import math
 from collections import Counter
-from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -15,11 +14,9 @@ from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
-from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection import shares, shares as rounds
-from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.shares import RoundsRandomizer, SharesRandomizer
-from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
+from sklearn_dprank.collection import shares
+from sklearn_dprank.collection.shares import SharesRandomizer
+from sklearn_dprank.queries import AllMargins, GroupNetWins, NetWins, PairMargin, ScaledMargins
 
 BALLOTS = distinct_ballots(3)
 GRID = 1e-3  # of losses that are convolved
@@ -145,55 +142,6 @@ def test_all_answers_together_keep_epsilon_and_delta(name):
 
 
 # --- in the field, where the curator may ask what it likes
-
-ASKS = [Ask(GroupNetWins(round=0), share=Fraction(1, 2)), Ask(GroupNetWins(((0, 1), (2, 3)), 1), share=Fraction(1, 2))]
-IN_ROUNDS = SecureAggregation(2.0, 1e-2, min_reports=5).plan(ASKS, 4).protocol
-
-
-def every_question():
-    """All questions that these devices accept: groups of any sizes, in any order."""
-    about = [[list(order)[:k], list(order)[k:]] for order in permutations(range(4)) for k in range(1, 4)]
-    about += [[list(order)] for order in permutations(range(4))]
-    return [
-        {"protocol": digest(IN_ROUNDS), "question": number, "groups": groups}
-        for number in (1, 2, 3)
-        for groups in about
-    ]
-
-
-def accepted(question):
-    try:
-        return RoundsRandomizer().asked(question, IN_ROUNDS)
-    except ValueError:
-        return None
-
-
-@pytest.mark.slow
-def test_all_answers_of_devices_cost_at_most_the_stated_epsilon():
-    """Exactly: the worst two ballots, and the worst two questions that a device answers, losses convolved."""
-    asked = [one for question in every_question() if (one := accepted(question)) is not None]
-    margins = [(c := naive_counts([ballot])) - c.T for ballot in permutations(range(4))]
-
-    def moved(question):
-        """Distance of each ballot from the first, for any groups and any first ballot."""
-        group_of = {item: group for group in question.about for item in group}
-        wins = np.array([[sum(m[i, group_of[i]]) for i in range(4)] for m in margins])
-        return [tuple(np.sort(np.abs(row - wins[0])).tolist()) for row in wins]
-
-    worst = 0.0
-    numbers = {one.number for one in asked}
-    assert numbers == {1, 2}
-    laws = {n: added_noise(float(rounds.sum_about(IN_ROUNDS, n).rate), 5) for n in numbers}
-    pairs = {
-        pair
-        for first in (one for one in asked if one.number == 1)
-        for second in (one for one in asked if one.number == 2)
-        for pair in zip(moved(first), moved(second), strict=True)
-    }
-    for pair in pairs:
-        losses = [loss_law(laws[n], by, GRID) for n, shift in zip((1, 2), pair, strict=True) for by in shift if by]
-        worst = max(worst, delta_of(losses, 2.0))
-    assert 0.05 * 1e-2 < worst <= 1e-2
 
 
 class Dealt:

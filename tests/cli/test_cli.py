@@ -4,10 +4,13 @@ import gzip
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from process_tools import ROOT
 
 from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.cli import main
@@ -318,21 +321,6 @@ def test_comparison_on_the_example(tmp_path, run, printed):
     assert "NOT PRIVATE" in run(*common) and "1000 ballots, 10 items, simulated" in run(*common)
 
 
-@pytest.mark.slow
-def test_comparison_of_some(tmp_path, run, printed):
-    """Four voters, each with an opinion on one of three pairs: a random order is wrong on half of a third of them."""
-    pytest.importorskip("matplotlib")
-    path = write(tmp_path / "votes.csv", [[0, 1, ""]] * 4, ["x", "y", "z"])
-    common = ["compare", path, "--public", "--positions", "--unranked", "no_opinion", "--trials", "1"]
-    common += ["--epsilons", "9"]
-    made = printed(*common, "--picture", tmp_path / "c.png", "--estimators", "DPBorda", "LDPPairwise")
-    assert set(made["excess_points"]) == {"DPBorda, K-norm noise", "DPBorda, Laplace noise", "LDPPairwise"}
-    assert made["random_order_points"] == pytest.approx(100 / 6, abs=1e-4)
-    assert re.search(r"\na random order +16\.67\n", run(*common, "--picture", tmp_path / "c.png"))
-    assert "does not exist" in run(*common, "--picture", tmp_path / "none" / "c.png")
-    assert "must end in one of" in run(*common, "--picture", tmp_path / "c.abc")
-
-
 def test_compare_needs_matplotlib(tmp_path, run, without):
     without("matplotlib")
     assert 'install the extra "plot"' in run("compare", "--trials", "1", "--picture", tmp_path / "c.png")
@@ -361,3 +349,15 @@ def test_advice_for_several_epsilons(run, printed):
     assert head.split()[:2] == ["epsilon", "recommended"] and about.startswith("A point is one pair")
     assert first.split()[-3:] == [f"{100 * error:.2g}" for error in (advice.error, *advice.error_range)]
     assert second.startswith("    0.5  DPPrud")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["-OO"]], ids=["plain", "OO"])
+def test_the_command_emits_no_warnings(options, tmp_path):
+    """Neither about bytes nor about open files."""
+    python = [sys.executable, "-W", "error", "-bb", "-X", "dev", *options, "-m", "sklearn_dprank"]
+    command = [*python, "rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--format", "json", "--epsilon"]
+    done = subprocess.run([*command, "50"], capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout)["consensus"] == BEST_FIRST
+    refused = subprocess.run([*command, "-1"], capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert refused.returncode == 2 and refused.stdout == ""

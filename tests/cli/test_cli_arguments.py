@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from sklearn_dprank.cli import main, parser, ranking
-from sklearn_dprank.cli.printing import as_table
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -119,36 +118,6 @@ def test_closed_pipe_exits_quietly(arguments, monkeypatch, capsys):
         monkeypatch.setattr("sys.stdout", shown)
         assert main(arguments) == 141
     assert capsys.readouterr().err == ""  # and closing it raised nothing
-
-
-def test_no_number_is_minus_zero(tmp_path, monkeypatch, capsys):
-    """The excess over the best consensus may be a rounding error below 0."""
-
-    class Shown:
-        floor, ceiling = 0.25, 0.5
-        errors = {"DPBorda": np.array([[0.25 - 1e-12], [0.25 - 1e-3], [0.375]])}
-        figure_ = None
-
-        def plot(self):
-            return self
-
-    monkeypatch.setattr(comparing.PrivacyUtilityDisplay, "from_estimators", lambda *given, **named: Shown())
-    monkeypatch.setattr(comparing, "check_outputs", lambda outputs, kept: None)
-    monkeypatch.setattr(comparing, "save", lambda figure, path: None)
-    assert main(["compare", "--epsilons", "1", "2", "3"]) == 0
-    assert "DPBorda                            0.00  -0.10  12.50\n" in capsys.readouterr().out
-    (tmp_path / "v.csv").write_text("tea,milk\n1,2\n")
-    for file, is_simulated in (([], True), ([str(tmp_path / "v.csv"), "--ratings", "--public"], False)):
-        assert main(["compare", *file, "--epsilons", "1", "2", "3", "--format", "json"]) == 0
-        out = capsys.readouterr().out
-        made = json.loads(out)
-        assert made["excess_points"] == {"DPBorda": [0.0, -0.1, 12.5]} and "-0.0," not in out and "-0.0]" not in out
-        assert made["not_private"] is True and made["simulated"] is is_simulated
-
-
-def test_tables_line_up_for_wide_and_combining_characters():
-    lines = as_table([["item", "score"], ["茶", "1"], ["咖啡", "22"], ["the\u0301", "3"]]).splitlines()
-    assert lines == ["item  score", "茶        1", "咖啡     22", "the\u0301       3"]
 
 
 @pytest.mark.parametrize(

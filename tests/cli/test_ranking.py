@@ -455,12 +455,6 @@ def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatc
     assert "--report: v.html holds the ballots" in says and not Path("new.sqlite").exists()
 
 
-def test_a_last_result_does_not_replace_the_ballots(run):
-    Path("v.csv").rename("new.sqlite.last")
-    says = run("new.sqlite.last", "--positions", "--epsilon", "1", *NEW)
-    assert "--budget: new.sqlite.last holds the ballots" in says and not Path("new.sqlite").exists()
-
-
 # --- what an output may hold
 
 PUBLIC = {

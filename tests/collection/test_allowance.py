@@ -110,20 +110,6 @@ def test_refused_protocol_is_not_charged():
 # --- restarts
 
 
-def test_allowance_survives_a_restart():
-    allowance = Allowance(epsilon=2.5)
-    device = Device(protocol("a"), allowance=allowance)
-    device.report([0, 1])
-    kept = allowance.to_json(), device.to_json()
-    for _ in range(3):
-        allowance = Allowance.from_json(kept[0])
-        device = Device.from_json(kept[1], allowance=allowance)
-        device.report([0, 1])
-        assert (allowance.to_json(), device.to_json()) == kept
-    Device(protocol("b"), allowance=allowance)
-    assert refused(lambda: Device(protocol("c"), allowance=allowance), "does not cover")
-
-
 def test_restored_device_is_charged_if_it_reported():
     """The program died between the two files: a device that has reported is charged, whether or not it fits."""
     device = Device(protocol("a"))
@@ -299,12 +285,6 @@ def test_invalid_allowance_raises(wrong):
     ):
         with pytest.raises(ValueError, match="allowance must be an Allowance or None"):
             run()
-
-
-def test_client_charges_the_allowance():
-    allowance = Allowance(epsilon=2.0)
-    LDPPairwise(epsilon=2.0).client(3, allowance=allowance)
-    assert refused(lambda: LDPPairwise(epsilon=0.1).client(3, allowance=allowance), "does not cover")
 
 
 def test_numbers_of_devices_come_from_the_operating_system(monkeypatch):

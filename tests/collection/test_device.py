@@ -46,6 +46,10 @@ def test_loads_numpy_and_the_standard_library_only():
     rooms = {name.split(".")[1] for name in own.split() if "." in name}
     assert {"channels", "mechanisms", "rules"}.isdisjoint(rooms)
     assert {"numpy.random", "sklearn_dprank.collection.servers"}.isdisjoint(own.split())
+    servers = python(
+        "import sys; from sklearn_dprank.collection import AggregationServer, Shuffler; print(*sys.modules)"
+    )
+    assert {"scipy", "sklearn", "joblib", "pandas"}.isdisjoint(servers.split())
 
 
 @pytest.mark.slow
@@ -249,11 +253,3 @@ def test_max_epsilon(kind):
 def test_wrong_max_epsilon(wrong):
     with pytest.raises(ValueError, match="max_epsilon must be a positive number or None"):
         Device(protocol_of("rr"), max_epsilon=wrong)
-
-
-def test_client_is_a_device():
-    device = LDPPairwise(epsilon=2.0).client(["a", "b"], epsilon=1.0, max_epsilon=1.0)
-    assert type(device) is Device
-    assert device.epsilon <= 1
-    with pytest.raises(RefusedProtocol, match="above max_epsilon"):
-        LDPPairwise(epsilon=2.0).client(3, max_epsilon=1.9)

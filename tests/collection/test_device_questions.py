@@ -120,12 +120,6 @@ def test_a_wrong_ballot(kind, ballot):
 # --- one ballot, and each answer once
 
 
-def test_another_assignment_of_pairs_buys_no_other_answer():
-    device = Device(ASSIGNED)
-    first = json.dumps(device.report(BALLOT, [[0, 1], [1, 3]]))
-    assert json.dumps(device.report(BALLOT, [[0, 2], [2, 3]])) == first
-
-
 def test_a_new_question_about_another_ballot():
     device = Device(ASKED)
     device.answer(question(1), BALLOT)

@@ -140,12 +140,6 @@ def test_a_voter_counts_once_under_all_epsilons():
     assert (fitted.reports_accepted_, fitted.reports_refused_) == (40, {"voter answered before": 20})
 
 
-def test_second_fit_counts_from_zero():
-    estimator, sent = assigned(), reports(assigned(), X[:30])
-    for _ in range(2):
-        assert estimator.fit_reports(sent, items=5).reports_accepted_ == 30
-
-
 # --- simulations
 
 

@@ -5,7 +5,6 @@ import math
 import pytest
 from device_tools import FIRST, every_kind
 
-from sklearn_dprank import SecAggBorda
 from sklearn_dprank.collection import AggregationServer, Allowance, Device, RefusedProtocol
 
 
@@ -64,39 +63,6 @@ def test_field_names_that_are_not_text_are_refused(kind):
     for name in (5, None, math.nan, ("a",), b"a", "a" * 100_000, "\ud800"):
         with pytest.raises(RefusedProtocol):
             Device({**FIRST[kind]["protocol"], name: 1})
-
-
-@every_value
-@pytest.mark.parametrize("kind", ["rr-interactive", "skellam-rounds"])
-def test_questions(kind, value):
-    one = FIRST[kind]
-    device, server = Device(one["protocol"]), None
-    if kind == "skellam-rounds":
-        server = AggregationServer(one["protocol"], 0)
-    for question in changed(one["questions"][0], value):
-        with pytest.raises(ValueError, match="question does not follow the protocol"):
-            device.answer(question, one["ballot"])
-        if server is not None:
-            with pytest.raises(ValueError, match="question does not follow the protocol"):
-                server.ask(question)
-    assert device.answer(one["questions"][0], one["ballot"])
-
-
-@every_value
-def test_shares_and_sums(value):
-    estimator = SecAggBorda(epsilon=1.0, min_reports=1)
-    protocol = estimator.protocol(3)
-    servers = [AggregationServer(protocol, number) for number in range(2)]
-    for server, message in zip(servers, Device(protocol).report([0, 1, 2]), strict=True):
-        hostile = list(changed(message, value))
-        assert server.receive(hostile) == 0
-        assert sum(server.refused.values()) == len(hostile)
-        assert server.receive([message]) == 1
-    voters = servers[0].reports()
-    sums = [server.release(voters) for server in servers]
-    assert estimator.fit_sums(sums, items=3).reports_accepted_ == 1
-    with pytest.raises(ValueError, match=r"sums must hold one of each|sums are of different voters"):
-        estimator.fit_sums([*changed(sums[0], value), sums[1]], items=3)
 
 
 @every_value

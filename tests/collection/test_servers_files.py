@@ -1,7 +1,7 @@
 """The file of a server never leads to a wrong or second sum: it is read exactly, or refused.
 
 A second sum over other voters would give a voter away. The tests damage files, fill disks, fork, interrupt and send
-and messages that are too long.
+messages that are too long.
 """
 
 import json
@@ -233,10 +233,6 @@ def test_a_closed_server_is_an_error(tmp_path):
             run()
 
 
-def test_the_error_is_one_class_that_callers_of_either_kind_catch():
-    assert issubclass(ServerFileError, OSError) and issubclass(ServerFileError, ValueError)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # other threads live: those of BLAS
 @pytest.mark.parametrize("path", [":memory:", "server.db"])
@@ -287,7 +283,7 @@ def test_threads_do_not_lose_or_repeat_messages(tmp_path):
 @pytest.mark.parametrize(
     "estimator", [CURATOR, SecAggSwissBorda(epsilon=1.0, min_reports=20), SecAggBorda(n_servers=20, min_reports=20)]
 )
-@pytest.mark.parametrize("n_items", [2, 12, 300])
+@pytest.mark.parametrize("n_items", [2, 60])
 def test_every_message_of_a_device_is_short_enough(estimator, n_items):
     protocol = estimator.protocol(n_items)
     limit = AggregationServer(protocol, 0)._longest

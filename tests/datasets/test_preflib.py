@@ -1,14 +1,12 @@
 """`read_preflib` reads both layouts of PrefLib files exactly, and names the flaw in a malformed file."""
 
 import gzip
-import os
 import tracemalloc
 
 import numpy as np
 import pytest
 
 from sklearn_dprank.datasets import read_preflib
-
 
 GOOD = """\
 # FILE NAME: fruit.soc

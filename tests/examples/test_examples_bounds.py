@@ -3,7 +3,6 @@
 import math
 import re
 
-import numpy as np
 import pytest
 
 import sklearn_dprank
@@ -13,11 +12,6 @@ from sklearn_dprank.ballots.profile import Shape
 @pytest.fixture(scope="module")
 def bounds(example):
     return example("measure_bounds")
-
-
-@pytest.fixture(scope="module")
-def limits(example):
-    return example("_limits")
 
 
 def number(said):
@@ -59,24 +53,3 @@ def test_a_cell_can_be_measured_again(bounds, name):
 
 
 # Limits
-
-
-def test_majority_of_responses_by_enumeration(limits):
-    true = math.e / (1 + math.e)
-    wrong = 0.0
-    for heard in np.ndindex(2, 2, 2, 2):  # three voters for the first item, one against
-        chance = math.prod(true if bit == said else 1 - true for bit, said in zip((1, 1, 1, 0), heard, strict=True))
-        wrong += chance * {True: 1.0, False: 0.0}[sum(heard) < 2] + chance * (sum(heard) == 2) / 2
-    assert limits.best_response(4, 1, 1.0) == pytest.approx(wrong)
-
-
-def test_noise_of_streams_from_the_matrices(limits):
-    horizon = 12
-    total = np.tril(np.ones((horizon, horizon)))
-    assert limits.stream_floor(horizon) == pytest.approx(np.linalg.norm(total, "nuc") / horizon)
-    c = [math.comb(2 * k, k) / 4**k for k in range(horizon)]
-    root = np.array([[c[i - j] if i >= j else 0 for j in range(horizon)] for i in range(horizon)])
-    np.testing.assert_allclose(root @ root, total)
-    rows = (root**2).sum(axis=1) * (root**2).sum(axis=0).max()
-    assert limits.stream_noise(horizon) == pytest.approx((math.sqrt(rows.mean()), rows[-1] ** 0.5))
-    assert limits.stream_floor(horizon) < limits.stream_noise(horizon)[0]

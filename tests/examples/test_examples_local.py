@@ -1,6 +1,5 @@
 """The example of devices in other processes, small: what comes out, and what passes between the parties."""
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -8,21 +7,12 @@ import sys
 from ast import literal_eval
 from pathlib import Path
 
-import numpy as np
 import pytest
 from local_tools import apart
 
 from sklearn_dprank import ShufflePairwise
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "run_clients.py"
-
-
-@pytest.fixture
-def example():
-    spec = importlib.util.spec_from_file_location("run_clients", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def check(printed, n_voters, epsilon):
@@ -36,16 +26,8 @@ def check(printed, n_voters, epsilon):
     return order
 
 
-@pytest.mark.slow
-def test_run_clients(example, capsys):
-    example.main(["--voters", "500", "--epsilon", "2", "--processes", "1"])
-    order = check(capsys.readouterr().out, 500, 2)
-    assert sorted(order) == sorted(example.DISHES) == sorted(example.ORDER)
-    away = [abs(order.index(dish) - place) for place, dish in enumerate(example.ORDER)]
-    assert np.mean(away) < 1.5  # 2.6 by chance
-
-
 def test_lines_hold_messages_only(example, tmp_path):
+    example = example("run_clients")
     curator = ShufflePairwise(epsilon=1.0, min_reports=20)
     protocol = json.dumps(curator.protocol(3))
     outboxes = [tmp_path / "a", tmp_path / "b"]

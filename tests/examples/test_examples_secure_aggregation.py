@@ -1,6 +1,5 @@
 """The example of secure aggregation: messages between the parties and results with dropouts."""
 
-import importlib.util
 import json
 import os
 import re
@@ -19,15 +18,8 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "run_secure_aggregation.py"
 
 
-@pytest.fixture
-def example():
-    spec = importlib.util.spec_from_file_location("run_secure_aggregation", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_lines_hold_shares_only(example, tmp_path):
+    example = example("run_secure_aggregation")
     curator = SecAggBorda(epsilon=1.0, min_reports=20)
     protocol = json.dumps(curator.protocol(3))
     outboxes = [tmp_path / "a", tmp_path / "b"]
@@ -48,6 +40,7 @@ def test_lines_hold_shares_only(example, tmp_path):
 
 def test_devices_are_kept_before_their_messages_leave(example, tmp_path):
     """What is on disk after a round has the answers; a device that was away has none, and an answer comes again."""
+    example = example("run_secure_aggregation")
     protocol = SecAggSwissBorda(epsilon=1.0, min_reports=3).protocol(3)
     home, outboxes = tmp_path / "devices", [tmp_path / "a", tmp_path / "b"]
     made = [{"device": Device(protocol).to_json(), "ballot": [0, 1, 2]} for _ in range(4)]
@@ -75,5 +68,5 @@ def test_other_processes(tmp_path, example):
     assert "epsilon = 2, delta = 1e-06 (secure_aggregation, replace; read its caveats)" in printed
     assert "one of the 2 servers, 360 of the voters" in printed
     order = re.search(r"^Consensus: (.*)$", printed, flags=re.MULTILINE)[1].split(" > ")
-    away = [abs(order.index(dish) - place) for place, dish in enumerate(example.ORDER)]
-    assert sorted(order) == sorted(example.DISHES) and np.mean(away) < 1
+    away = [abs(order.index(dish) - place) for place, dish in enumerate(example("run_secure_aggregation").ORDER)]
+    assert sorted(order) == sorted(example("run_secure_aggregation").DISHES) and np.mean(away) < 1

@@ -48,12 +48,6 @@ RECORD = """async () => {
   const { Allowance, BrowserStore } = await import("./device.js");
   return new Allowance("8", new BrowserStore()).read();
 }"""
-SPENT = """async () => {
-  const { BrowserStore } = await import("./device.js");
-  const name = "0123456789abcdef";
-  const record = { epsilon: { [name]: "3" }, reports: { [name]: { report: {}, ticket: "0".repeat(32) } } };
-  await new BrowserStore().update("dprank", () => record);
-}"""
 FORGET = """() => new Promise((resolve, reject) => {
   const asked = indexedDB.open("dprank", 1);
   asked.onupgradeneeded = () => asked.result.createObjectStore("kept");
@@ -321,17 +315,8 @@ HOSTILE = {
     "a foreign digest": a_report(protocol="0" * 16),
     "another protocol": a_report(3.0),
     "NaN": a_report(answers=[float("nan")]),
-    "infinity": a_report(answers=[float("inf")]),
-    "padding": a_report(more="x" * 300),
-    "too many answers": a_report(answers=[0, 1]),
-    "no answers": a_report(answers=[], pairs=[]),
-    "a large number": a_report(answers=[10**300]),
-    "a fraction": a_report(answers=[0.5]),
     "a flag": a_report(answers=[True]),
-    "another pair": a_report(pairs=[[0, 9]]),
-    "a pair backwards": a_report(pairs=[[1, 0]]),
     "deep nesting": a_report(pairs=[[[[[[0]]]]]]),
-    "text": a_report(answers="1"),
 }
 
 
@@ -354,18 +339,6 @@ def test_one_address_stores_a_bounded_number_of_reports(collector, poll):
     found = [posted(app, f"{k:032x}", report) for k, report in enumerate([{}, *(a_report() for _ in range(5))])]
     assert found == [400, 204, 204, 204, 429, 429]
     assert len(reports(path)) == 3
-
-
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_stored_report_is_accepted_again_and_does_not_count(collector, tmp_path, shuffled):
-    estimator = ShufflePairwise(local_epsilon=4.0, min_reports=9) if shuffled else LDPPairwise(epsilon=4.0)
-    path = tmp_path / "poll.sqlite"
-    collector.begin(path, "What?", estimator, NAMES)
-    app = collector.collector(path, most_of_one=2)
-    sent = [estimator.client(NAMES).report([0, 1, 2, 3]) for _ in range(3)]
-    found = [posted(app, f"{k:032x}", sent[k]) for k in (0, 0, 0, 1, 2, 0, 1, 2)]
-    assert found == [204, 204, 204, 204, 429, 204, 204, 429]
-    assert len(reports(path)) == 2
 
 
 def test_a_report_is_on_the_disk_before_it_is_acknowledged(poll, monkeypatch):
@@ -550,7 +523,7 @@ def test_a_shuffled_poll_in_a_browser(served, browser):
 
 @pytest.mark.slow
 def test_two_hundred_voters_in_a_browser(served, browser):
-    """By keyboard, on a desk and on a phone; one drags; one comes back, and cannot change its answer."""
+    """By keyboard, on a desk and on a phone; one comes back, and cannot change its answer."""
     address, path = served
     votes = make_mallows(200, 4, 0.2, center=[2, 0, 3, 1], random_state=0)
     pages = [browser.new_page(viewport={"width": width, "height": 900}) for width in (1280, 390)]
@@ -568,8 +541,6 @@ def test_two_hundred_voters_in_a_browser(served, browser):
         page.click("#send")
         page.wait_for_selector("#ballot.sent")
     comes_back(pages[1], address)
-    drags(pages[0], address)
-    is_tight(pages[0], address)
     assert complaints == []
     assert len(reports(path)) == 200
     publish = load("publish")
@@ -611,30 +582,6 @@ def comes_back(page, address):
     (name,) = record["reports"]
     assert re.fullmatch("[0-9a-f]{16} [0-9a-f]{32}", name) and list(record["epsilon"]) == [name]
     assert page.evaluate("localStorage.length") == 0
-
-
-def is_tight(page, address):
-    """A browser that has answered other polls of this site for epsilon = 3 has not enough left for epsilon = 6."""
-    page.goto(address)
-    page.evaluate(FORGET)
-    page.evaluate(SPENT)
-    page.reload()
-    page.wait_for_selector("#status:has-text('has 5.00 of 8 left')")
-    assert page.is_disabled("#send") and "So far it has spent 3.00." in page.inner_text("#spent")
-
-
-def drags(page, address):
-    page.goto(address)
-    page.evaluate(FORGET)
-    page.reload()
-    page.wait_for_selector("#send:not([disabled])")
-    first, *_, last = order_of(page)
-    boxes = [page.locator(f"#ballot li:text-is('{name}')").bounding_box() for name in (last, first)]
-    page.mouse.move(boxes[0]["x"] + 30, boxes[0]["y"] + 20)
-    page.mouse.down()
-    page.mouse.move(boxes[1]["x"] + 30, boxes[1]["y"] + 2, steps=8)
-    page.mouse.up()
-    assert order_of(page)[0] == last
 
 
 # --- several pages of one browser, and a browser that is killed

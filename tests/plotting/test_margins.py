@@ -164,9 +164,3 @@ def test_everything_fits(plt, inside, apart, n_items, long):
     assert apart(display.ax_.texts)
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert len(set(labels)) == n_items and max(map(len, labels)) <= 24
-
-
-def test_more_items_than_labels(plt):
-    display = PairwiseMarginDisplay(np.zeros((130, 130))).plot()
-    assert [text.get_text() for text in display.ax_.get_xticklabels()] == [str(k) for k in range(0, 130, 3)]
-    assert display.ax_.get_xticks().tolist() == list(range(0, 130, 3))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
-from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, Kemeny, LDPBorda, LDPPairwise
+from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
@@ -155,26 +155,6 @@ def test_epsilon_by_name(searched):
     assert [epsilons.tolist() for epsilons in display.epsilons.values()] == [[2.0, 4.0], [3.0]]
     with pytest.raises(ValueError, match="no candidate of the search has a parameter 'd__epsilon'"):
         PrivacyUtilityDisplay.from_search(search, epsilon="d__epsilon")
-
-
-@pytest.mark.slow
-def test_candidates_without_epsilon_are_level(plt, searched):
-    """Their errors are the same at both ends of the others' lines."""
-    params = [{"a": DPBorda(), "a__epsilon": e} for e in (0.1, 2.0)] + [{"a": Kemeny()}, {"a": DPBorda()}]
-    search = searched(params, score=[[[-0.4]], [[-0.2]], [[-0.1, -0.3]], [[-0.35]]])
-    display = PrivacyUtilityDisplay.from_search(search)
-    assert list(display.errors) == ["DPBorda", "Kemeny", "DPBorda (2)"]
-    np.testing.assert_array_equal(display.epsilons["Kemeny"], [NAN])
-    first, kemeny, other, *_ = display.plot().ax_.get_lines()  # and markers beside
-    assert first.get_xdata().tolist() == kemeny.get_xdata().tolist() == other.get_xdata().tolist() == [0.1, 2.0]
-    np.testing.assert_allclose(first.get_ydata(), [0.4, 0.2])
-    np.testing.assert_allclose(kemeny.get_ydata(), [0.2, 0.2])
-    np.testing.assert_allclose(other.get_ydata(), [0.35, 0.35])
-    params = [{"a": LDPPairwise(), "a__n_queries": k} for k in (1, 2)] + [{"a": LDPBorda()}]
-    search = searched(params, score=[[[-0.4]], [[-0.3]], [[-0.2]]])
-    counts = QueryCountDisplay.from_search(search).plot()
-    assert counts.best == {"LDPPairwise": 2}  # the other does not depend on K
-    assert [line.get_label() for line in counts.ax_.get_lines()] == ["LDPPairwise (best K = 2)", "LDPBorda", "_ring"]
 
 
 def test_not_a_search(searched):

@@ -129,23 +129,6 @@ def test_of_an_estimator(plt, inside, apart, settings, simultaneous):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_segments", "n_items"), [(20, 12), (5, 30), (20, 30)])
-def test_many(plt, inside, apart, n_segments, n_items):
-    rng = np.random.default_rng(0)
-    ranks = np.array([rng.permutation(n_items) for _ in range(n_segments)])
-    intervals = np.stack([np.maximum(ranks - 2, 0), ranks], axis=-1)
-    names = [f"district {k} of the capital" for k in range(n_segments)]
-    display = SegmentsDisplay(ranks, intervals, names, own_weights=np.linspace(0, 1, n_segments)).plot()
-    found, bars, faint = drawn(display)
-    np.testing.assert_array_equal(found, ranks)
-    np.testing.assert_array_equal(bars, intervals)
-    assert faint.sum() == n_segments // 2
-    assert inside(display.figure_)
-    assert {text.get_rotation() for text in columns(display)} == {45.0}
-    assert apart(display.ax_.get_yticklabels()) and apart(display.ax_.get_xticklabels())
-
-
 def test_of_a_pipeline_on_given_axes(plt):
     pipeline = make_pipeline(RatingsToRankings(), SegmentedAggregator(REGIONS, random_state=0))
     pipeline.fit(-X.to_numpy(), segmentedaggregator__segments=LABELS)

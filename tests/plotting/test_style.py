@@ -14,7 +14,7 @@ from sklearn_dprank.plotting import (
     RankIntervalDisplay,
     SegmentsDisplay,
 )
-from sklearn_dprank.plotting._style import fitting, shortened
+from sklearn_dprank.plotting._style import shortened
 
 DISPLAYS = [
     PrivacyUtilityDisplay([0.1], {"a": [[0.2]]}),
@@ -46,18 +46,6 @@ def test_matplotlib_is_not_imported_before_it_is_needed():
     code = "import sys, sklearn_dprank.plotting; print('matplotlib' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "False"
-
-
-@pytest.mark.slow
-@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=60), unique=True))
-def test_names_stay_apart_and_fit(names):
-    names = list(dict.fromkeys(" ".join(name.split()) for name in names))
-    fitted = fitting(names, 24)
-    assert len(set(fitted)) == len(names)
-    assert all(len(text) <= 24 for text in fitted)
-    assert [text for text, name in zip(fitted, names, strict=True) if len(name) <= 24] == [
-        name for name in names if len(name) <= 24
-    ]
 
 
 @given(st.text(max_size=80), st.integers(8, 40))

@@ -68,17 +68,6 @@ def test_bands_are_the_quantiles_that_the_legend_names(plt, display, excess, ban
     assert shown == f"lines: means; bands: {ends.get(quantiles, 'from the best fit to the worst')}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_lines", "n_bands"), [(3, 3), (4, 0)])
-def test_many_lines_have_no_bands_that_hide_others(plt, n_lines, n_bands):
-    errors = {f"mechanism {k}": [[0.3 + k / 99, 0.4], [0.2, 0.3]] for k in range(n_lines)}
-    ax = PrivacyUtilityDisplay([0.1, 1.0], errors, floor=0.1).plot().ax_
-    assert len(ax.collections) == n_bands
-    assert ("bands" in ax.get_legend().get_title().get_text()) == (n_bands > 0)
-    assert len(PrivacyUtilityDisplay([0.1, 1.0], errors).plot(band=(0.1, 0.9)).ax_.collections) == n_lines
-    assert not PrivacyUtilityDisplay([0.1, 1.0], errors).plot(band=None).ax_.collections
-
-
 @pytest.mark.parametrize(
     "band", [(0.9, 0.1), (0.5, 0.5), (-0.1, 1), (0, 1.1), (0.1,), 0.8, "all", (True, "1"), (None, 1)]
 )
@@ -119,22 +108,6 @@ def test_excess_of_an_optimum_is_exactly_0(plt):
     assert np.mean(errors["a"][0]) != floor
     line = PrivacyUtilityDisplay([0.1, 1.0], errors, floor=floor).plot(excess=True).ax_.get_lines()[0]
     assert line.get_ydata().tolist() == [0.0, 0.0]
-
-
-@pytest.mark.slow
-def test_own_epsilons_and_missing_trials(plt):
-    nan = float("nan")
-    epsilons = {"a": [1.0, 0.1], "b": [0.5, 2.0, 8.0]}
-    errors = {"a": [[0.2, nan, 0.3], [0.4, 0.5, 0.45]], "b": [[0.3], [nan], [0.1]]}
-    display = PrivacyUtilityDisplay(epsilons, errors, ceiling=None).plot()
-    first, second = display.ax_.get_lines()
-    assert first.get_xdata().tolist() == [0.1, 1.0]
-    np.testing.assert_allclose(first.get_ydata(), [0.45, 0.25])
-    assert second.get_xdata().tolist() == [0.5, 8.0]  # no trial of the point between was finished
-    assert second.get_ydata().tolist() == [0.3, 0.1]
-    np.testing.assert_allclose(edges(display.ax_.collections[0]), [[0.41, 0.21], [0.49, 0.29]])
-    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["a", "b"]
-    assert display.epsilons["a"].tolist() == [1.0, 0.1]  # as they were given
 
 
 def test_epsilon_of_a_part(plt):

@@ -1,30 +1,26 @@
 """Importing the package is cheap, and public names are listed before they are loaded."""
 
-import os
 import pickle
-import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
+from process_tools import ROOT, python
 
 import sklearn_dprank
 
-ROOT = Path(sklearn_dprank.__file__).parents[1]
 
-
-def python(code):
+def words(code):
     """Return the words that a program prints in a process of its own."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return python(code).split()
 
 
 def test_the_bare_package_loads_its_lazy_module_only():
-    code = "import sys, sklearn_dprank; print(*(name for name in sys.modules if name.startswith('sklearn_dprank')))"
-    assert set(python(code)) == {
+    """And no other package."""
+    loaded = set(words("import sys, sklearn_dprank; print(*sys.modules)")) - set(
+        words("import sys; print(*sys.modules)")
+    )
+    assert {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names} == {
         "sklearn_dprank",
         *(f"sklearn_dprank._utils{name}" for name in ("", ".lazy")),
     }
@@ -33,7 +29,7 @@ def test_the_bare_package_loads_its_lazy_module_only():
 @pytest.mark.slow
 def test_a_pickled_estimator_opens_in_a_process_that_has_not_imported_it():
     fitted = pickle.dumps(sklearn_dprank.Borda().fit([[1, 0, 2]]))
-    assert python(f"import pickle; print(*pickle.loads({fitted!r}).consensus_)") == ["1", "0", "2"]
+    assert words(f"import pickle; print(*pickle.loads({fitted!r}).consensus_)") == ["1", "0", "2"]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +50,13 @@ MODULES = {path.stem for path in (ROOT / "sklearn_dprank").iterdir() if path.suf
 
 
 def test_public_modules_are_listed_before_they_are_imported():
-    listed = python("import sklearn_dprank; print(*dir(sklearn_dprank))")
+    listed = words("import sklearn_dprank; print(*dir(sklearn_dprank))")
     assert set(listed) == {*sklearn_dprank.__all__, *MODULES, "__all__"}
 
 
 def test_public_modules_are_attributes():
     code = f"import sys, sklearn_dprank\nfor name in {sorted(MODULES)}: print(getattr(sklearn_dprank, name).__name__)"
-    assert python(code) == [f"sklearn_dprank.{name}" for name in sorted(MODULES)]
+    assert words(code) == [f"sklearn_dprank.{name}" for name in sorted(MODULES)]
 
 
 @pytest.mark.parametrize("package", ["collection", "theory"])
@@ -69,8 +65,8 @@ def test_modules_of_a_public_package_are_attributes(package):
     modules = sorted({path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()})
     modules = [name for name in modules if not name.startswith("_")]
     code = f"import sklearn_dprank\nfor name in {modules}: print(getattr(sklearn_dprank.{package}, name).__name__)"
-    assert python(code) == [f"sklearn_dprank.{package}.{name}" for name in modules]
-    assert set(modules) <= set(python(f"import sklearn_dprank; print(*dir(sklearn_dprank.{package}))"))
+    assert words(code) == [f"sklearn_dprank.{package}.{name}" for name in modules]
+    assert set(modules) <= set(words(f"import sklearn_dprank; print(*dir(sklearn_dprank.{package}))"))
 
 
 @pytest.mark.parametrize("module", ["metrics", "preprocessing"])
@@ -82,7 +78,7 @@ def test_tab_completion_lists_public_names_only(module):
 
 def test_an_attribute_imports_its_module_only():
     code = "import sys, sklearn_dprank; print(sklearn_dprank.collection.Device.__name__)\n"
-    device, *loaded = python(code + "print(*(name for name in ('scipy', 'sklearn', 'pandas') if name in sys.modules))")
+    device, *loaded = words(code + "print(*(name for name in ('scipy', 'sklearn', 'pandas') if name in sys.modules))")
     assert device == "Device" and loaded == []
 
 

@@ -553,6 +553,17 @@ def profile_of(ballots, m):
     return Profile.from_rankings(np.array(ballots, dtype=float)) if len(ballots) else empty_profile(m)
 
 
+def profile_with(person, others, max_weight):
+    """A profile of (ballot, weight) of one person, and of others who are a person each."""
+    rows = [*others, *person]
+    return Profile.from_rankings(
+        np.array([ballot for ballot, _ in rows], dtype=float).reshape(-1, 3),
+        groups=[*range(len(others)), *[99] * len(person)],
+        sample_weight=[weight for _, weight in rows],
+        max_weight=max_weight,
+    )
+
+
 def worst_loss(laws, pairs):
     """The largest log ratio of two laws over all outcomes and neighbours, in both directions."""
     return max(abs(np.log(laws[a]) - np.log(laws[b])).max() for a, b in pairs)

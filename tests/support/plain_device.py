@@ -1,7 +1,6 @@
 """A client written only from the pages "The wire format", without NumPy and without this package.
 
-Written to show that the pages and the test vectors are enough; of a protocol it checks the delta only, and it keeps no
-budget.
+Written to show that the pages and the test vectors are enough; it does not check protocols and keeps no budget.
 """
 
 import hashlib
@@ -33,9 +32,6 @@ def sha256(value):
 
 def digest(protocol):
     return sha256(protocol)[:16]
-
-
-# --- the one limit that no sum of epsilons replaces
 
 
 # --- words, and what is drawn from them

@@ -1,0 +1,120 @@
+"""The examples of features measure what they state, and their claims hold."""
+
+import math
+
+import numpy as np
+import pytest
+from audit_tools import log_flipped_law
+
+from sklearn_dprank import DPBorda, DPStreamingBorda, LDPBorda, LDPPairwise
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.channels.streaming import root_weights
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy import PrivacyGuarantee
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pandas")
+pytestmark = pytest.mark.usefixtures("closed_pictures")
+
+
+def test_the_simulated_curator_is_the_real_one(example):
+    """With no liars, the winner is that of `LDPPairwise`, from the same seed."""
+    made = example("plot_liars")
+    voters = made.electorate(make_mallows(1000, 20, 0.9, center=range(20), random_state=7))
+    honest = Profile.from_rankings(voters.ballots)
+    for seed in range(3):
+        for way in ("hidden", "assigned"):
+            fitted = LDPPairwise(made.EPSILON, pairs=way, random_state=seed).fit(voters.ballots)
+            assert made.POLLS[f"LDPPairwise, {way}"](voters, honest, 0, seed) == fitted.consensus_[0]
+        fitted = LDPBorda(made.EPSILON, random_state=seed).fit(voters.ballots)
+        assert made.POLLS["LDPBorda"](voters, honest, 0, seed) == fitted.consensus_[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "n_claims", "pictures"),
+    [
+        ("plot_liars", 1, ["liars"]),
+        ("plot_segments", 5, ["segments_pooled", "segments_alone", "segments_pure", "segments_errors"]),
+    ],
+)
+def test_every_claim_holds(verdicts, tmp_path, is_picture, name, n_claims, pictures):
+    found = verdicts(name, "--pictures", str(tmp_path))
+    assert len(found) == n_claims and set(found.values()) == {"held"}
+    assert all(is_picture(tmp_path / f"{picture}.png") for picture in pictures)
+
+
+def test_shares_have_the_guarantee_of_one_release(example):
+    made = example("plot_segments")
+    parts = [fit.fit([[0, 1]] * 2).privacy_ for fit in made.shares(0.3, 0)]
+    assert len(parts) == len(made.REGIONS) == len({fit.random_state for fit in made.shares(0.3, 1)})
+    assert math.fsum(part.epsilon for part in parts) == pytest.approx(0.3)
+    assert math.fsum(part.delta for part in parts) == pytest.approx(made.DELTA)
+
+
+@pytest.fixture(scope="module")
+def streaming(example):
+    return example("plot_streaming")
+
+
+@pytest.mark.parametrize("days", [1, 7, 365])
+def test_noise_is_that_of_the_package(streaming, days):
+    weights = root_weights(days) / 2**16
+    assert streaming.correlated(days) == pytest.approx(weights @ weights, rel=1e-3)
+    assert streaming.a_fresh_release_a_day(days) == math.sqrt(days)
+    assert streaming.binary_tree(1) == 1
+    assert streaming.binary_tree(3) == pytest.approx(math.sqrt(2 * 4 / 3))  # two lengths; days 1, 10 and 11
+
+
+def test_fresh_releases_have_the_budget_of_the_stream(streaming):
+    each = streaming.fresh_releases(30).fit([[0, 1, 2]]).privacy_
+    together = PrivacyGuarantee.compose([each] * 30, delta=streaming.DELTA)
+    stream = DPStreamingBorda(streaming.EPSILON, streaming.DELTA, 30).fit([[0, 1, 2]]).privacy_
+    assert together.epsilon == pytest.approx(stream.epsilon, rel=1e-6)
+    assert isinstance(streaming.fresh_releases(30), DPBorda)
+
+
+@pytest.mark.slow
+def test_the_stream_is_nearer_on_the_way(streaming, example):
+    votes = example("_shared").mallows(2000, 8, 0.25)
+    found = streaming.excesses(votes, 20, 4)
+    fresh, stream = found["a fresh release a day"], found["DPStreamingBorda"]
+    assert fresh.shape == stream.shape == (len(streaming.watched(20)), 4)
+    assert streaming.watched(20)[-1] == 20
+    assert stream.mean() < 0.7 * fresh.mean()
+
+
+def test_who_meets_whom(example):
+    found = example("plot_swiss").rounds(45, 0.1)
+    sizes = [[45], [18, 18, 9], [4, 9, 9, 9, 9, 5]]
+    assert [meet.sum() for meet, _ in found] == [sum(k * k for k in groups) for groups in sizes]
+    squares = [sum(k * (k * k - 1) for k in groups) / share for groups, share in zip(sizes, (6, 4, 5), strict=True)]
+    noise = np.array([deviation for _, deviation in found])
+    np.testing.assert_allclose(noise / noise[0], np.sqrt(np.array(squares) / squares[0]))
+
+
+@pytest.mark.slow
+def test_errors_and_shares(example, tmp_path, is_picture):
+    swiss = example("plot_swiss")
+    votes = swiss.mallows(2000, 30, 0.4)
+    result = swiss.compare(votes, 4, epsilons=(0.01, 2.0))
+    assert all(errors.shape == (2, 4) and (errors >= 0).all() for errors in result.values())
+    for errors in result.values():
+        assert errors[0].mean() > 1 and errors[1].mean() < 0.1
+    said, counted = swiss.shares(votes, 2.0)
+    assert said.shape == counted.shape == (435,)
+    assert (said >= 0.5).all() and np.abs(said - counted).mean() < 0.05
+    swiss.draw_shares(said, counted, tmp_path)
+    swiss.draw_rounds(swiss.rounds(20, 1.0), tmp_path / "new")
+    assert is_picture(tmp_path / "swiss_figure_3.png") and is_picture(tmp_path / "new" / "swiss_figure_1.png")
+
+
+def test_laws_of_two_mechanisms(example):
+    top = example("plot_top_k")
+    penalties = np.array([0.0, 0.3, 0.3, 2.0, 5.0])
+    np.testing.assert_allclose(np.log(top.flipped(penalties)), log_flipped_law(penalties))
+    assert top.flipped(np.array([0.0, 1.0])).tolist() == pytest.approx([1 - math.exp(-1) / 2, math.exp(-1) / 2])
+    assert top.exponential(np.array([0.0, 1.0])).tolist() == pytest.approx([1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
+    flips, other = top.expected_errors(top.mallows(500, 4, 0.3), (1e-9, 0.05, 5.0)).values()
+    assert (flips <= other).all() and flips[1, 0] < 0.9 * other[1, 0]
+    assert flips[0, 0] == pytest.approx(other[0, 0], rel=1e-6) and flips[2, 0] < 1e-6
