@@ -51,18 +51,8 @@ ACCEPTED: dict[str, str] = {
     "collection/shares.RoundsRandomizer.answer: Lt becomes LtE (1)": "an equal number is refused before",
 }
 
-COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+OPPOSITES = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)]
+COMPARISONS = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
 SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 LOGIC = {ast.And: ast.Or, ast.Or: ast.And}
 EXTREMES = {"min": "max", "max": "min"}

@@ -104,8 +104,7 @@ FAST_REPORTS = ("djw", "KwikSort, as printed", "rr, an assigned pair")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in FAST_REPORTS else pytest.mark.slow) for name in REPORTS],
+    "name", [pytest.param(name, marks=() if name in FAST_REPORTS else pytest.mark.slow) for name in REPORTS]
 )
 def test_no_report_tells_two_ballots_further_apart_than_stated(name):
     estimator = REPORTS[name]

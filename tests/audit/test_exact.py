@@ -2,14 +2,7 @@
 
 import numpy as np
 import pytest
-from audit_tools import (
-    law,
-    neighbours,
-    profile_of,
-    sampled_orders,
-    worst_delta,
-    worst_loss,
-)
+from audit_tools import law, neighbours, profile_of, sampled_orders, worst_delta, worst_loss
 from audited import GAUSSIAN, LARGE, PURE, SLOW_GAUSSIAN
 from oracles import distinct_ballots
 from scipy import stats
@@ -18,14 +11,8 @@ from sklearn.base import clone
 from sklearn_dprank import DPBorda
 from sklearn_dprank.theory.hay import PrintedLaplace
 
-BASES = {
-    "nobody": [],
-    "mixed": [[0, 1, 2], [0, 1, 2], [0, 0, 1], [np.nan, 1, 0]],
-}
-MORE_BASES = {
-    "unanimous": [[0, 1, 2]] * 3,
-    "cycle": [[0, 1, 2], [1, 2, 0], [2, 0, 1]],
-}
+BASES = {"nobody": [], "mixed": [[0, 1, 2], [0, 1, 2], [0, 0, 1], [np.nan, 1, 0]]}
+MORE_BASES = {"unanimous": [[0, 1, 2]] * 3, "cycle": [[0, 1, 2], [1, 2, 0], [2, 0, 1]]}
 CORNERS = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 0, 1], [np.nan, 0, 1]])
 RELATIONS = ["add_remove", "replace"]
 

@@ -13,11 +13,9 @@ from itertools import combinations, combinations_with_replacement, product
 import numpy as np
 import pytest
 from audit_tools import worst_delta
-from local_tools import law_of, worst_ratio
+from local_tools import law_of
 from oracles import rankings
 
-from sklearn_dprank import LDPGroupKwikSort, LDPQuickSort
-from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.collection import Device, HypercubeSampling, RandomizedResponse
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
@@ -74,37 +72,6 @@ def test_the_shape_of_a_report_does_not_depend_on_the_ballot(randomizer):
 
 
 # --- answers to questions
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-@pytest.mark.parametrize(
-    ("estimator", "others"), [(LDPQuickSort(1.0, n_queries=2), [[1, 0, 2]]), (LDPGroupKwikSort(1.0), [])], ids=str
-)
-def test_whole_runs_of_the_rule(estimator, others):
-    """Questions as the curator's rule asks them: the joint law of all messages and of the consensus."""
-    n_voters = 1 + len(others)
-    protocol = estimator.protocol(3)
-
-    def run(ballot):
-        ballots, messages = [ballot, *others], []
-        clients = [Device(protocol) for _ in ballots]
-
-        def ask(question):
-            reports = [clients[voter].answer(question, ballots[voter]) for voter in question["voters"]]
-            messages.append([question["voters"], reports])
-            return reports
-
-        try:
-            estimator.fit_interactive(ask, items=3, n_voters=n_voters)
-        except ValueError as error:  # all groups that were drawn are empty
-            return messages, str(error)
-        return messages, estimator.consensus_.tolist()
-
-    assert estimator.plan_for(Shape(3, n_voters))[1].guarantee.epsilon == 1.0
-    laws = [law_of(lambda b=ballot: run(b), protocol["flips"]["each"]) for ballot in OPPOSITES]
-    assert sum(laws[0].values()) == pytest.approx(1)
-    assert 0.6 < worst_ratio(laws) <= 1 + 1e-12
 
 
 # --- the shuffle

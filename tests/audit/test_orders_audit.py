@@ -5,15 +5,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from audit_tools import (
-    knorm_cells,
-    law,
-    log_flipped_law,
-    neighbours,
-    order_cells,
-    profile_of,
-    worst_loss,
-)
+from audit_tools import knorm_cells, law, log_flipped_law, neighbours, order_cells, profile_of, worst_loss
 from oracles import distinct_ballots, naive_counts
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder

@@ -249,8 +249,7 @@ def p_value_of_fits(size, distribution, mean_draws):
 
 
 @pytest.mark.parametrize(
-    ("distribution", "mean_draws"),
-    [pytest.param("geometric", 3, marks=pytest.mark.slow), ("logarithmic", 2.5)],
+    ("distribution", "mean_draws"), [pytest.param("geometric", 3, marks=pytest.mark.slow), ("logarithmic", 2.5)]
 )
 def test_the_audited_law_is_the_one_that_is_fitted(distribution, mean_draws):
     assert p_value_of_fits(900, distribution, mean_draws) > 1e-3

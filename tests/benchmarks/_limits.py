@@ -11,16 +11,7 @@ import math
 import numpy as np
 from scipy.stats import binom
 
-from sklearn_dprank import (
-    DPBorda,
-    DPHistogram,
-    DPKemenySampler,
-    DPKwikSort,
-    DPPairwise,
-    DPPrudentOrder,
-    LDPBorda,
-    LDPPairwise,
-)
+import sklearn_dprank as dp
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy.composition import gaussian_sigma
@@ -87,7 +78,7 @@ def pair_variance(ballots):
 def vector_variance(ballots, epsilon, n_trials):
     """Return the measured variance of `LDPBorda`, in the unit of `local_variance`."""
     back = whitened(ballots)[1]
-    scores = _simulated(LDPBorda(epsilon), ballots, n_trials, lambda fitted, _: fitted.scores_)
+    scores = _simulated(dp.LDPBorda(epsilon), ballots, n_trials, lambda fitted, _: fitted.scores_)
     within = scores @ back / (back**2).sum(axis=0)
     return len(ballots) * math.tanh(epsilon / 2) ** 2 * float(within.var(axis=0, ddof=1).mean())
 
@@ -158,18 +149,18 @@ def wrong(estimator, ballots, n_trials):
 def limits_of_two(n_voters=100, n_ahead=10, epsilon=0.1, n_trials=20_000):
     """Return rows on the order of two items."""
     central = {
-        "DPPairwise": DPPairwise(epsilon, **TWO),
-        "DPPrudentOrder": DPPrudentOrder(epsilon, **TWO),
-        'DPBorda(noise="knorm")': DPBorda(epsilon, noise="knorm", **TWO),
-        "DPKwikSort": DPKwikSort(epsilon, **TWO),
-        "DPKemenySampler": DPKemenySampler(epsilon, **TWO),
-        "DPBorda": DPBorda(epsilon, **TWO),
-        "DPHistogram": DPHistogram(epsilon, **TWO),
+        "DPPairwise": dp.DPPairwise(epsilon, **TWO),
+        "DPPrudentOrder": dp.DPPrudentOrder(epsilon, **TWO),
+        'DPBorda(noise="knorm")': dp.DPBorda(epsilon, noise="knorm", **TWO),
+        "DPKwikSort": dp.DPKwikSort(epsilon, **TWO),
+        "DPKemenySampler": dp.DPKemenySampler(epsilon, **TWO),
+        "DPBorda": dp.DPBorda(epsilon, **TWO),
+        "DPHistogram": dp.DPHistogram(epsilon, **TWO),
     }
     ballots = two_items(n_voters, n_ahead)
     found = {name: 100 * wrong(each, ballots, n_trials) for name, each in central.items()}
     many = two_items(10 * n_voters, 10 * n_ahead)
-    local = 100 * wrong(LDPPairwise(epsilon), many, n_trials)
+    local = 100 * wrong(dp.LDPPairwise(epsilon), many, n_trials)
     return [
         (
             f"Two items, curator, pure, ε = {epsilon:g}, {n_voters} voters, {n_ahead} ahead: wrong orders in a hundred",

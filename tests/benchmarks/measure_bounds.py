@@ -14,33 +14,13 @@ import csv
 import math
 import warnings
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from _limits import PHI, limits, local_variance, whitened
+from measure_scale import DOCS, write
 
-from sklearn_dprank import (
-    DPBorda,
-    DPHistogram,
-    DPKemenySampler,
-    DPKwikSort,
-    DPPairwise,
-    DPPrudentOrder,
-    DPStreamingBorda,
-    DPSwissBorda,
-    DPTopK,
-    LDPAdaptivePairs,
-    LDPBorda,
-    LDPGroupKwikSort,
-    LDPKwikSort,
-    LDPPairwise,
-    LDPQuickSort,
-    SecAggBorda,
-    SecAggSwissBorda,
-    ShuffleHierarchical,
-    ShufflePairwise,
-)
+import sklearn_dprank as dp
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
@@ -48,7 +28,7 @@ from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.rules import KemenyRule
 from sklearn_dprank.theory.alabi import fingerprint_floor, packing_floor, packing_voters
 
-PAGE = Path(__file__).parents[2] / "docs" / "user_guide"
+PAGE = DOCS / "user_guide"
 ITEMS, VOTERS, EPSILONS = (10, 45), (1000, 20_000), (0.1, 1.0)
 DELTA = 1e-6
 N_PROFILES, TRIALS = 4, 100
@@ -74,11 +54,11 @@ GAUSSIAN = {**REPLACE, "delta": DELTA, "noise": "gaussian"}
 
 def _kemeny(**options):
     """Return a maker of DPPairwise whose search for an order of noisy margins stops after about 0.2 s."""
-    return lambda m, epsilon: DPPairwise(epsilon, rule=KemenyRule(work_limit=200), **options)
+    return lambda m, epsilon: dp.DPPairwise(epsilon, rule=KemenyRule(work_limit=200), **options)
 
 
 def _streaming(m, epsilon):
-    return DPStreamingBorda(epsilon, DELTA, PERIODS, **REPLACE)
+    return dp.DPStreamingBorda(epsilon, DELTA, PERIODS, **REPLACE)
 
 
 def _up_to(largest, made):
@@ -88,30 +68,30 @@ def _up_to(largest, made):
 
 PURE, APPROXIMATE, NOBODY, SHUFFLER, SERVERS = "curator", "curator, delta", "nobody", "shuffler", "servers"
 ROWS = (
-    Row("DPBorda", PURE, lambda m, e: DPBorda(e, **REPLACE)),
-    Row('DPBorda(noise="knorm")', PURE, lambda m, e: DPBorda(e, noise="knorm", **REPLACE)),
-    Row("DPHistogram", PURE, _up_to(10, lambda m, e: DPHistogram(e, **REPLACE)), {10: 8}),
-    Row("DPKemenySampler", PURE, _up_to(25, lambda m, e: DPKemenySampler(e, **REPLACE))),
-    Row('DPKwikSort(on_exhausted="coin")', PURE, lambda m, e: DPKwikSort(e, on_exhausted="coin", **REPLACE)),
+    Row("DPBorda", PURE, lambda m, e: dp.DPBorda(e, **REPLACE)),
+    Row('DPBorda(noise="knorm")', PURE, lambda m, e: dp.DPBorda(e, noise="knorm", **REPLACE)),
+    Row("DPHistogram", PURE, _up_to(10, lambda m, e: dp.DPHistogram(e, **REPLACE)), {10: 8}),
+    Row("DPKemenySampler", PURE, _up_to(25, lambda m, e: dp.DPKemenySampler(e, **REPLACE))),
+    Row('DPKwikSort(on_exhausted="coin")', PURE, lambda m, e: dp.DPKwikSort(e, on_exhausted="coin", **REPLACE)),
     Row("DPPairwise", PURE, _kemeny(**REPLACE), {45: 12}),
-    Row("DPPrudentOrder", PURE, lambda m, e: DPPrudentOrder(e, window=None if m <= 16 else 7, **REPLACE)),
-    Row(f"DPTopK({TOP})", PURE, lambda m, e: DPTopK(TOP, epsilon=e, **REPLACE)),
-    Row('DPBorda(noise="gaussian")', APPROXIMATE, lambda m, e: DPBorda(e, **GAUSSIAN)),
+    Row("DPPrudentOrder", PURE, lambda m, e: dp.DPPrudentOrder(e, window=None if m <= 16 else 7, **REPLACE)),
+    Row(f"DPTopK({TOP})", PURE, lambda m, e: dp.DPTopK(TOP, epsilon=e, **REPLACE)),
+    Row('DPBorda(noise="gaussian")', APPROXIMATE, lambda m, e: dp.DPBorda(e, **GAUSSIAN)),
     Row('DPPairwise(noise="gaussian")', APPROXIMATE, _kemeny(**GAUSSIAN), {45: 12}),
-    Row("DPPrudentOrder(delta=1e-6)", APPROXIMATE, lambda m, e: DPPrudentOrder(e, DELTA, **REPLACE)),
-    Row("DPSwissBorda", APPROXIMATE, lambda m, e: DPSwissBorda(e, DELTA, **REPLACE)),
+    Row("DPPrudentOrder(delta=1e-6)", APPROXIMATE, lambda m, e: dp.DPPrudentOrder(e, DELTA, **REPLACE)),
+    Row("DPSwissBorda", APPROXIMATE, lambda m, e: dp.DPSwissBorda(e, DELTA, **REPLACE)),
     Row(f"DPStreamingBorda(horizon={PERIODS})", APPROXIMATE, _streaming, {10: 40, 45: 40}),
-    Row("SecAggBorda", SERVERS, lambda m, e: SecAggBorda(e, DELTA)),
-    Row("SecAggSwissBorda", SERVERS, lambda m, e: SecAggSwissBorda(e, DELTA)),
-    Row("ShuffleHierarchical", SHUFFLER, lambda m, e: ShuffleHierarchical(e, DELTA)),
-    Row("ShufflePairwise", SHUFFLER, lambda m, e: ShufflePairwise(e, DELTA)),
-    Row("LDPAdaptivePairs", NOBODY, lambda m, e: LDPAdaptivePairs(e)),
-    Row("LDPBorda", NOBODY, lambda m, e: LDPBorda(e)),
-    Row("LDPGroupKwikSort", NOBODY, lambda m, e: LDPGroupKwikSort(e)),
-    Row("LDPKwikSort", NOBODY, lambda m, e: LDPKwikSort(e)),
-    Row("LDPPairwise", NOBODY, lambda m, e: LDPPairwise(e)),
-    Row('LDPPairwise(randomizer="djw")', NOBODY, lambda m, e: LDPPairwise(e, randomizer="djw")),
-    Row("LDPQuickSort", NOBODY, lambda m, e: LDPQuickSort(e)),
+    Row("SecAggBorda", SERVERS, lambda m, e: dp.SecAggBorda(e, DELTA)),
+    Row("SecAggSwissBorda", SERVERS, lambda m, e: dp.SecAggSwissBorda(e, DELTA)),
+    Row("ShuffleHierarchical", SHUFFLER, lambda m, e: dp.ShuffleHierarchical(e, DELTA)),
+    Row("ShufflePairwise", SHUFFLER, lambda m, e: dp.ShufflePairwise(e, DELTA)),
+    Row("LDPAdaptivePairs", NOBODY, lambda m, e: dp.LDPAdaptivePairs(e)),
+    Row("LDPBorda", NOBODY, lambda m, e: dp.LDPBorda(e)),
+    Row("LDPGroupKwikSort", NOBODY, lambda m, e: dp.LDPGroupKwikSort(e)),
+    Row("LDPKwikSort", NOBODY, lambda m, e: dp.LDPKwikSort(e)),
+    Row("LDPPairwise", NOBODY, lambda m, e: dp.LDPPairwise(e)),
+    Row('LDPPairwise(randomizer="djw")', NOBODY, lambda m, e: dp.LDPPairwise(e, randomizer="djw")),
+    Row("LDPQuickSort", NOBODY, lambda m, e: dp.LDPQuickSort(e)),
 )
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -136,7 +116,7 @@ def _streamed(estimator, electorate, n_trials, seed):
     """Return the error after the last period, when all ballots are counted."""
     ranks = []
     for trial in range(n_trials):
-        stream = DPStreamingBorda(**{**estimator.get_params(), "random_state": 1000 * seed + trial})
+        stream = dp.DPStreamingBorda(**{**estimator.get_params(), "random_state": 1000 * seed + trial})
         for part in np.array_split(electorate.ballots, PERIODS):
             stream.partial_fit(part)
         ranks.append(stream.ranks_)
@@ -145,10 +125,10 @@ def _streamed(estimator, electorate, n_trials, seed):
 
 def errors(estimator, electorate, n_trials, seed=0):
     """Return the excess error of each of `n_trials` fits with fresh noise."""
-    if isinstance(estimator, DPStreamingBorda):
+    if isinstance(estimator, dp.DPStreamingBorda):
         return _streamed(estimator, electorate, n_trials, seed)
     best = electorate.optimum
-    if isinstance(estimator, DPTopK):  # it ranks only k items, so compare with the best k of the optimum
+    if isinstance(estimator, dp.DPTopK):  # it ranks only k items, so compare with the best k of the optimum
         best = np.minimum(best, estimator.k)
     return cross_validate(
         estimator,
@@ -267,18 +247,13 @@ def stored():
     return {row[1].strip("`") if row[1].startswith("`") else (row[0], row[1].strip("*")): row[2:] for row in rows}
 
 
-def _write(name, rows):
-    with (PAGE / name).open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="measure all and write the tables of the page")
     if parser.parse_args(arguments).full:
         rows = measured(show=lambda row: print(*row, sep=" | ", flush=True))
-        _write("bounds.csv", [HEADER, *table_of(rows)])
-        _write("limits.csv", [LIMITS, *limits()])
+        write("bounds.csv", [HEADER, *table_of(rows)])
+        write("limits.csv", [LIMITS, *limits()])
         return
     known, sizes = stored(), COLUMNS[1]
     print(f"{HEADER[2 + COLUMNS.index(sizes)]}: points above the best consensus, and two standard errors")

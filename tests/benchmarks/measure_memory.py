@@ -13,7 +13,6 @@ input, but it includes the result.
 """
 
 import argparse
-import csv
 import json
 import tempfile
 import time
@@ -30,7 +29,6 @@ from sklearn_dprank.datasets import make_mallows, make_plackett_luce, read_prefl
 from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 
-TABLE = scale.DOCS / "user_guide" / "memory.csv"
 SIZES = ((10_000_000, 10), (1000, 1000), (10_000, 1000))  # voters, items
 CHUNK = 10_000_000  # cells in a chunk of ballots
 
@@ -142,8 +140,7 @@ def main(arguments=None):
         rows.append(row(name, SIZES if full else SIZES[1:2]))
         print(*rows[-1], sep=" | ", flush=True)
     if full:
-        with TABLE.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
+        scale.write("memory.csv", [HEADER, *rows])
 
 
 if __name__ == "__main__":

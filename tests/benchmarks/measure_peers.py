@@ -14,14 +14,12 @@ import argparse
 import csv
 import datetime
 import os
-import platform
 import resource
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -29,13 +27,9 @@ import _peers_privacy as privacy
 import _peers_rankings as rankings
 import matplotlib.pyplot as plt
 import numpy as np
-import scipy
-import sklearn
+from measure_scale import DOCS, versions, write
 from threadpoolctl import threadpool_limits
 
-import sklearn_dprank
-
-DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "user_guide"
 ROUNDS = 5
 LEAST = 0.02  # minimum seconds of one reading of the clock; short calls are repeated
@@ -215,10 +209,7 @@ def stored():
 
 def made(day):
     """Return a sentence about the date, the machine and the versions of the measurement."""
-    versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
-    versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
-    words = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return f"Measured on {day} on {os.cpu_count()} cores, of which one was used, with {words}."
+    return f"Measured on {day} on {os.cpu_count()} cores, of which one was used, with {versions()}."
 
 
 # %%
@@ -302,15 +293,10 @@ def draw(ratios):
 
 def _write(found):
     day = datetime.date.today().isoformat()
-    _table("benchmarks.csv", [HEADER, *(cells(row, found[row[:3]], day) for row in ROWS)])
+    write("benchmarks.csv", [HEADER, *(cells(row, found[row[:3]], day) for row in ROWS)])
     (PAGE / "benchmarks.inc").write_text(made(day) + "\n", encoding="utf-8")
     (PAGE / "benchmarks_lost.inc").write_text(lost(found) + "\n", encoding="utf-8")
     draw({key: each.ratio for key, each in found.items() if each}).savefig(DOCS / "images" / "benchmarks.png", dpi=200)
-
-
-def _table(name, rows):
-    with (PAGE / name).open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def _show(row, found):

@@ -258,13 +258,23 @@ def row(name, measured):
     )
 
 
+def versions():
+    """Return the versions of the measurement, in words."""
+    found = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
+    found |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
+    return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
 def made():
     """Return a sentence about the date, the machine and the versions of the measurement."""
-    versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
-    versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
-    words = ", ".join(f"{name} {version}" for name, version in versions.items())
-    day = datetime.date.today().isoformat()
-    return f"Measured on {day} on {os.cpu_count()} cores ({platform.machine()}), one fit at a time, with {words}."
+    day, machine = datetime.date.today().isoformat(), f"{os.cpu_count()} cores ({platform.machine()})"
+    return f"Measured on {day} on {machine}, one fit at a time, with {versions()}."
+
+
+def write(name, rows):
+    """Write a table of the user guide."""
+    with (DOCS / "user_guide" / name).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 # %%
@@ -359,13 +369,11 @@ def _write_reports():
     for name, (estimator, sizes) in REPORTS.items():
         rows.append(report_row(name, estimator, sizes))
         print(*rows[-1], sep=" | ", flush=True)
-    with (DOCS / "user_guide" / "scale_reports.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    write("scale_reports.csv", [header, *rows])
 
 
 def _write(measured):
-    with (DOCS / "user_guide" / "scale.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([HEADER, *(row(*each) for each in measured.items())])
+    write("scale.csv", [HEADER, *(row(*each) for each in measured.items())])
     (DOCS / "user_guide" / "scale.inc").write_text(made() + "\n", encoding="utf-8")
     draw(measured).savefig(DOCS / "images" / "scale.png", dpi=150)
 

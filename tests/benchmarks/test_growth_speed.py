@@ -9,21 +9,13 @@ from time import process_time
 import numpy as np
 import pytest
 
-from sklearn_dprank import (
-    DPBorda,
-    DPPairwise,
-    DPSwissBorda,
-    LDPGroupKwikSort,
-    LDPPairwise,
-    SecAggSwissBorda,
-    SegmentedAggregator,
-)
+import sklearn_dprank as dp
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.cli import files, parser
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import PrivacyBudget
 
-ONE = DPBorda(1e-5).fit([[0, 1, 2]] * 9).privacy_
+ONE = dp.DPBorda(1e-5).fit([[0, 1, 2]] * 9).privacy_
 
 
 def columns(size, folder, listed=False):
@@ -46,19 +38,19 @@ def charges(size, folder, in_a_file=False):
 
 def segments(size, folder):
     votes, labels = make_mallows(4000, 5, 0.8, random_state=0), np.arange(4000) % size
-    return lambda: SegmentedAggregator(list(range(size)), random_state=0).fit(votes, segments=labels)
+    return lambda: dp.SegmentedAggregator(list(range(size)), random_state=0).fit(votes, segments=labels)
 
 
 def persons(size, folder):
     votes, groups = make_mallows(size, 5, 0.8, random_state=0), [f"person {k // 2}" for k in range(size)]
-    return lambda: DPBorda(random_state=0).fit(Profile.from_rankings(votes, groups=groups))
+    return lambda: dp.DPBorda(random_state=0).fit(Profile.from_rankings(votes, groups=groups))
 
 
 def reports(size, folder):
     items = list(range(6))
-    client = LDPPairwise(random_state=0).client
+    client = dp.LDPPairwise(random_state=0).client
     texts = [json.dumps(client(items).report(items)) for _ in range(100)] * (size // 100)
-    return lambda: LDPPairwise().fit_reports(texts, items=items)
+    return lambda: dp.LDPPairwise().fit_reports(texts, items=items)
 
 
 def of_items(estimator):
@@ -78,14 +70,14 @@ ROWS = {
     "segments": (segments, 100, 1.6),
     "persons": (persons, 100_000, 1.4),
     "reports": (reports, 20_000, 1.2),
-    "items, DPBorda": (of_items(DPBorda(random_state=0)), 400, 2.2),
-    "items, DPPairwise with Borda": (of_items(DPPairwise(rule="borda", random_state=0)), 400, 2.4),
-    "items, LDPPairwise": (of_items(LDPPairwise(random_state=0)), 400, 2.7),
-    "items, LDPGroupKwikSort": (of_items(LDPGroupKwikSort(random_state=0)), 400, 2.2),
+    "items, DPBorda": (of_items(dp.DPBorda(random_state=0)), 400, 2.2),
+    "items, DPPairwise with Borda": (of_items(dp.DPPairwise(rule="borda", random_state=0)), 400, 2.4),
+    "items, LDPPairwise": (of_items(dp.LDPPairwise(random_state=0)), 400, 2.7),
+    "items, LDPGroupKwikSort": (of_items(dp.LDPGroupKwikSort(random_state=0)), 400, 2.2),
     # Each iteration of the strengths adds up m^2 numbers for each of log m rounds. Tables of 800 items leave the
     # processor's cache, and noisy answers about more items need up to twice as many iterations.
-    "items, DPSwissBorda": (of_items(DPSwissBorda(random_state=0)), 400, 3.0),
-    "items, SecAggSwissBorda": (of_items(SecAggSwissBorda(min_reports=300, random_state=0)), 400, 3.7),
+    "items, DPSwissBorda": (of_items(dp.DPSwissBorda(random_state=0)), 400, 3.0),
+    "items, SecAggSwissBorda": (of_items(dp.SecAggSwissBorda(min_reports=300, random_state=0)), 400, 3.7),
 }
 
 

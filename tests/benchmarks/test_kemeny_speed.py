@@ -119,19 +119,6 @@ def test_against_lazy_circles(benchmark, solver, m, n, phi):
     assert found.value == found.bound == lazy_circles(cost)
 
 
-@pytest.mark.parametrize(("m", "epsilon", "most"), [(100, 1.0, 0.1), (200, 1.0, 1.0)])
-def test_noisy_margins_of_many_items(benchmark, solver, m, epsilon, most):
-    """What DPPairwise solves at 100 and 200 items: the gap of its order, of 5,000 voters who agree."""
-    margins = Profile.from_rankings(make_mallows(5000, m, 0.75, random_state=0)).margins.astype(np.int64)
-    noise = np.triu(np.rint(np.random.default_rng(0).laplace(0, m * (m - 1) / 2 / epsilon, (m, m))), 1)
-    cost = np.maximum((margins + (noise - noise.T).astype(np.int64)).T, 0)
-    began = process_time()
-    found = benchmark.pedantic(minimum_order, args=(cost,), rounds=1)
-    benchmark.extra_info["processor_seconds"] = process_time() - began
-    benchmark.extra_info["certified_gap"] = float(found.gap / found.bound)
-    assert found.gap < most * found.bound
-
-
 @pytest.mark.parametrize("m", [45, 216])
 def test_descents_side_by_side(benchmark, m):
     cost = np.maximum(uniform_margins(m, 12, 6).T, 0)

@@ -58,10 +58,7 @@ def test_file_may_follow_any_option(arguments, file, epsilons, estimators, tmp_p
     ("arguments", "message"),
     [
         ("--epsilons 0.5 often", "argument --epsilons: could not convert string to float: 'often'"),
-        (
-            "--epsilons votes.csv",
-            "argument --epsilons: could not convert string to float: 'votes.csv'",
-        ),
+        ("--epsilons votes.csv", "argument --epsilons: could not convert string to float: 'votes.csv'"),
         ("--epsilons a.csv b.csv", "argument --epsilons: could not convert string to float: 'a.csv'"),
         ("--epsilons 1 0.5x", "argument --epsilons: could not convert string to float: '0.5x'"),
         ("--epsilons ,", "argument --epsilons: expected at least one value"),

@@ -190,10 +190,7 @@ def test_no_answer_in_orders(read, refused):
     [
         (["--ratings", "--scale", "good"], "--scale must list at least two answers, the worst first"),
         (["--ratings", "--scale", "bad,,good"], "--scale has an empty name; leave it out."),
-        (
-            ["--ratings", "--scale", "bad,Good, good"],
-            "the worst first, that differ not only in case",
-        ),
+        (["--ratings", "--scale", "bad,Good, good"], "the worst first, that differ not only in case"),
         (["--ratings", "--scale", "bad,go\nod"], "--scale must list names with commas between"),
         (["--positions", "--scale", "bad,good"], "--scale lists answers, the worst first; use it with --ratings"),
         (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),

@@ -99,10 +99,7 @@ def test_the_example_is_a_private_release_of_simulated_votes(run):
         ("v.csv --positions", "--epsilon is missing: state the privacy loss. See the table of epsilon"),
         ("v.csv --example", "--example ranks simulated votes: leave out the file."),
         ("--example --ratings", "--example ranks simulated votes: leave out --ratings."),
-        (
-            "--example --budget b --budget-epsilon 1",
-            "leave out --budget, --budget-epsilon.",
-        ),
+        ("--example --budget b --budget-epsilon 1", "leave out --budget, --budget-epsilon."),
         ("--example --segments x --segment-values a,b", "leave out --segments, --segment-values."),
     ],
 )

@@ -75,8 +75,7 @@ def test_exactly_private_and_unbiased_over_all_ballots(variant, m, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("variant", "factors"),
-    [("half_tie", [34.1, 18.1, 11.0, 8.7]), ("best_cap", [33.6, 16.9, 8.6, 4.4])],
+    ("variant", "factors"), [("half_tie", [34.1, 18.1, 11.0, 8.7]), ("best_cap", [33.6, 16.9, 8.6, 4.4])]
 )
 def test_published_noise_of_a_margin(variant, factors):
     randomizer = HypercubeSampling(variant)

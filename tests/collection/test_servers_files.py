@@ -93,9 +93,7 @@ def damaged(path, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("seeds", "least_exact", "least_refused"),
-    [(range(60), 1, 31), (range(1000, 2500), 51, 701)],
-    ids=["60", "1500"],
+    ("seeds", "least_exact", "least_refused"), [(range(60), 1, 31), (range(1000, 2500), 51, 701)], ids=["60", "1500"]
 )
 def test_damaged_file_gives_the_exact_sum_or_an_error(seeds, least_exact, least_refused, files, tmp_path):
     """Damage outside the data is harmless. Both outcomes must occur."""

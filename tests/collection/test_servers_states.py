@@ -209,10 +209,7 @@ class Servers(RuleBasedStateMachine):
             return "another question"
         return "another server" if to != server else spoiled
 
-    @rule(
-        crowd=st.lists(voters, min_size=LEAST, max_size=MOST + 1),
-        then=st.sampled_from(["agree", "lie", "wait"]),
-    )
+    @rule(crowd=st.lists(voters, min_size=LEAST, max_size=MOST + 1), then=st.sampled_from(["agree", "lie", "wait"]))
     def deliver_to_both(self, crowd, then):
         other = next(voter for voter in range(8) if voter not in crowd)
         for server in (0, 1):
@@ -236,8 +233,7 @@ class Servers(RuleBasedStateMachine):
         assert names == sorted(self.report_of(voter, self.plain[0].asked) for voter in chosen)
         for server in (0, 1):
             self.hear(
-                server,
-                self.do(server, self.releasing(server, frozenset(chosen)), lambda handle: handle.release(names)),
+                server, self.do(server, self.releasing(server, frozenset(chosen)), lambda handle: handle.release(names))
             )
         self.curator_adds_up()
 

@@ -99,12 +99,7 @@ ASKED = {
     "group_net_wins": (GROUPS, [[[0, 1], [2]], [[2, 0], [1]]]),
     "scaled_margins": (
         summand("scaled_margins", 3),
-        [
-            {"pairs": [[0, 1]]},
-            {"pairs": [[2, 0], [1, 2], [0, 1]]},
-            {"groups": [[0, 1, 2]]},
-            {"groups": [[2, 0], [1]]},
-        ],
+        [{"pairs": [[0, 1]]}, {"pairs": [[2, 0], [1, 2], [0, 1]]}, {"groups": [[0, 1, 2]]}, {"groups": [[2, 0], [1]]}],
     ),
     "net_wins": (summand("net_wins", 3), [None]),
 }

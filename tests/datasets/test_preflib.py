@@ -80,30 +80,18 @@ def test_incomplete_orders_have_a_meaning_by_default(tmp_path, kind):
         ("2: 1, 3, 2", "2: 1, 3, 1", ", line 12: an item is listed twice."),
         ("2: 1, 3, 2", "2: 1,{3,2}", ", line 12: items are tied, but the file's type is soc (strict orders)."),
         ("2: 1, 3, 2", "2: 1, 3", ", line 12: items are left out, but the file's type is soc (complete orders)."),
-        (
-            "ALTERNATIVES: 3",
-            "ALTERNATIVES: few",
-            ", line 4: NUMBER ALTERNATIVES must be a whole number, at least 1",
-        ),
+        ("ALTERNATIVES: 3", "ALTERNATIVES: few", ", line 4: NUMBER ALTERNATIVES must be a whole number, at least 1"),
         ("ALTERNATIVES: 3", "ALTERNATIVES: 99999999999", " must have 2 to 65534 items, got "),
         ("VOTERS: 5", "VOTERS: -5", ", line 5: NUMBER VOTERS must be a whole number, at least 0, got '-5'."),
         ("NAME 3", "NAME 4", ", line 9: a name for item '4', which is not one of 1..3."),
         ("NAME 3", "NAME 2", ", line 9: ALTERNATIVE NAME 2 was given before, in line 8."),
         ("3: fig", "3: apple", ": the names of items must be distinct, and 'apple' stands twice;"),
         ("DATA TYPE: soc", "DATA TYPE: wmd", " has the type 'wmd', not orders; read one of soc, soi, toc, toi."),
-        (
-            "VOTERS: 5",
-            "VOTERS: 6",
-            " announces NUMBER VOTERS: 6, but its ballots make 5; the file is cut",
-        ),
+        ("VOTERS: 5", "VOTERS: 6", " announces NUMBER VOTERS: 6, but its ballots make 5; the file is cut"),
         ("ORDERS: 3", "ORDERS: 4", " announces NUMBER UNIQUE ORDERS: 4, but its ballots make 3; the file is cut"),
         ("ORDERS: 3", "ORDERS: 1", " announces NUMBER UNIQUE ORDERS: 1, but its ballots make 3; "),
         ("UNIQUE ORDERS: 3", "VOTERS: 5", ", line 6: NUMBER VOTERS was given before, in line 5."),
-        (
-            "# NUMBER ALTERNATIVES: 3\n",
-            "",
-            " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and",
-        ),
+        ("# NUMBER ALTERNATIVES: 3\n", "", " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and"),
     ],
 )
 def test_flaws_are_named(tmp_path, old, new, message):
@@ -162,11 +150,7 @@ def test_four_forms_in_either_layout(tmp_path, kind, ballots, unranked):
         ("5,5,3", "5;5;3", ", line 5: NUMBER VOTERS must be a whole number, at least 0, got ''."),
         ("5,5,3", "5,6,3", " announces NUMBER VOTERS: 6, but its ballots make 5; "),
         ("5,5,3", "5,5,4", " announces NUMBER UNIQUE ORDERS: 4, but its ballots make 3; "),
-        (
-            "3,2,1,3",
-            "3: 2,1,3",
-            ", line 6: expected a count and item numbers, best first, ties in braces, like '12:",
-        ),
+        ("3,2,1,3", "3: 2,1,3", ", line 6: expected a count and item numbers, best first, ties in braces, like '12:"),
         ("3,2,1,3", "3", ", line 6: expected a count and item numbers"),
         ("3,2,1,3", "3,2,{1,3}", ", line 6: items are tied, but the file's type is soc (strict orders)."),
         ("0,3,2,1", "0,3,2,2", ", line 7: an item is listed twice."),
@@ -233,15 +217,6 @@ def test_a_line_without_end_is_not_unpacked(tmp_path, start):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**25
-
-
-def test_unused_incomplete_ballots_keep_integer_positions(tmp_path):
-    text = "# DATA TYPE: soi\n# NUMBER ALTERNATIVES: 3\n0: 2\n1: 2,1,3\n"
-    for unranked in ("last", "no_opinion"):
-        read = read_preflib(write(tmp_path, text), unranked=unranked)
-        assert read.data.tolist() == [[1, 0, 2]]
-        assert read.data.dtype == np.int64
-        assert read.counts.tolist() == [0, 1]
 
 
 def test_one_item_no_ballots_and_bytes(tmp_path):

@@ -273,19 +273,6 @@ def test_saved_epsilon_known_answers(beyond):
     assert beyond.saved(epsilons, baseline / 1e4, baseline) == 1 / 16
 
 
-@pytest.mark.slow
-def test_local_mechanisms_are_better_than_the_published_one(beyond, eight_items, tmp_path, capsys, is_picture):
-    local = beyond.excesses(beyond.local, eight_items, (0.5, 2.0), 6)
-    averages = {name: means(scores) for name, scores in local.items()}
-    assert all(errors[1] < errors[0] for errors in averages.values())
-    for name in ("one pair, Bradley-Terry", "adaptive rounds", "PrivUnitG Borda"):
-        assert (averages[name] < averages["LDP-KwikSort:RR (published)"]).all(), name
-    factors = beyond.report([local], [eight_items], (0.5, 2.0))
-    assert factors["one pair, Bradley-Terry"][0] > 1 and "Bradley-Terry" in capsys.readouterr().out
-    beyond.draw(beyond.local, [local], [eight_items], (0.5, 2.0), "", "local", tmp_path)
-    assert is_picture(tmp_path / "local.png")
-
-
 def test_a_hidden_pair_is_best_with_shuffling(beyond, eight_items):
     mixed = beyond.excesses(beyond.shuffled, eight_items, (0.4,), 5)
     averages = {name: means(scores)[0] for name, scores in mixed.items()}

@@ -24,10 +24,7 @@ from sklearn_dprank.datasets import make_mallows
 
 ROOT = Path(__file__).parents[2]
 POLL = ROOT / "examples" / "web_poll"
-SCRIPTS = {
-    "device.js": ROOT / "sklearn_dprank" / "collection" / "device.js",
-    "page.js": POLL / "static" / "page.js",
-}
+SCRIPTS = {"device.js": ROOT / "sklearn_dprank" / "collection" / "device.js", "page.js": POLL / "static" / "page.js"}
 NAMES = ["tea", "coffee", "water", "juice"]
 BEST_FIRST = ["coffee", "juice", "tea", "water"]
 SECOND_BALLOTS = """async () => {

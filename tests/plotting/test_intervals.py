@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, LDPPairwise
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.plotting import RankIntervalDisplay
-from sklearn_dprank.preprocessing import RatingsToRankings
 
 pd = pytest.importorskip("pandas")
 NAMES = ["tea", "coffee", "water", "juice", "milk"]
@@ -85,14 +83,6 @@ def test_letters_without_a_font_give_one_warning_with_the_remedy(plt):
     assert "no installed font has" in str(caught[0].message) and "Noto Sans CJK" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == names
-
-
-def test_of_a_pipeline_on_given_axes(plt):
-    pipeline = make_pipeline(RatingsToRankings(), DPBorda(0.5, random_state=0)).fit(-X.to_numpy())
-    _, ax = plt.subplots()
-    display = RankIntervalDisplay.from_estimator(pipeline).plot(ax)
-    assert display.ax_ is ax
-    np.testing.assert_array_equal(display.intervals, pipeline[-1].rank_intervals())
 
 
 def test_refusals():

@@ -39,10 +39,7 @@ def test_values():
 @pytest.mark.slow
 def test_best_is_marked(plt):
     """The least mean, the smaller K where two are equal; on the line, in the legend, and as a value."""
-    errors = {
-        "a": [[0.4, 0.4], [0.1, 0.3], [0.2, 0.2]],
-        "b": [[0.3, NAN], [NAN, NAN], [0.2, 0.2]],
-    }
+    errors = {"a": [[0.4, 0.4], [0.1, 0.3], [0.2, 0.2]], "b": [[0.3, NAN], [NAN, NAN], [0.2, 0.2]]}
     display = QueryCountDisplay([1, 2, 5], errors, floor=0.05).plot(excess=False)
     assert display.best == {"a": 2, "b": 5}
     first, second, floor, ceiling, *_ = display.ax_.get_lines()

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import DPBorda, SegmentedAggregator
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.plotting import ConsensusDisplay, SegmentsDisplay
+from sklearn_dprank.plotting import SegmentsDisplay
 from sklearn_dprank.plotting._rankings import SKY
 from sklearn_dprank.preprocessing import RatingsToRankings
 
@@ -149,10 +149,6 @@ def test_refusals():
         SegmentsDisplay.from_estimator(DPBorda().fit(X))
     with pytest.raises(ValueError, match="level must be a number"):
         SegmentsDisplay.from_estimator(fitted(), level=95)
-    with pytest.raises(ValueError, match="level must be a number"):
-        SegmentsDisplay.from_estimator(fitted(delta=0.0, pooling=False), level=95)
-    with pytest.raises(ValueError, match="simultaneous must be"):
-        SegmentsDisplay(RANKS, simultaneous="all")
     for ranks in ([0, 1], [[]], [[0, np.nan]], [["tea", "milk"]]):
         with pytest.raises(ValueError, match="ranks must hold"):
             SegmentsDisplay(ranks)
@@ -162,10 +158,6 @@ def test_refusals():
             SegmentsDisplay(RANKS, intervals)
     with pytest.raises(ValueError, match="segments has 3 labels for 2 segments"):
         SegmentsDisplay(RANKS, segments=REGIONS)
-    with pytest.raises(ValueError, match="items has 2 names for 3 items"):
-        SegmentsDisplay(RANKS, items=["a", "b"])
     for weights in ([0.5], [0.5, 1.1], [0.5, np.nan]):
         with pytest.raises(ValueError, match="own_weights must hold a weight between 0 and 1"):
             SegmentsDisplay(RANKS, own_weights=weights)
-    with pytest.raises(ValueError, match="one finite position"):
-        ConsensusDisplay.from_estimators(fitted(), fitted())

@@ -42,12 +42,7 @@ PARAMETERS = {
     PairTallies: lambda m: [(), (((0, 1),),), (((2, 0), (1, 2)),), (((0, 1), (0, 2), (1, 2)), 1)],
     PairMargin: lambda m: list(combinations(range(m), 2)),
     ScoresByHistogram: lambda m: [(scores,) for scores in (NetWins(), *_positional(m))],
-    GroupNetWins: lambda m: [
-        (),
-        (((0, m - 1), tuple(range(1, m - 1))),),
-        (((m - 1, 0),), 2),
-        ((tuple(range(1, m)),),),
-    ],
+    GroupNetWins: lambda m: [(), (((0, m - 1), tuple(range(1, m - 1))),), (((m - 1, 0),), 2), ((tuple(range(1, m)),),)],
     MaxViolatedPrefixMargin: lambda m: [(), (2,), (m - 2, (1,))],
     NetAgreement: lambda m: [(tuple(range(m)),), ((m - 1, *range(m - 1)),), ((0, *[1] * (m - 1)),)],
     SegmentNetWins: lambda m: [(2,), (3,), (2, True)],

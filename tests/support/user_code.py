@@ -19,13 +19,7 @@ from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Answers, Central, Channel, Exact, Interactive, Local, Plan, Rounds, Shuffle
 from sklearn_dprank.collection import Device, PrivUnitG, RandomizedResponse, RefusedProtocol, ReportCounts
-from sklearn_dprank.datasets import (
-    fetch_preflib,
-    make_mallows,
-    make_plackett_luce,
-    make_uniform_profile,
-    read_preflib,
-)
+from sklearn_dprank.datasets import fetch_preflib, make_mallows, make_plackett_luce, make_uniform_profile, read_preflib
 from sklearn_dprank.mechanisms import Gaussian, Laplace, Mechanism
 from sklearn_dprank.metrics import (
     average_kendall_tau,
