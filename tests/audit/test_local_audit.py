@@ -71,9 +71,6 @@ def test_the_shape_of_a_report_does_not_depend_on_the_ballot(randomizer):
     assert all(shape == pytest.approx(shapes[0]) for shape in shapes)
 
 
-# --- answers to questions
-
-
 # --- the shuffle
 
 

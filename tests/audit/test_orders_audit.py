@@ -128,12 +128,3 @@ def test_each_stage_keeps_to_its_half(epsilon, neighboring):
 
 
 # The histogram of three items
-
-
-def test_ballots_without_opinions():
-    """Ties or gaps alone: the cost of an order does not see them."""
-    crowd = [[0, 1, 2]] * 3
-    for estimator in (DPKemenySampler(), DPPrudentOrder()):
-        alone = law(estimator, profile_of(crowd, 3))
-        for ballot in ([0, 0, 0], [NAN, NAN, NAN], [NAN, NAN, 0]):
-            np.testing.assert_array_equal(law(estimator, profile_of([*crowd, ballot], 3)), alone)

@@ -38,29 +38,22 @@ VOTERS = [30, 40, 50, 60, 80, *(int(step * 10**power) for power in range(2, 8) f
 #: Steps of `VOTERS` beyond the number of `recommend`, by group, number of items and epsilon. Before these steps,
 #: `simulated_error` was above one point for Mallows votes or on average, with up to 400 electorates of each kind.
 MORE_STEPS = {
-    ("central, with intervals", 10, 0.1): 1,
-    ("central, with intervals", 10, 1.0): 1,
-    ("central, with intervals", 10, 2.0): 1,
-    ("central", 5, 0.5): 1,
-    ("central", 10, 0.1): 1,
-    ("central", 10, 1.0): 1,
-    ("central", 10, 2.0): 1,
-    ("secure aggregation", 5, 0.5): 1,
-    ("shuffle", 5, 1.0): 1,
-    ("shuffle", 10, 0.1): 1,
-    ("shuffle", 10, 0.5): 1,
-    ("shuffle", 10, 1.0): 1,
-    ("shuffle", 45, 0.1): 1,
-    ("local", 5, 0.1): 1,
-    ("local", 5, 0.5): 1,
-    ("local", 5, 2.0): 1,
-    ("local", 10, 0.1): 2,
-    ("local", 10, 0.5): 1,
-    ("local", 10, 1.0): 1,
-    ("local", 20, 0.1): 1,
-    ("local", 20, 0.5): 1,
-    ("local", 45, 0.1): 1,
-}
+    (group, n_items, epsilon): 1
+    for group, n_items, epsilons in (
+        ("central, with intervals", 10, (0.1, 1.0, 2.0)),
+        ("central", 5, (0.5,)),
+        ("central", 10, (0.1, 1.0, 2.0)),
+        ("secure aggregation", 5, (0.5,)),
+        ("shuffle", 5, (1.0,)),
+        ("shuffle", 10, (0.1, 0.5, 1.0)),
+        ("shuffle", 45, (0.1,)),
+        ("local", 5, (0.1, 0.5, 2.0)),
+        ("local", 10, (0.5, 1.0)),
+        ("local", 20, (0.1, 0.5)),
+        ("local", 45, (0.1,)),
+    )
+    for epsilon in epsilons
+} | {("local", 10, 0.1): 2}
 
 
 def voters_needed(group, n_items, epsilon, error=0.01):

@@ -1,8 +1,6 @@
 """Kemeny optima, against the same recurrence set by set and against components left together."""
 
-import os
 from functools import cache, partial
-from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -21,14 +19,11 @@ from sklearn_dprank.orders.kemeny import (
     Work,
     descended,
     insertion_search,
-    memetic_search,
     minimum_order,
     total_cost,
     violated_cycles,
 )
 from sklearn_dprank.orders.subset_dp import best_order
-
-DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
@@ -54,12 +49,6 @@ def naive_best(cost):
 
 def uniform_margins(m, n, seed):
     return Profile.from_rankings(make_mallows(n, m, 1.0, random_state=seed)).margins
-
-
-def dense_gain(name):
-    """Read a linear ordering instance; the diagonal is 0."""
-    size, *numbers = map(int, Path(DATA, "linear-ordering", f"{name}.txt").read_text().split())
-    return np.array(numbers).reshape(size, size) * (1 - np.eye(size, dtype=int))
 
 
 def test_all_subsets(benchmark):
@@ -130,14 +119,3 @@ def test_descents_side_by_side(benchmark, m):
     together = partial(descended, cost - cost.T, starts, Work())
     _, totals = compare(benchmark, together, one_after_another, at_least=1.5, rounds=2)
     assert sorted(totals.tolist()) == sorted(total_cost(cost - cost.T, order) for order in one_after_another())
-
-
-@pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
-@pytest.mark.parametrize(("name", "best_known"), [("RandB-p40-02", 27_482), ("RandB-p44-01", 35_948)])
-def test_best_known_orders(benchmark, name, best_known):
-    """A local search with kicks in C: 439 and 87 kicks, 4 ms; asked for here: within a second."""
-    gain = dense_gain(name)
-    began = process_time()
-    order = benchmark.pedantic(memetic_search, args=(-gain, np.arange(len(gain))), rounds=1)
-    assert process_time() - began < 1
-    assert total_cost(gain, order) == best_known

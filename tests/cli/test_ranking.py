@@ -369,12 +369,6 @@ def test_a_closed_output_is_refused_before_a_charge(monkeypatch, capsys):
     assert not Path("new.sqlite").exists()
 
 
-def test_a_closed_input_is_refused_before_a_charge(monkeypatch, run):
-    monkeypatch.setattr("sys.stdin", None)
-    assert "standard input is closed" in run("-", "--positions", "--epsilon", "1", *NEW)
-    assert not Path("new.sqlite").exists()
-
-
 def test_output_holds_no_ballots_when_stderr_is_closed(monkeypatch, capsys):
     Path("v.csv").write_text("tea,milk\n1,secret\n")
     with monkeypatch.context() as patch:

@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pytest
 from local_tools import parts
-from oracles import naive_counts
 
 from sklearn_dprank import collection as randomizers
 from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.collection import Randomizer, RefusedReport
-from sklearn_dprank.collection.base import ReceivedReports, joined, net_wins
+from sklearn_dprank.collection.base import ReceivedReports, joined
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.sampling.bit_source import Bits
@@ -84,14 +83,3 @@ def test_voters_with_epsilons_of_their_own_are_combined(kind):
         weights = [25 / kind.variance(low), 15 / kind.variance(high)]
         expected = (weights[0] * alone[0] + weights[1] * alone[1]) / sum(weights)
         np.testing.assert_allclose(both, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("strict", [True, False])
-def test_net_wins_are_those_of_each_ballot(strict):
-    """Strict ballots are counted in another way than ballots with ties and gaps."""
-    ballots = np.random.default_rng(0).permuted(np.tile(np.arange(5.0), (40, 1)), axis=1)
-    if not strict:
-        ballots[[3, 20]] = [[0, 0, 1, 2, np.nan], [np.nan] * 5]
-    positions = compact_positions(ballots)
-    expected = [(naive_counts([ballot]) - naive_counts([ballot]).T).sum(axis=1) for ballot in ballots]
-    np.testing.assert_array_equal(net_wins(positions.table, positions.sentinel), expected)

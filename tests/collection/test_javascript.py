@@ -286,12 +286,6 @@ def test_a_damaged_record_is_not_an_empty_one(in_node, record):
     assert "is damaged" in told[0]["error"] and stored == record
 
 
-def test_a_shuffler_that_assigns_pairs_is_refused(in_node):
-    protocol = ShufflePairwise(pairs="assigned", min_reports=50).protocol(NAMES)
-    told, stored = in_node({"protocol": protocol, "ballot": BALLOTS[0]})
-    assert "a shuffler that assigns pairs" in told[0]["error"] and stored is None
-
-
 @pytest.mark.parametrize("ballot", [[0, 1, 2], [0, 1, 2, 3, 4], "0123", [0, 1, 2, "3"], [0, 1, 2, True], {}, None])
 def test_a_ballot_of_another_form_is_refused(in_node, ballot):
     """Before anything is spent, and the message does not repeat it."""

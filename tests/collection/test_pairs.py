@@ -1,5 +1,6 @@
 """Randomised response on random pairs: its law by enumeration, in exact fractions, over all ballots."""
 
+import math
 from collections import Counter
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -16,10 +17,20 @@ from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.ballots.reading import Positions, compact_positions
 from sklearn_dprank.collection import RandomizedResponse
 from sklearn_dprank.collection.base import distinct
-from sklearn_dprank.collection.pairs import PairsRandomizer, counted_wins
+from sklearn_dprank.collection.pairs import (
+    PairsRandomizer,
+    best_query_count,
+    counted_wins,
+    group_load,
+    group_overflow_bound,
+    optimal_queries,
+    truth_gap,
+)
 from sklearn_dprank.collection.protocol import FLIP_GRID
+from sklearn_dprank.orders.permutations import quicksort_query_bound
 from sklearn_dprank.queries import n_pairs
 from sklearn_dprank.sampling.bit_source import Bits
+from sklearn_dprank.theory.yan import expected_errors
 
 CASES = [(m, k, epsilon) for m, k in ((3, 1), (3, 2), (3, 3), (4, 1), (4, 2)) for epsilon in (0.1, 1.0, 5.0)]
 CASES += [(4, 3, 1.0), pytest.param(4, 6, 1.0, marks=pytest.mark.slow)]
@@ -181,3 +192,58 @@ def test_wins_are_counted_one_by_one(n_items, n_answers):
     found = counted_wins(first, second, answers, n_items)
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, expected)
+
+
+# --- numbers of questions and group loads against published values and grid searches
+
+
+RANDOMIZERS = ["rr", "laplace"]
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0, 5.0])
+def test_truth_gap_from_the_randomizers(budget):
+    keep = math.exp(budget) / (1 + math.exp(budget))
+    assert truth_gap(3 * budget, 3) == pytest.approx(2 * keep - 1)
+    assert truth_gap(3 * budget, 3, variant="as_printed") < truth_gap(3 * budget, 3)
+    noisy = 1 + np.random.default_rng(0).laplace(scale=1 / budget, size=200_000)
+    simulated = np.mean(np.where(noisy >= 0.5, 1, -1))
+    assert truth_gap(3 * budget, 3, randomizer="laplace") == pytest.approx(simulated, abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("randomizer", "known"), [("rr", 2.177), ("laplace", 2.513)])
+def test_optimal_queries_known_answers(randomizer, known):
+    assert 10 / optimal_queries(10, randomizer=randomizer) == pytest.approx(known, abs=6e-4)
+    assert optimal_queries(10, randomizer=randomizer, variant="as_printed") == 5
+    grid = np.linspace(1, 10, 90_001)
+    signal = [k * truth_gap(10, k, randomizer=randomizer) ** 2 for k in grid]
+    assert grid[np.argmax(signal)] == pytest.approx(optimal_queries(10, randomizer=randomizer), abs=1e-3)
+    if randomizer == "rr":
+        printed = [k * truth_gap(10, k, variant="as_printed") ** 2 for k in grid]
+        assert grid[np.argmax(printed)] == pytest.approx(5, abs=1e-3)
+
+
+@pytest.mark.parametrize("variant", ["corrected", "as_printed"])
+@pytest.mark.parametrize("randomizer", RANDOMIZERS)
+@pytest.mark.parametrize("epsilon", [0.1, 1, 2, 3, 3.3, 4, 5.5, 7, 10, 16, 40])
+def test_best_query_count(epsilon, randomizer, variant):
+    def signal(k):
+        return k * truth_gap(epsilon, k, randomizer=randomizer, variant=variant) ** 2
+
+    best = best_query_count(epsilon, 5, randomizer=randomizer, variant=variant)
+    if variant == "corrected" or randomizer == "rr":
+        assert best == max(range(1, 11), key=signal)
+    else:  # the paper's epsilon/2 is not the Laplace optimum: only the better neighbour of it
+        assert best in {min(max(k, 1), 10) for k in (math.floor(epsilon / 2), math.floor(epsilon / 2) + 1)}
+    mus = {
+        k: expected_errors(100, 5, epsilon, 0.5, n_queries=k, randomizer=randomizer, variant="as_printed")
+        for k in (1, best)
+    }
+    assert variant == "corrected" or mus[best] <= mus[1]
+
+
+@pytest.mark.parametrize(("m", "tau"), [(5, 7), (10, 15), (15, 20), (20, 24), (30, 29), (50, 35)])
+def test_group_load_known_answers(m, tau):
+    q = quicksort_query_bound(m)
+    assert group_load(q, m) == tau
+    assert group_overflow_bound(q, m, tau) <= m**-4 < group_overflow_bound(q, m, tau - 1)

@@ -74,16 +74,6 @@ def test_fresh_releases_have_the_budget_of_the_stream(streaming):
     assert isinstance(streaming.fresh_releases(30), DPBorda)
 
 
-@pytest.mark.slow
-def test_the_stream_is_nearer_on_the_way(streaming, example):
-    votes = example("_shared").mallows(2000, 8, 0.25)
-    found = streaming.excesses(votes, 20, 4)
-    fresh, stream = found["a fresh release a day"], found["DPStreamingBorda"]
-    assert fresh.shape == stream.shape == (len(streaming.watched(20)), 4)
-    assert streaming.watched(20)[-1] == 20
-    assert stream.mean() < 0.7 * fresh.mean()
-
-
 def test_who_meets_whom(example):
     found = example("plot_swiss").rounds(45, 0.1)
     sizes = [[45], [18, 18, 9], [4, 9, 9, 9, 9, 5]]

@@ -10,7 +10,6 @@ from oracles import seeded
 from scipy.stats import chisquare
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.theory.shang import printed_sigma, simple_bound
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
@@ -33,9 +32,6 @@ def test_replacements_are_spread_like_the_real_votes(shared, name, distance):
     profile = Profile.from_rankings(shared.real(name).ballots)
     borda = np.argsort(np.argsort(-profile.net_wins))
     assert shared.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
-
-
-# Printed results
 
 
 # Pictures
@@ -86,15 +82,6 @@ def test_what_theorem_1_gives(shang):
     for relation, given in known.items():
         asked = (0.1, 1.0, 20.0)[: len(given)]
         assert shang.really_given(asked, 5e-5, relation) == pytest.approx(given, rel=1e-5)
-
-
-@pytest.mark.parametrize(("n_items", "counts"), [(3, 6), (5, 120)])
-def test_voters_needed(shang, n_items, counts):
-    n = shang.voters_needed(n_items)
-    bounds = [simple_bound(k, n_items, printed_sigma(0.1, 0.1 / k)) for k in (n - 1, n)]
-    assert bounds[1] <= 0.1 < bounds[0]
-    sigma = printed_sigma(0.1, 0.1 / n)  # C(m, 2) (m! - 1) sigma / (n sqrt(pi)) of the formula itself
-    assert math.comb(n_items, 2) * (counts - 1) * sigma / math.sqrt(math.pi) / 0.1 == pytest.approx(n, rel=1e-3)
 
 
 @pytest.fixture
@@ -171,12 +158,6 @@ def central(example):
 
 
 # The central model
-
-
-def test_two_camps_have_one_margin_and_the_order_of_the_larger_camp(central):
-    profile, order = central.two_camps(1000, 6, 0.02)
-    assert np.unique(np.abs(profile.margins[~np.eye(6, dtype=bool)])).tolist() == [20]
-    assert central.kemeny_positions(profile).tolist() == order.tolist()
 
 
 @pytest.mark.slow
@@ -261,16 +242,6 @@ def beyond(example):
 @pytest.fixture
 def eight_items(example):
     return example("_shared").mallows(1000, 8, 0.25)
-
-
-def test_saved_epsilon_known_answers(beyond):
-    """An error of 1 / (3 epsilon)^2 needs a third of the epsilon of 1 / epsilon^2. Factors are limited to 16."""
-    epsilons = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
-    baseline, better = 1 / epsilons[:, None] ** 2, 1 / (3 * epsilons[:, None]) ** 2
-    assert beyond.saved(epsilons, baseline, better) == pytest.approx(3)
-    assert beyond.saved(epsilons, better, baseline) == pytest.approx(1 / 3)
-    assert beyond.saved(epsilons, baseline, baseline / 1e4) == 16
-    assert beyond.saved(epsilons, baseline / 1e4, baseline) == 1 / 16
 
 
 def test_a_hidden_pair_is_best_with_shuffling(beyond, eight_items):

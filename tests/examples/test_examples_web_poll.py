@@ -249,13 +249,6 @@ def test_a_kill_leaves_no_file_that_cannot_be_used(collector, tmp_path, monkeypa
         assert len(reports(left)) == 1
 
 
-def test_a_poll_that_is_there_stays(collector, poll, monkeypatch):
-    path, _ = poll
-    collector.begin(path, "Another?", LDPPairwise(epsilon=1.0), ["a", "b"])
-    app = started(monkeypatch, path, "--question", "A third?")
-    assert json.loads(requested(app, "GET", "/protocol")[1])["question"] == "What?"
-
-
 def test_another_question_takes_no_answer_of_an_earlier_one(collector, poll):
     """Its page may be open when the collector starts again, and its collector may still run."""
     path, app = poll
