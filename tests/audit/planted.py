@@ -31,15 +31,6 @@ LONGEST = 300  # seconds for the tests of one fault
 OPTIONS = ("-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
 
 
-def load(name):
-    """Return a module of this folder."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @cache
 def nodes():
     """Return the node ids of all test functions."""
@@ -179,7 +170,11 @@ def main(words):
     for name in (*modules, "hypothesis", "pandas", "pytest", "sklearn.utils.estimator_checks"):
         if not name.endswith("__main__"):
             importlib.import_module(name)
-    chosen = [fault for fault in load("faults").FAULTS if not words or any(word in fault.name for word in words)]
+    chosen = [
+        fault
+        for fault in importlib.import_module("faults").FAULTS
+        if not words or any(word in fault.name for word in words)
+    ]
     tests = sorted({node(test) for fault in chosen for test in fault.tests})
     gc.freeze()  # forks need not look at all this again
     wrong = 0

@@ -1,14 +1,8 @@
 """The planted faults fit the package; `planted.py` plants them."""
 
-import importlib.util
-from pathlib import Path
-
+import planted
 import pytest
-
-SPEC = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
-planted = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(planted)
-FAULTS = planted.load("faults").FAULTS
+from faults import FAULTS
 
 
 def test_faults_have_different_names():
