@@ -1,26 +1,45 @@
-"""Central estimators divide the budget as their papers do, state the resulting guarantee and reach recorded errors.
+"""Estimators of a curator divide the budget as their papers do, state what it buys and reach recorded errors.
 
 The scales of all noises are compared with their formulas. Whether a scale protects a ballot is shown in tests/audit.
 """
 
 import math
+import warnings
 from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
 
 import numpy as np
+import pandas as pd
 import pytest
 from accuracy_tools import mallows_profiles, mean_excess
 from scipy.stats import chisquare
 from sklearn.base import clone
 
-from sklearn_dprank import DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder
+from sklearn_dprank import (
+    Aggregator,
+    DPBorda,
+    DPHistogram,
+    DPKemenySampler,
+    DPKwikSort,
+    DPPairwise,
+    DPPrudentOrder,
+    DPSwissBorda,
+    DPTopK,
+)
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from sklearn_dprank.privacy import gaussian_sigma
+from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
+from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
+from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
+from sklearn_dprank.model_selection.search import refits
+from sklearn_dprank.plotting import PairwiseMarginDisplay
+from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, gaussian_sigma, guarantee_of
+from sklearn_dprank.privacy.composition import choice_range
 from sklearn_dprank.privacy.rounding import round_down
+from sklearn_dprank.rules import ChooseOneByOne, ChooseTop
 from sklearn_dprank.theory import hay
 
 MOVES = {"add_remove": 1, "replace": 2}  # ballots that change between neighbours
@@ -190,19 +209,6 @@ def test_coins_answer_what_is_not_paid_for():
     assert chisquare(observed, expected).pvalue > 1e-3
 
 
-# --- DPPairwise
-
-
-@every_relation
-def test_margins_are_published_once(neighboring, moves):
-    laplace = prices(DPPairwise(epsilon=1.0, neighboring=neighboring), 10)
-    assert list(laplace) == ["AllMargins"]
-    assert laplace["AllMargins"].mechanism == LaplaceNoise(Fraction(1, 45 * moves))
-    assert laplace["AllMargins"].times == 1
-    gaussian = noises(DPPairwise(epsilon=1.0, delta=1e-6, noise="gaussian", neighboring=neighboring), 10)
-    assert gaussian["AllMargins"].sigma == pytest.approx(gaussian_sigma(1.0, 1e-6, moves * sqrt(45)))
-
-
 # --- DPKemenySampler and DPPrudentOrder
 
 
@@ -278,3 +284,232 @@ def test_errors_on_mallows_ballots(n_items, estimator, epsilon, record):
     profiles, repeats = voters(n_items)
     error = mean_excess(clone(estimator).set_params(epsilon=epsilon), profiles, repeats)
     assert record / 1.6 - 0.05 <= error <= 1.6 * record + 0.05
+
+
+# Swiss Borda
+
+
+NEIGHBORING = ["add_remove", "replace"]
+# Sizes of the groups of each round of 10 or 45 items, by hand: see tests/rules/test_swiss.py.
+GROUPS = {10: [[10]] * 3, 45: [[45], [18, 18, 9], [4, 9, 9, 9, 9, 5]]}
+
+
+def plan_of(estimator, m):
+    channel, rule = estimator._compose()
+    return channel.plan(rule.asks(m), m)
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize("m", GROUPS)
+def test_noise_of_each_round(m, neighboring):
+    """sigma_r = s1 sqrt(sum_groups k (k^2 - 1) / 3 / f_r), twice that under replace, where n is free.
+
+    The last answer has 64 times the sigma of the net wins of all items, for the same share and any pairs.
+    """
+    plan = plan_of(DPSwissBorda(0.3, 1e-6, neighboring), m)
+    counted, *rounds, last = (price.mechanism for price in plan.prices.values())
+    s1 = gaussian_sigma(0.3, 1e-6)
+    rest = 0.98 if neighboring == "add_remove" else 1.0
+    for mechanism, share, sizes in zip([*rounds, last], (0.30, 0.20, 0.25, 0.25), [*GROUPS[m], [m]], strict=True):
+        squared = sum(k * (k * k - 1) / 3 for k in sizes)
+        moves = 1 if neighboring == "add_remove" else 2
+        times = 64 if mechanism is last else 1
+        assert mechanism.sigma == pytest.approx(times * s1 * moves * math.sqrt(squared / (share * rest)), rel=1e-9)
+    if neighboring == "add_remove":
+        assert counted.sigma == pytest.approx(s1 / math.sqrt(0.02), rel=1e-9)
+    else:
+        assert counted == NoNoise()
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+def test_the_answers_spend_exactly_the_budget(neighboring):
+    plan = plan_of(DPSwissBorda(0.7, 1e-5, neighboring), 30)
+    assert sum(price.epsilon * price.times for price in plan.prices.values()) == round_down(0.7)
+    assert (plan.guarantee.epsilon, plan.guarantee.delta) == (0.7, 1e-5)
+    assert plan.guarantee.losses.mu_squared == pytest.approx(gaussian_sigma(0.7, 1e-5) ** -2, rel=1e-9)
+    assert (plan.guarantee.trust, plan.guarantee.arithmetic) == ("central", "exact")
+    ten = PrivacyGuarantee.compose([plan_of(DPSwissBorda(0.1, 1e-7), 20).guarantee] * 10, delta=1e-6)
+    assert ten.epsilon == pytest.approx(0.298, abs=5e-4)
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+def test_scores_are_the_order_if_the_model_explains_them(neighboring):
+    X = make_mallows(500, 30, 0.8, random_state=0)
+    fitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(X)
+    np.testing.assert_array_equal(fitted.ranks_, (-fitted.scores_).argsort().argsort())
+    assert abs(fitted.scores_.sum()) < 1e-6
+    refitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(Profile.from_rankings(X))
+    np.testing.assert_array_equal(refitted.scores_, fitted.scores_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 50.0, 1e4])
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+def test_any_budget_ends_in_an_order(epsilon, neighboring):
+    X = np.tile(np.random.default_rng(0).permutation(25), (200, 1))
+    fitted = DPSwissBorda(epsilon, neighboring=neighboring, random_state=0).fit(X)
+    assert sorted(fitted.ranks_) == list(range(25)) and np.isfinite(fitted.scores_).all()
+    if epsilon > 1:
+        np.testing.assert_array_equal(fitted.ranks_, X[0])
+
+
+def errors(estimator, profile, size):
+    """Average distance of fits to the voters."""
+    fits = (estimator.set_params(random_state=seed).fit(profile).ranks_ for seed in range(size))
+    return np.mean([average_kendall_tau(ranks, profile) for ranks in fits])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+def test_it_saves_noise_where_voters_agree(neighboring):
+    """45 items, 5,000 voters, phi .75, epsilon .1: .019 points against .125 under add_remove."""
+    centre = np.random.default_rng(1).permutation(45)
+    profile = Profile.from_rankings(make_mallows(5000, 45, 0.75, center=centre, random_state=0)).counted()
+    best = average_kendall_tau(centre, profile)
+    swiss = errors(DPSwissBorda(0.1, 1e-6, neighboring), profile, 8) - best
+    borda = errors(DPBorda(0.1, 1e-6, "gaussian", neighboring), profile, 8) - best
+    assert 0 <= swiss < borda / 2
+    if neighboring == "add_remove":
+        assert swiss < 6e-4 and 5e-4 < borda < 25e-4
+
+
+# The best k items
+
+
+NAMES = ["tea", "milk", "water", "wine", "juice", "rum"]
+X = make_mallows(400, 6, 0.7, random_state=3)
+
+
+def recall(estimator, X, k, n_fits=40):
+    """How many of the first k of the Kemeny order are found, on average."""
+    profile = Profile.from_rankings(X)
+    best = np.flatnonzero(kemeny_positions(profile) < k)
+    rule, plan = estimator.plan_for(profile)
+    found = [fitted.ranks_[best] < k for fitted in refits(estimator, profile, rule, plan, list(range(n_fits)))]
+    return np.mean(found)
+
+
+# Accuracy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "epsilon"), [(1, 0.0027), (3, 0.0055), (5, 0.0095), (10, 0.0175)])
+def test_best_items_of_mallows_ballots(k, epsilon):
+    """Nine tenths of the best k of 45, where orders of all of them find much less."""
+    X = make_mallows(5000, 45, 0.75, random_state=0)
+    assert recall(DPTopK(k, epsilon=epsilon), X, k) > 0.87
+    assert recall(DPBorda(epsilon, noise="knorm"), X, k) < 0.8
+
+
+# What a fit leaves
+
+
+def test_top_k_equals_its_channel_and_rule():
+    whole = Aggregator(Central(1.5, noise="permute_and_flip"), ChooseTop(3, 2), random_state=4).fit(X)
+    named = DPTopK(3, epsilon=1.5, batch=2, random_state=4).fit(X)
+    np.testing.assert_array_equal(whole.ranks_, named.ranks_)
+    assert whole.privacy_ == named.privacy_
+    assert named.privacy_.epsilon == 1.5 and named.privacy_.how.startswith("permute-and-flip")
+
+
+# Scores and searches
+
+
+def test_private_scores_and_selection():
+    """The noisy net agreement is that of the pairs that the consensus orders: n C(m, 2) (1 - 2 d), d with halves."""
+    top = DPTopK(2, epsilon=5.0, random_state=0).fit(X)
+    exact = 400 * 15 * (1 + 2 * top.score(X))
+    assert abs(PrivateKendallTau(epsilon=5.0, random_state=0)(top, X) - exact) < 60
+    frame = pd.DataFrame(X, columns=NAMES)
+    search = PrivateSelection(DPTopK(), {"k": [1, 5]}, score_epsilon=1.0, random_state=0).fit(frame)
+    assert len(search.consensus_) == search.best_params_["k"]
+
+
+def test_margin_display():
+    """The best come first, then the others in the order of the columns; pairs of the others do not count."""
+    top = DPTopK(2, epsilon=5.0, random_state=0).fit(X)
+    display = PairwiseMarginDisplay.from_estimator(top, X)
+    assert display.order.tolist() == [*top.consensus_, *np.flatnonzero(top.ranks_ == 2)]
+    assert all(top.ranks_[i] < 2 for i, _ in display.opposed)
+
+
+# The peeled prudent order, `DPPrudentOrder` with a delta
+
+
+DELTA = 1e-6
+
+
+@pytest.mark.parametrize(("neighboring", "moves"), [("add_remove", 1), ("replace", 2)])
+@pytest.mark.parametrize("m", [2, 3, 9, pytest.param(45, marks=pytest.mark.slow)])
+def test_each_choice_has_the_range_that_all_together_may_have(m, neighboring, moves):
+    (price,) = prices(DPPrudentOrder(0.7, DELTA, neighboring=neighboring), m).values()
+    assert price.times == m - 1 and price.sensitivity.l1 == 2 * moves
+    width = choice_range(0.7, DELTA, m - 1)
+    assert 0 < 1 - price.mechanism.rate * 2 * moves / width < 1e-3
+
+
+def test_rounding_may_widen_the_range_at_both_ends():
+    pure, peeled = (Central(1.0, delta, "exponential").plan(ChooseOneByOne().asks(2), 2).prices for delta in (0, DELTA))
+    lost = [
+        width - 2 * price.mechanism.rate
+        for prices, width in ((pure, 1.0), (peeled, choice_range(1.0, DELTA, 1)))
+        for price in prices.values()
+    ]
+    assert 1.9 < lost[1] / lost[0] < 2.1
+
+
+@pytest.mark.parametrize("m", [2, 17, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_peeled_order_of_voters_of_one_mind(m):
+    fitted = DPPrudentOrder(50.0, DELTA, random_state=0).fit(np.tile(np.arange(m)[::-1], (400, 1)))
+    assert fitted.consensus_.tolist() == list(range(m))[::-1]
+    assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == (50.0, DELTA)
+    assert fitted.privacy_.how.startswith("exponential mechanism") and f"{m - 1} x" in fitted.privacy_.how
+    assert guarantee_of(fitted) == fitted.privacy_
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n_items", "message"),
+    [
+        (DPPrudentOrder(delta=DELTA, window=7), 30, "a window needs delta=0, got window=7 and delta=1e-06; set delta"),
+        (
+            Aggregator(Central(1.0, DELTA, "exponential"), ChooseTop(5)),
+            45,
+            "with a delta, choices of one kind use the whole budget; use delta=0",
+        ),
+        (DPPrudentOrder(delta=-1e-6), 5, "delta must be a number in \\[0, 1\\), got"),
+        (DPPrudentOrder(delta=1.0), 5, "delta must be a number in \\[0, 1\\), got"),
+        (DPPrudentOrder(delta="1e-6"), 5, "delta must be a number"),
+        (DPPrudentOrder(), 17, "the prudent order of 17 items needs a window .* one after another, with delta=1e-6"),
+    ],
+)
+def test_peeled_orders_are_refused_before_a_charge(estimator, n_items, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit([range(n_items)] * 3)
+    budget = PrivacyBudget(1.0, 1e-5)
+    with pytest.raises(ValueError, match=message):
+        budget.fit(estimator, [range(n_items)] * 3)
+    assert budget.spent_.epsilon == 0
+
+
+def test_few_voters_are_warned_of_where_their_number_is_public():
+    """By the range of one choice, which is far above epsilon over the number of choices."""
+    estimator = DPPrudentOrder(1.0, DELTA, neighboring="replace")
+    least = 2 * math.log(20) / choice_range(1.0, DELTA, 19)
+    with pytest.warns(UserWarning, match="the best 1 of 20 items are little better than chance"):
+        estimator.fit([range(20)] * math.floor(least))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.fit([range(20)] * math.ceil(least))
+        DPPrudentOrder(1.0, DELTA).fit([range(20)] * 2)  # no warning, because the number of voters is private
+
+
+# Accuracy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [101, 102, 103])
+def test_peeled_orders_of_mallows_ballots(seed):
+    """At epsilon .1, at most .01 points; Gaussian `DPBorda` has about .15."""
+    votes = [Profile.from_rankings(make_mallows(5000, 45, 0.75, random_state=seed))]
+    assert mean_excess(DPPrudentOrder(0.1, DELTA), votes, repeats=20) <= 0.01
+    assert mean_excess(DPBorda(0.1, DELTA, "gaussian"), votes, repeats=5) > 0.1

@@ -33,7 +33,7 @@ from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID
 from sklearn_dprank.channels import Central, NonPrivateSurvey
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, cross_validate
+from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.model_selection.search import split_ballots
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
 from sklearn_dprank.queries import Ask, Histogram
@@ -70,23 +70,9 @@ def test_the_unit_is_part_of_the_guarantee(estimator):
     assert "(with and without all ballots of one person)" in text
 
 
-def test_a_heavier_bound_needs_noise_in_proportion():
-    for noise, delta in (("laplace", 0.0), ("gaussian", 1e-6)):
-        stds = []
-        for most in (1, 4):
-            profile = Profile.from_rankings(X, groups=WHO, max_weight=most)
-            fitted = DPBorda(noise=noise, delta=delta, random_state=0).fit(profile)
-            stds.append(fitted.noise_.law.std / fitted.noise_.grid)
-        plain = DPBorda(noise=noise, delta=delta, random_state=0).fit(X).noise_.law.std
-        assert stds == pytest.approx([plain, 4 * plain], rel=0.01)
-
-
 @pytest.mark.parametrize(
     ("estimator", "name", "exact"),
-    [
-        (DPBorda(epsilon=200.0), "scores", PERSONS.net_wins),
-        (DPPairwise(epsilon=200.0), "margins", PERSONS.margins),
-    ],
+    [(DPBorda(epsilon=200.0), "scores", PERSONS.net_wins), (DPPairwise(epsilon=200.0), "margins", PERSONS.margins)],
     ids=["scores", "margins"],
 )
 def test_what_is_published_counts_votes(estimator, name, exact):
@@ -169,15 +155,6 @@ def test_a_budget_keeps_to_its_unit():
 # Searches
 
 
-@pytest.mark.parametrize("cv", [3, None])
-def test_splits_keep_persons_together(cv):
-    found = cross_validate(DPBorda(epsilon=5.0), PERSONS, cv=cv, n_trials=2, random_state=0, progress=False)
-    splits = 5 if cv is None else 3
-    assert np.asarray(found["test_score"]).shape[0] == splits * 2 or len(found["test_score"]) == splits
-    search = GridSearchCV(DPBorda(), {"epsilon": [0.01, 9.0]}, cv=cv, n_trials=3, random_state=0).fit(PERSONS)
-    assert search.best_params_ == {"epsilon": 9.0} and search.best_estimator_.privacy_.unit == PERSON
-
-
 def test_splits_through_a_person_are_refused():
     for cv in (KFold(3), GroupKFold(3)):
         with pytest.raises(ValueError, match="cv must be an integer for a Profile with groups"):
@@ -186,17 +163,6 @@ def test_splits_through_a_person_are_refused():
     assert len(one_each["test_score"]) == 3
     with pytest.raises(ValueError, match="a Profile cannot be split"):
         cross_validate(DPBorda(), PERSONS.counted(), cv=3, n_trials=1, random_state=0, progress=False)
-
-
-def test_a_person_with_more_ballots_moves_no_other_to_another_fold():
-    ballots = np.array([[0, 1, 2], [2, 1, 0]] * 20)
-    folds = []
-    for own in (1, 3):  # ballots of the first person
-        rows = [0] * own + list(range(1, 40))
-        profile = Profile.from_rankings(ballots[rows], groups=rows, max_weight=1)
-        splits = split_ballots(profile, 2, np.random.SeedSequence(0))
-        folds.append([splits[0][0].net_wins, splits[1][0].net_wins])
-    np.testing.assert_array_equal(*folds)
 
 
 def folds_of_all_shuffles(profile, cv, monkeypatch):
@@ -243,20 +209,6 @@ def test_folds_of_persons_follow_the_seed():
         for seed in (5, 5, np.random.default_rng(5), np.random.default_rng(5))
     ]
     assert seeded[0] == seeded[1] and seeded[2] == seeded[3]
-
-
-@pytest.mark.parametrize("cv", ["all", 3])
-def test_private_scores_of_a_search_have_the_unit_of_the_profile(cv):
-    scoring = PrivateKendallTau(0.25)
-    for profile, unit in ((PERSONS, PERSON), (WEIGHED, BALLOT)):
-        search = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, cv=cv, n_trials=2, scoring=scoring, random_state=0)
-        found = search.fit(profile)
-        assert found.privacy_.unit == found.fits_cost_.unit == unit
-        assert found.privacy_.neighboring == ("add_remove" if cv == "all" else "replace")
-        fits, steps = (2, 1) if cv == "all" else (6, 2)
-        assert found.privacy_.epsilon == pytest.approx(steps * (fits * 0.75 + 0.5))
-        if cv == "all":
-            assert search.guarantee_before(profile).unit == unit
 
 
 def test_a_query_that_counts_no_weights_is_refused():

@@ -33,8 +33,7 @@ NAN = np.nan
 class Field:
     """Devices, servers and messengers; `away` returns the voters who do not answer a question."""
 
-    def __init__(self, protocol, ballots, away=lambda voter, number: False, seed=None, times=1):
-        self.times = times  # how often each message arrives
+    def __init__(self, protocol, ballots, away=lambda voter, number: False, seed=None):
         self.protocol, self.ballots, self.away = json.loads(json.dumps(protocol)), ballots, away
         seeds = [None if seed is None else seed * 1000 + voter for voter in range(len(ballots))]
         self.devices = [Device(self.protocol, max_delta=0.5, random_state=each) for each in seeds]
@@ -49,7 +48,7 @@ class Field:
         for voter, (device, ballot) in enumerate(zip(self.devices, self.ballots, strict=True)):
             if not self.away(voter, question["question"]):
                 for server, message in zip(self.servers, device.answer(question, ballot), strict=True):
-                    server.receive([json.dumps(message)] * self.times)
+                    server.receive([json.dumps(message)])
         chosen = agreed(server.reports() for server in self.servers)
         try:
             return [json.dumps(server.release(chosen)) for server in self.servers]
@@ -64,12 +63,6 @@ class Field:
 def swiss_field(ballots, least, epsilon=1.0, **more):
     estimator = SecAggSwissBorda(epsilon=epsilon, min_reports=least, random_state=0)
     return estimator, Field(estimator.protocol(len(ballots[0])), ballots, **more)
-
-
-def test_an_answer_that_arrives_many_times_counts_once():
-    estimator, field = swiss_field([[0, 1, 2, 3]] * 9, 5, seed=1, times=3)
-    fitted = field.fit(estimator)
-    assert fitted.reports_accepted_ == 9 and fitted.reports_refused_ == {}
 
 
 # --- the same law
@@ -276,6 +269,8 @@ def test_which_way_to_fit():
         SecAggSwissBorda(min_reports=5).fit_sums([], items=3)
     with pytest.raises(ValueError, match="n_voters=900 is above max_reports=500; raise max_reports"):
         SecAggSwissBorda(min_reports=5).fit_interactive(lambda question: [], items=3, n_voters=900)
+    with pytest.raises(ValueError, match="ask must be callable"):
+        SecAggSwissBorda(min_reports=5).fit_interactive([], items=3, n_voters=9)
     with pytest.raises(ValueError, match="min_reports=9 is above the 8 voters"):
         SecAggSwissBorda(min_reports=9).fit_interactive(lambda question: [], items=3, n_voters=8)
 

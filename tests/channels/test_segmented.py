@@ -1,23 +1,32 @@
-"""`SegmentedAggregator`: one order for each listed segment, also an empty one, and one guarantee for all."""
+"""`SegmentedAggregator`: one order for each listed segment, pooled estimates against dense matrices, and accuracy."""
 
 import pickle
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from accuracy_tools import SegmentErrors, mallows_segments
+from scipy import stats
+from scipy.linalg import null_space
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import DPBorda, SegmentedAggregator
-from sklearn_dprank.ballots import Profile
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Answers, segmented as pooling
+from sklearn_dprank.channels.segmented import SegmentNetWins, SegmentRule, SegmentSizes, pooled
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
+from sklearn_dprank.sampling.bit_source import SeededBits
 
 REGIONS = ["north", "south", "east"]
 ORDERS = {"north": [0, 1, 2, 3], "south": [3, 2, 1, 0], "east": [1, 3, 0, 2], "moon": [2, 0, 3, 1]}
@@ -264,3 +273,207 @@ def test_searches_of_scikit_learn_route_segments():
         search.fit(X[rows], segments=LABELS[rows])
     assert search.best_params_ == {"epsilon": 5.0}
     assert search.best_score_ == 0
+
+
+# Pooled estimates
+
+
+def random_answers(seed, n_segments, n_items, spread=3.0, deviation=80.0, total_deviation=200.0):
+    """Return noisy answers of segments that differ by `spread` per voter, as arguments of `pooled`."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(5, 400, n_segments)
+    wins = sizes[:, None] * (rng.normal(0, 2, n_items) + rng.normal(0, spread, (n_segments, n_items)))
+    total = wins.sum(axis=0) + rng.normal(0, total_deviation, n_items)
+    return wins + rng.normal(0, deviation, wins.shape), total, sizes, deviation, total_deviation
+
+
+def dense(wins, total, sizes, deviation, total_deviation):
+    """Return means, own weights and standard deviations from full matrices over all segments and contrasts of items.
+
+    The likelihood is the density of the contrasts of the observations, and estimates solve Henderson's equations for
+    the shared mean and all deviations.
+    """
+    n_segments, n_items = wins.shape
+    basis = null_space(np.ones((1, n_items)))
+    design = np.vstack([np.eye(n_segments), sizes / sizes.sum()])
+    noise = np.append((deviation / sizes) ** 2, (total_deviation / sizes.sum()) ** 2)
+    observed = np.vstack([wins / sizes[:, None], total / sizes.sum()]) @ basis
+    contrasts, eye = null_space(np.ones((1, n_segments + 1))), np.eye(n_items - 1)
+    found = []
+    for between, within in product(pooling._BETWEEN, pooling._WITHIN):
+        spread = (n_items**2 - 1) / 3 * (between + within / sizes)
+        covariance = contrasts.T @ (design @ np.diag(spread) @ design.T + np.diag(noise)) @ contrasts
+        law = multivariate_normal(cov=np.kron(covariance, eye))
+        effects = np.kron(np.hstack([np.ones((n_segments + 1, 1)), design]), eye)  # of the shared mean and deviations
+        information = effects.T @ np.diag(np.repeat(1 / noise, n_items - 1)) @ effects
+        information += np.diag(np.repeat([0, *1 / spread], n_items - 1))
+        posterior = np.linalg.inv(information)
+        right = effects.T @ (observed / noise[:, None]).ravel()
+        to_means = np.kron(np.hstack([np.ones((n_segments, 1)), np.eye(n_segments)]), eye)
+        means = (to_means @ posterior @ right).reshape(n_segments, n_items - 1) @ basis.T
+        variances = np.diag(to_means @ posterior @ to_means.T).reshape(n_segments, n_items - 1).mean(axis=1)
+        found.append((law.logpdf((contrasts.T @ observed).ravel()), means, variances, spread / (spread + noise[:-1])))
+    logs, means, variances, own_weights = map(np.array, zip(*found, strict=True))
+    chances = softmax(logs)
+    mean = np.einsum("k,ksi->si", chances, means)
+    apart = ((means - mean) ** 2).sum(axis=2) / (n_items - 1)
+    return mean, chances @ own_weights, np.sqrt(chances @ (variances + apart))
+
+
+def check_against_twin(answers):
+    for found, expected in zip(pooled(*answers), dense(*answers), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.fixture
+def small_grid(monkeypatch):
+    monkeypatch.setattr(pooling, "_BETWEEN", [0.0, 0.001, 0.1, 1.0])
+    monkeypatch.setattr(pooling, "_WITHIN", [0.1, 1.0])
+
+
+@pytest.mark.usefixtures("small_grid")
+@pytest.mark.parametrize(("deviation", "total_deviation"), [(80.0, 200.0), (400.0, 30.0), (5.0, 1e4)])
+@pytest.mark.parametrize(("n_segments", "n_items", "spread"), [(2, 2, 0.0), (3, 4, 0.3), (5, 3, 2.0), (2, 6, 5.0)])
+def test_pooled_estimates_equal_dense_matrices(n_segments, n_items, spread, deviation, total_deviation):
+    check_against_twin(random_answers(n_segments, n_segments, n_items, spread, deviation, total_deviation))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_pooled_estimates_on_the_whole_grid_equal_dense_matrices(seed):
+    check_against_twin(random_answers(seed, 4, 4, spread=seed / 2))
+
+
+@pytest.mark.parametrize("n_items", [1, 2])
+def test_pooled_estimates_of_few_items_are_finite(n_items):
+    found = pooled(np.arange(2.0 * n_items).reshape(2, -1), np.ones(n_items), np.array([5.0, 9.0]), 3.0, 4.0)
+    assert all(np.isfinite(part).all() for part in found)
+    assert found.means.shape == (2, n_items)
+
+
+class ScriptedAnswers(Answers):
+    """Scripted noisy answers, in units of one vote over `grid`."""
+
+    def __init__(self, wins, total, sizes, deviations, grid=1):
+        super().__init__(len(total), SeededBits(np.random.SeedSequence(0)))
+        self.grid = grid
+        parts = (SegmentNetWins(len(wins)), SegmentNetWins(len(wins), together=True), SegmentSizes(len(wins)))
+        self._answers = dict(zip(parts, (wins, total, sizes), strict=True))
+        self._deviations = dict(zip(parts, deviations, strict=True))
+
+    def answer(self, query):
+        return np.rint(np.asarray(self._answers[query]) * self.grid).astype(np.int64)
+
+    def deviation(self, query):
+        return self._deviations[query] * self.grid
+
+
+def released(*answers, grid=1):
+    return SegmentRule(len(answers[0]), pooling=True).aggregate(ScriptedAnswers(*answers, grid=grid))
+
+
+def test_pooled_estimates_do_not_depend_on_the_weight_grid():
+    wins, total, sizes, *deviations = random_answers(3, 4, 6)
+    answers = np.rint(wins), np.rint(total), np.rint(sizes), (*deviations, 15.0)
+    votes, units = released(*answers), released(*answers, grid=720720)
+    np.testing.assert_array_equal(votes.order, units.order)
+    for name, value in votes.published.items():
+        np.testing.assert_allclose(value, units.published[name], rtol=1e-9, err_msg=name)
+
+
+def test_small_noisy_sizes_are_raised_to_their_noise():
+    """Published sizes keep their noise."""
+    wins, total, sizes, *deviations = random_answers(4, 4, 6)
+    sizes[:2] = [-37, 0]
+    found = released(wins, total, sizes, (*deviations, 15.0))
+    np.testing.assert_array_equal(found.published["sizes"], np.rint(sizes))
+    least = np.maximum(np.rint(sizes), 15.0)
+    expected = pooled(np.rint(wins), np.rint(total), least, *deviations)
+    np.testing.assert_allclose(found.published["scores"], expected.means)
+    np.testing.assert_allclose(found.published["score_std"], expected.std)
+    np.testing.assert_allclose(found.published["own_weights"], expected.own_weights)
+    assert found.published["own_weights"][:2].max() < found.published["own_weights"][2:].max()
+    np.testing.assert_array_equal(found.order, (-expected.means).argsort(axis=1))
+
+
+# Accuracy
+
+
+SEEDS = range(500, 520)  # the fits; pooling was chosen on other seeds
+SIZES = 71  # seed of the Mallows segments
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("between", "epsilon", "least", "most"),
+    [
+        (0.3, 0.1, 0.1, 0.3),  # alike: 1.1 points, and 5.7 without pooling
+        (0.3, 1.0, 0.4, 0.9),  # .31 and .51
+        (0.7, 0.1, 0.6, 0.95),  # half alike: 4.2 and 5.4
+        (0.9, 0.1, 0.8, 1.3),  # unlike: 5.7 and 5.5
+        (0.9, 1.0, 0.8, 1.4),  # .62 and .52
+    ],
+)
+def test_pooling_of_mallows_segments(between, epsilon, least, most):
+    """12 segments of 50 to 1,500 voters; centres of dispersion `between`. The ratio of the errors is limited."""
+    sizes = np.geomspace(50, 1500, 12).astype(int)
+    errors = SegmentErrors(*mallows_segments(sizes, 10, 0.8, between, SIZES))
+    ratio = errors.mean(SEEDS, epsilon=epsilon) / errors.mean(SEEDS, epsilon=epsilon, pooling=False)
+    assert least <= ratio <= most
+
+
+def test_pooling_helps_small_segments_that_are_alike():
+    """8 segments of 100 voters, 5 items, epsilon .2, three fits: 1 point, and 9 without pooling."""
+    errors = SegmentErrors(*mallows_segments([100] * 8, 5, 0.65, 0.0, SIZES))
+    seeds = SEEDS[:3]
+    assert errors.mean(seeds, epsilon=0.2) < 0.4 * errors.mean(seeds, epsilon=0.2, pooling=False)
+
+
+RISK = 1e-6  # of a test of coverage that fails by chance
+
+
+def true_ranks(X, labels, n_segments):
+    """Lowest and highest rank of each item; they differ if items tie."""
+    wins = np.array([Profile.from_rankings(X[labels == segment]).net_wins for segment in range(n_segments)])
+    above = (wins[:, :, None] > wins[:, None, :]).sum(axis=1)
+    below = (wins[:, :, None] < wins[:, None, :]).sum(axis=1)
+    return np.stack([above, X.shape[1] - 1 - below], axis=-1)
+
+
+def covered(X, labels, n_runs, level, simultaneous, **parameters):
+    """Whether intervals contain all true ranks: of each segment of each run, or of all segments of each run."""
+    classes, profile = list(range(labels.max() + 1)), Profile.from_rankings(X)
+    truth = true_ranks(X, labels, len(classes))
+    fits = (SegmentedAggregator(classes, random_state=seed, **parameters) for seed in range(n_runs))
+    intervals = np.array([fit.fit(profile, segments=labels).rank_intervals(level, simultaneous) for fit in fits])
+    held = ((intervals[..., 0] <= truth[..., 0]) & (intervals[..., 1] >= truth[..., 1])).all(axis=2)
+    return held.all(axis=1) if simultaneous else held.ravel()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", [False, True])
+@pytest.mark.parametrize(("simultaneous", "expected"), [(False, 0.9), (True, 0.98**5)])  # .98 = 1 - (1 - .9) / 5 each
+def test_coverage_is_exact_if_all_items_tie(simultaneous, expected, pooling):
+    """The hardest case: both orders of every two items are wrong. 300 runs of five segments, nominal .9."""
+    X, labels = np.array([[0, 1, 2, 3], [3, 2, 1, 0]] * 50), np.arange(100) // 2 % 5
+    held = covered(X, labels, 300, 0.9, simultaneous, epsilon=0.5, pooling=pooling)
+    assert stats.binomtest(int(held.sum()), held.size, expected).pvalue > RISK
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("between", [0.0, 0.5, 0.9])
+def test_pooled_confidences_are_about_right(between, epsilon):
+    """Pairs with a confidence above .9 are in the true order about as often as stated: within 3 points."""
+    X, labels = mallows_segments(np.geomspace(50, 1500, 12).astype(int), 10, 0.8, between, SIZES)
+    classes = list(range(12))
+    parts = [Profile.from_rankings(X[labels == segment]) for segment in classes]
+    above = np.array([part.net_wins[:, None] > part.net_wins for part in parts])
+    profile, claimed, right, pairs = Profile.from_rankings(X), 0.0, 0, 0
+    for seed in SEEDS:
+        fitted = SegmentedAggregator(classes, epsilon=epsilon, random_state=seed).fit(profile, segments=labels)
+        confidence = fitted.pair_confidence()
+        sure = confidence > 0.9
+        claimed, right, pairs = claimed + confidence[sure].sum(), right + above[sure].sum(), pairs + sure.sum()
+    assert pairs > 0.1 * len(SEEDS) * 12 * 45
+    assert right / pairs >= claimed / pairs - 0.03

@@ -1,8 +1,4 @@
-"""The shuffle channel prices a message by the number of voters, and releases no result of fewer.
-
-Its prices are compared with published figures and with the functions of privacy.shuffle, which tests/audit holds
-against exact laws. What devices send is tested in collection/test_device_questions.
-"""
+"""Shuffled messages: prices by the number of voters, no result of too few, and printed noise."""
 
 import json
 import math
@@ -13,19 +9,22 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from local_tools import apart, same_law
 from oracles import flip_epsilon, flip_probability
-from scipy.stats import chisquare
+from scipy.stats import chisquare, norm
+from sklearn.base import clone
 
-from sklearn_dprank import ShufflePairwise
+from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.collection import Device, RandomizedResponse
-from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.model_selection.search import refits
-from sklearn_dprank.privacy.shuffle import composed_shuffle_epsilon, shuffle_amplification, shuffle_local_epsilon
-from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
-from sklearn_dprank.rules import AdaptiveBradleyTerryRule
+from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
+from sklearn_dprank.privacy.shuffle import composed_shuffle_epsilon
+from sklearn_dprank.queries import AllMargins, Ask, PairTallies
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 from sklearn_dprank.theory import song
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 NAN = np.nan
 TALLIES = [Ask(PairTallies())]
@@ -97,29 +96,12 @@ def test_without_other_voters_the_local_epsilon_is_stated(n, n_queries):
     assert plan(10, 1, local_epsilon=1.5).guarantee.delta == 0.0
 
 
-@pytest.mark.parametrize("n", [100, 1000, 5000])
-def test_the_published_claim_never_prices_anything(n):
-    """The paper claims epsilon - ln(n / pairs), which is too little."""
-    assert plan(4, n, local_epsilon=1.0, pairs="assigned").guarantee.epsilon > 1.0 - math.log(n / 6)
-    flip = flip_probability(shuffle_local_epsilon(1.0, n // 6, 1e-6))
-    assert flip_of(plan(4, n, epsilon=1.0, pairs="assigned")) == pytest.approx(flip, rel=1e-14)
-
-
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
 def test_min_reports_decides_the_price_and_not_the_number_of_voters(pairs):
     few = plan(4, None, local_epsilon=1.0, pairs=pairs, min_reports=600)
     many = plan(4, 6000, local_epsilon=1.0, pairs=pairs, min_reports=600)
     assert few.guarantee == many.guarantee and few.protocol == many.protocol
     assert few.protocol == json.loads(json.dumps(few.protocol))
-
-
-def test_a_rule_that_the_shuffle_cannot_serve_is_refused():
-    with pytest.raises(ValueError, match="Shuffle cannot answer KemenyUtility"):
-        Shuffle().plan([Ask(KemenyUtility())], 3, 100)
-    with pytest.raises(ValueError, match=r"Shuffle cannot answer PairTallies.*reports once"):
-        Shuffle().plan(AdaptiveBradleyTerryRule().asks(3), 3, 100)
-    with pytest.raises(ValueError, match="needs the ballots"):
-        plan(3, 2).open(Profile.from_rankings([[0, 1, 2]] * 2, keep="counts"))(Bits.from_random_state(0))
 
 
 @pytest.mark.parametrize("asked", [{"local_epsilon": 0.002}, {"local_epsilon": 0.005, "randomizer": PRINTED}], ids=str)
@@ -164,25 +146,15 @@ def test_the_design_is_random():
 
 NAME = digest(plan(3, None, min_reports=3).protocol)
 GOOD = {"protocol": NAME, "shuffle": 0, "pair": [0, 1], "answer": 1}
+# One message for each reason; tests/collection/test_reports.py makes many.
 BAD = [
     ("{", "not JSON"),
-    (b"\xff\xfe", "not JSON"),
-    ("[" * 100_000, "not JSON"),
     (None, "not a JSON object"),
     ({**GOOD, "protocol": digest(plan(3, None, min_reports=4).protocol)}, "another protocol"),
-    ({k: v for k, v in GOOD.items() if k != "protocol"}, "another protocol"),
     ({**GOOD, "voter": "secret-7"}, "wrong keys"),
-    ({k: v for k, v in GOOD.items() if k != "answer"}, "wrong keys"),
     ({**GOOD, "shuffle": 1}, "shuffle out of range"),
-    ({**GOOD, "shuffle": False}, "shuffle out of range"),
-    ({**GOOD, "shuffle": "secret-7"}, "shuffle out of range"),
-    ({**GOOD, "pair": [0, 3]}, "pair out of range"),
     ({**GOOD, "pair": [2, 1]}, "pair out of range"),
-    ({**GOOD, "pair": [0, 10**40]}, "pair out of range"),
     ({**GOOD, "answer": -1}, "answer out of range"),
-    ({**GOOD, "answer": None}, "answer out of range"),
-    (json.dumps({**GOOD, "answer": math.inf}), "answer out of range"),
-    (json.dumps({**GOOD, "pair": [0, math.nan]}), "pair out of range"),
 ]
 
 
@@ -257,13 +229,6 @@ def test_messages_and_submissions_in_one_stream():
     session = opened(found, mixed)
     assert session.published["reports_accepted"] == 5 and session.published["reports_refused"] == {}
     assert session.answer(PairTallies())[0].wins.tolist() == [[0, 5, 5], [0, 0, 0], [0, 0, 0]]
-
-
-def test_the_trusted_parties_are_named():
-    found = plan(3, None, min_reports=900)
-    parties = ("the shuffler (one public protocol for all voters)", "900 of the voters in each batch")
-    assert found.guarantee.parties == parties
-    assert plan(3, 70).guarantee.parties == (parties[0], "70 of the voters in each batch")
 
 
 def test_the_protocol_states_both_guarantees():
@@ -370,3 +335,108 @@ def test_a_plan_refuses_fewer_voters_than_it_was_made_for():
     rule, far = estimator.plan_for(Shape(3, 10**6))
     with pytest.raises(ValueError, match="the plan is for 1000000 voters or more"):
         next(refits(estimator, few, rule, far, [None]))
+
+
+# Estimators
+
+
+ESTIMATORS = [
+    ShufflePairwise(rule="borda"),
+    ShufflePairwise(n_queries=2, rule="kwiksort"),
+    ShufflePairwise(pairs="assigned", rule="borda"),
+    ShuffleHierarchical(n_queries=2),
+]
+PRINTED_NOISE = {"randomizer": song.PrintedGaussian(1e-4)}
+PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, **PRINTED_NOISE)
+MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
+
+
+class Shuffler:
+    """Devices, and somebody who mixes their messages."""
+
+    def __init__(self, estimator, items, n_voters):
+        self._protocol = json.loads(json.dumps(estimator.protocol(items)))
+        self._size = n_voters, len(self._protocol["items"]), self._protocol["n_queries"]
+
+    def __call__(self, ballots, seed):
+        rng = np.random.default_rng(seed)
+        assigned = self._protocol["pairs"] == "assigned"
+        design = balanced_design(*self._size, Bits.from_random_state(seed).assignment).tolist()
+        lines = []
+        for ballot, asked in zip(ballots, design, strict=True):
+            device = Device(self._protocol, random_state=int(rng.integers(2**32)))
+            said = device.report(ballot, asked) if assigned else device.report(ballot)
+            lines += map(json.dumps, apart(said))
+        rng.shuffle(lines)
+        return lines
+
+
+# --- the release rule
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, PUBLISHED], ids=str)
+def test_a_fit_below_min_reports_releases_no_result(estimator):
+    estimator = clone(estimator).set_params(min_reports=12, local_epsilon=1.0, random_state=0)
+    with pytest.raises(ValueError, match="min_reports=12 is above the 11 voters; no result is released"):
+        estimator.fit([[0, 1, 2]] * 11)
+    lines = Shuffler(estimator, 3, 12)([[0, 1, 2]] * 12, 0)
+    with pytest.raises(ValueError, match="no result is released") as error:
+        estimator.fit_reports(lines[1:], items=3)
+    assert "[" not in str(error.value)  # no message is quoted
+    with pytest.raises(ValueError, match="no result is released"):
+        estimator.fit_reports([*lines[1:], "junk", {**MESSAGE, "pair": [0, 3]}], items=3)
+    assert not hasattr(estimator, "consensus_")
+    assert sorted(estimator.fit_reports(lines, items=3).consensus_.tolist()) == [0, 1, 2]
+    estimator.fit([[0, 1, 2]] * 12)
+
+
+def test_the_field_needs_min_reports_from_the_start():
+    for call in (lambda e: e.client(3), lambda e: e.protocol(3), lambda e: e.fit_reports([MESSAGE], items=3)):
+        with pytest.raises(ValueError, match="min_reports must be given"):
+            call(ShufflePairwise())
+
+
+# --- the noise that Song et al. print
+
+
+def printed(local_epsilon, n_queries=1, delta=1e-4):
+    return ShuffleHierarchical(
+        delta=delta, n_queries=n_queries, local_epsilon=local_epsilon, random_state=0, **PRINTED_NOISE
+    )
+
+
+@pytest.mark.parametrize(("local_epsilon", "n_queries", "each"), [(1.0, 1, 0.1838), (0.5, 1, 0.0919), (1.0, 4, 0.0459)])
+def test_algorithm_1_spends_what_its_flips_tell(local_epsilon, n_queries, each):
+    estimator = printed(local_epsilon, n_queries).fit([[0, 1, 2, 3]] * 600)
+    flip = estimator.set_params(min_reports=600).protocol(4)["flip"][0] / FLIP_GRID
+    sigma = n_queries * np.sqrt(2 * np.log(1.25 / 1e-4)) / local_epsilon
+    assert flip == pytest.approx(norm.cdf(-0.5 / sigma), rel=1e-12)
+    assert estimator.local_epsilon_ == pytest.approx(n_queries * np.log((1 - flip) / flip), rel=1e-9)
+    assert estimator.local_epsilon_ / n_queries == pytest.approx(each, abs=6e-5)
+    crowd = 600 * n_queries // 6
+    stated = composed_shuffle_epsilon(estimator.local_epsilon_ / n_queries, crowd, 1e-4, n_queries)
+    assert estimator.privacy_.epsilon == pytest.approx(stated, rel=1e-9) and estimator.privacy_.delta == 1e-4
+    assert "thresholded Gaussian noise" in estimator.privacy_.how
+    assert f"local epsilon = {estimator.local_epsilon_:.6g}" in estimator.privacy_.caveats[0]
+
+
+@pytest.mark.parametrize(("n", "m", "exact", "stated"), [(795, 4, 0.247, 0.278), (5000, 15, 0.338, 0.362)])
+def test_theorem_2_is_false_for_its_own_noise_and_the_guarantee_states_the_true_epsilon(n, m, exact, stated):
+    """Epsilon .1 is claimed of the shuffled answers; the exact curve gives more, and the stated bound is above it."""
+    crowd = n // (m * (m - 1) // 2)
+    with pytest.warns(UnsoundAmplificationWarning, match="false"):
+        local = shuffle_local_epsilon(0.1, crowd, 1e-4, method="song2022")
+    estimator = printed(local).fit(np.tile(np.arange(m), (n, 1)))
+    true = shuffle_amplification(estimator.local_epsilon_, crowd, 1e-4, method="exact")
+    assert true == pytest.approx(exact, abs=6e-4) and estimator.privacy_.epsilon == pytest.approx(stated, abs=6e-4)
+    assert 0.1 < true <= estimator.privacy_.epsilon
+
+
+def test_few_voters_are_all_asked():
+    """One and a half voters a pair: the spare ones are asked too, and where pairs are unasked they are ties."""
+    found = ShufflePairwise(pairs="assigned", local_epsilon=40.0, random_state=0)
+    order = np.random.default_rng(0).permutation(10)
+    many, few = (found.fit(np.tile(order, (n, 1))).ranks_ for n in (67, 30))
+    agreed = [np.corrcoef(ranks, order)[0, 1] for ranks in (many, few)]
+    assert agreed[0] == pytest.approx(1) and agreed[1] > 0.7
+    assert found.privacy_.epsilon == 40.0 and found.privacy_.delta == 0.0

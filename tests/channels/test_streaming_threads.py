@@ -35,26 +35,6 @@ def tried(run, *errors):
     return None
 
 
-@pytest.mark.parametrize("begun", [0, 1])
-@pytest.mark.parametrize("seed", [None, 0])
-def test_threads_publish_every_period_once(begun, seed):
-    stream = streaming(random_state=seed)
-    for _ in range(begun):
-        stream.partial_fit(X)
-    at_once(lambda _: stream.partial_fit(X), THREADS)
-    assert stream.periods_ == stream.stream_.period == begun + THREADS
-    assert stream.scores_.tolist() == ((begun + THREADS) * WINS).tolist()
-
-
-def test_threads_publish_what_one_thread_publishes():
-    """With a seed and equal ballots the order of the calls does not matter: a call that came too late draws again."""
-    shared, alone = (DPStreamingBorda(epsilon=0.5, horizon=THREADS, random_state=3) for _ in range(2))
-    at_once(lambda _: shared.partial_fit(X), THREADS)
-    for _ in range(THREADS):
-        alone.partial_fit(X)
-    assert shared.scores_.tolist() == alone.scores_.tolist()
-
-
 def test_a_period_that_another_call_overtakes_comes_after_it(monkeypatch):
     """The second call is made, and ends, while the first one decides."""
     stream, aggregate, overtaken = streaming(horizon=3).partial_fit([[0, 1, 2]]), SortByScore.aggregate, []
@@ -72,13 +52,6 @@ def test_a_period_that_another_call_overtakes_comes_after_it(monkeypatch):
     assert [sums[:, 0].tolist() for sums, _ in drawn.values()] == [[2, 20, 200]]
     with pytest.raises(BudgetExhausted):
         stream.partial_fit(X)
-
-
-def test_threads_publish_no_more_than_the_horizon():
-    stream = streaming(horizon=THREADS - 3)
-    errors = at_once(lambda _: tried(lambda: stream.partial_fit(X), BudgetExhausted), THREADS)
-    assert errors.count(BudgetExhausted) == 3 and errors.count(None) == THREADS - 3
-    assert stream.scores_.tolist() == ((THREADS - 3) * WINS).tolist()
 
 
 def test_threads_that_begin_with_different_items_agree_on_one_number():

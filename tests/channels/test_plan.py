@@ -1,0 +1,278 @@
+"""Plans, and the answers of a curator: no more than planned, free where no ballot matters, the same in a pickle."""
+
+import json
+import pickle
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from local_tools import apart, reports_of
+from oracles import spent
+from sklearn.base import BaseEstimator
+
+from sklearn_dprank import LDPPairwise, ShufflePairwise
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import (
+    Answers,
+    Central,
+    Exact,
+    Groups,
+    Interactive,
+    Local,
+    NonPrivateSurvey,
+    Rounds,
+    Shuffle,
+    Slots,
+)
+from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise, NoNoise
+from sklearn_dprank.privacy import BudgetExhausted
+from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, Histogram, MaxViolatedMargin, NetWins, NumberOfVoters
+from sklearn_dprank.rules import (
+    AdaptiveBradleyTerryRule,
+    BradleyTerryRule,
+    Choose,
+    ChooseNearAnchor,
+    KwikSortRule,
+    SortByScore,
+    SwissRule,
+)
+from sklearn_dprank.sampling.bit_source import Bits
+
+# Answers are never more than were planned
+
+
+fractions = st.fractions(min_value=0, max_value=3, max_denominator=10**6)
+plans = st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(0, 5), fractions), min_size=1)
+
+
+def query(kind):
+    return SimpleNamespace(kind=kind)
+
+
+def planned(plan):
+    """Answers of a curator with these numbers and fractions of planned answers."""
+    answers = Answers(3, None, {kind: times for kind, (times, _) in plan.items()})
+    answers.prices = {kind: SimpleNamespace(times=times, epsilon=price) for kind, (times, price) in plan.items()}
+    return answers
+
+
+@given(plans, st.lists(st.sampled_from("abcdz"), max_size=40))
+def test_against_naive_counts(plan, charges):
+    answers, given_so_far = planned(plan), Counter()
+    for kind in charges:
+        if given_so_far[kind] < plan.get(kind, (0, 0))[0]:
+            answers.charge(query(kind))
+            given_so_far[kind] += 1
+        else:
+            with pytest.raises(BudgetExhausted):
+                answers.charge(query(kind))
+        assert spent(answers) == sum((plan[k][1] * times for k, times in given_so_far.items() if times), Fraction(0))
+        assert spent(answers) <= sum(times * price for times, price in plan.values())
+
+
+def test_a_plan_that_changes_later_changes_no_answers():
+    plan = {"pair": 1}
+    answers = Answers(3, None, plan)
+    plan["pair"] = 100
+    answers.charge(query("pair"))
+    with pytest.raises(BudgetExhausted):
+        answers.charge(query("pair"))
+
+
+# Answers that no ballot can change are exact and free
+
+
+N_ITEMS = 6
+SHUFFLED = Profile.from_rankings(np.random.default_rng(0).permuted(np.tile(np.arange(N_ITEMS), (57, 1)), axis=1))
+ASKS = [
+    Ask(NumberOfVoters(), share=Fraction(1, 5)),
+    Ask(AllMargins(), share=Fraction(1, 5)),
+    Ask(NetWins(), share=Fraction(3, 5)),
+]
+
+
+def test_a_public_number_is_free():
+    """Its share goes to the others, in proportion to theirs."""
+    shares = {}
+    for neighboring in ("add_remove", "replace"):
+        plan = Central(0.5, neighboring=neighboring).plan(ASKS, N_ITEMS)
+        shares[neighboring] = [price.epsilon for price in plan.prices.values()]
+        assert plan.guarantee.epsilon == 0.5
+    assert shares["add_remove"] == [Fraction(1, 10), Fraction(1, 10), Fraction(3, 10)]
+    assert shares["replace"] == [0, Fraction(1, 8), Fraction(3, 8)]
+    assert isinstance(
+        Central(0.5, neighboring="replace").plan(ASKS, N_ITEMS).prices[NumberOfVoters()].mechanism, NoNoise
+    )
+
+
+def test_shares_that_leave_some_of_the_budget_are_not_stretched_beyond_it():
+    half = [ask._replace(share=ask.share / 2) for ask in ASKS]
+    prices = Central(0.5, neighboring="replace").plan(half, N_ITEMS).prices
+    assert sum(price.epsilon * price.times for price in prices.values()) == Fraction(1, 4)
+
+
+@pytest.mark.parametrize(("delta", "noise"), [(0.0, "laplace"), (1e-6, "gaussian")])
+def test_a_plan_of_public_numbers_promises_everything(delta, noise):
+    plan = Central(0.5, delta, noise, neighboring="replace").plan(ASKS[:1], N_ITEMS)
+    assert plan.guarantee.epsilon == 0
+    assert plan.open(SHUFFLED)(Bits.from_random_state(0)).answer(NumberOfVoters()) == 57
+    noisy = Central(0.5, delta, noise).plan([ASKS[0]._replace(share=Fraction(1))], N_ITEMS)
+    found = {int(noisy.open(SHUFFLED)(Bits.from_random_state(k)).answer(NumberOfVoters())) for k in range(20)}
+    assert noisy.guarantee.epsilon == 0.5 and len(found) > 3
+
+
+def test_what_is_asked_costs_no_more_than_was_declared():
+    three, two = ((0, 1, 2), (3, 4, 5)), ((0, 1), (2, 3), (4, 5))
+    asks = [Ask(GroupNetWins(three, 1), share=Fraction(1, 2)), Ask(GroupNetWins(None, 2), share=Fraction(1, 2))]
+    session = Central(1.0, 1e-6, "gaussian").plan(asks, N_ITEMS).open(SHUFFLED)(Bits.from_random_state(0))
+    with pytest.raises(BudgetExhausted, match="more sensitive than"):
+        session.answer(GroupNetWins(None, 1))
+    with pytest.raises(BudgetExhausted, match="more sensitive than"):
+        session.answer(GroupNetWins(((0, 1, 2, 3), (4, 5)), 1))
+    with pytest.raises(BudgetExhausted):
+        session.answer(GroupNetWins(two, 0))
+    session.answer(GroupNetWins(((5, 0, 3), (4, 1, 2)), 1))
+    with pytest.raises(BudgetExhausted, match="are given"):
+        session.answer(GroupNetWins(two, 1))
+    session.answer(GroupNetWins(two, 2))
+    assert spent(session) == 1
+
+
+def test_sessions_say_how_much_noise_there_is():
+    query = GroupNetWins(None, 0)
+    for channel, kind in ((Central(1.0, 1e-6, "gaussian"), GaussianNoise), (Central(1.0), LaplaceNoise)):
+        plan = channel.plan([Ask(query)], N_ITEMS)
+        mechanism = plan.prices[query.kind].mechanism
+        session = plan.open(SHUFFLED)(Bits.from_random_state(0))
+        assert isinstance(mechanism, kind) and session.deviation(query) == mechanism.deviation > 0
+    assert Exact().plan([Ask(query)], N_ITEMS).open(SHUFFLED)(Bits.from_random_state(0)).deviation(query) == 0
+
+
+@dataclass(frozen=True)
+class Silent:
+    """Noise without a stated law."""
+
+    how = "some noise"
+    arithmetic = "exact"
+
+    def losses(self, sensitivity, times):
+        return None
+
+    def sampler(self, *asked):
+        raise NotImplementedError
+
+
+class SilentNoise(BaseEstimator):
+    answers_with = "vector"
+    pure = True
+
+    def refusal(self, query, n_items):
+        return ""
+
+    def calibrated(self, *asked):
+        return Silent()
+
+
+def test_a_mechanism_that_does_not_say_how_much_noise_it_adds_is_refused():
+    Central(noise=SilentNoise()).plan([Ask(NetWins())], N_ITEMS)
+    with pytest.raises(ValueError, match=r"Central cannot answer GroupNetWins, .* does not say how much noise"):
+        Central(noise=SilentNoise()).plan(SwissRule().asks(N_ITEMS), N_ITEMS)
+
+
+# Unpickled polls open the same sessions for the same bits
+
+MANY_ITEMS = 5
+BALLOTS = np.random.default_rng(0).permuted(np.tile(np.arange(float(MANY_ITEMS)), (60, 1)), axis=1)
+BALLOTS[::4, 1] = np.nan
+PROFILE = Profile.from_rankings(BALLOTS, keep="positions")
+CASES = {
+    "exact": (Exact(), SortByScore()),
+    "truthful": (NonPrivateSurvey(2), BradleyTerryRule()),
+    "laplace": (Central(), KwikSortRule(3, "kemeny")),
+    "gaussian": (Central(delta=1e-6, noise="gaussian"), SortByScore()),
+    "knorm": (Central(noise="knorm"), SortByScore()),
+    "exponential": (Central(), Choose(MaxViolatedMargin())),
+    "near an anchor": (Central(), ChooseNearAnchor(2)),
+    "margins released": (Central(release=AllMargins()), KwikSortRule()),
+    "histogram released": (Central(release=Histogram()), SortByScore()),
+    "pairs": (Local(randomizer=RandomizedResponse(2)), BradleyTerryRule()),
+    "corner": (Local(randomizer=HypercubeSampling()), KwikSortRule()),
+    "vector": (Local(randomizer=PrivUnitG()), SortByScore()),
+    "slots": (Interactive(schedule=Slots(3)), KwikSortRule(on_exhausted="coin")),
+    "groups": (Interactive(8.0, Groups()), KwikSortRule(3, "kemeny")),
+    "rounds": (Interactive(schedule=Rounds()), AdaptiveBradleyTerryRule()),
+    "hidden pairs": (Shuffle(), BradleyTerryRule()),
+    "assigned pairs": (Shuffle(pairs="assigned", n_queries=2), BradleyTerryRule()),
+}
+
+
+def plain(answer):
+    """Arrays as lists, all the way down."""
+    if isinstance(answer, (list, tuple)):
+        return [plain(part) for part in answer]
+    return answer.tolist() if isinstance(answer, np.ndarray) else answer
+
+
+def heard(poll, rule, seed):
+    """All that a rule heard in one session, and what it made of it."""
+    session, answers = poll(Bits.from_random_state(seed)), []
+    plainly = session.answer
+
+    def answer(query):
+        answers.append((query, plainly(query)))
+        return answers[-1][1]
+
+    session.answer = answer
+    order = rule.aggregate(session).order
+    session.close()
+    return repr(plain((answers, order, session.published)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_unpickled_poll_gives_the_same_answers(case):
+    channel, rule = CASES[case]
+    plan = channel.plan(rule.asks(MANY_ITEMS), MANY_ITEMS, len(BALLOTS))
+    poll = plan.open(PROFILE)
+    before = pickle.loads(pickle.dumps(poll))
+    expected = [heard(poll, rule, seed) for seed in range(4)]
+    after = pickle.loads(pickle.dumps(poll))
+    assert [heard(before, rule, seed) for seed in range(4)] == expected
+    assert [heard(after, rule, seed) for seed in range(4)] == expected
+    assert [heard(pickle.loads(pickle.dumps(plan)).open(PROFILE), rule, seed) for seed in range(4)] == expected
+    assert case == "exact" or len(set(expected)) > 1  # fresh randomness for each session
+
+
+def shuffled(estimator):
+    return [line for sent in reports_of(estimator, BALLOTS, 0) for line in map(json.dumps, apart(json.loads(sent)))]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "collected"),
+    [(LDPPairwise(n_queries=2), lambda e: reports_of(e, BALLOTS, 0)), (ShufflePairwise(min_reports=60), shuffled)],
+    ids=["local", "shuffle"],
+)
+def test_a_poll_of_the_field_has_read_its_reports_once(estimator, collected):
+    channel, rule = estimator._compose()
+    poll = channel.plan(rule.asks(MANY_ITEMS), MANY_ITEMS).open(iter([*collected(estimator), "{"]))
+    again = pickle.loads(pickle.dumps(poll))
+    for seed in range(3):
+        assert heard(again, rule, seed) == heard(poll, rule, seed)
+    published = again(Bits.from_random_state(0)).published
+    assert (published["reports_accepted"], published["reports_refused"]) == (60, {"not JSON": 1})
+
+
+def no_answers(question):
+    return []
+
+
+def test_a_poll_of_questions_needs_a_messenger_that_travels():
+    rule = KwikSortRule(on_exhausted="coin")
+    plan = Interactive().plan(rule.asks(MANY_ITEMS), MANY_ITEMS, 60)
+    again = pickle.loads(pickle.dumps(plan.open(no_answers)))
+    with pytest.raises(ValueError, match="none arrived"):
+        heard(again, rule, 0)
