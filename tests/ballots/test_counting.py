@@ -79,21 +79,6 @@ def test_sums_of_positions_leave_32_bits(monkeypatch):
     assert (found == n_voters - 2 * n_voters * np.array([0, n_items - 1])).all()
 
 
-@pytest.mark.slow
-@given(profiles())
-@settings(max_examples=60)
-def test_net_wins_are_the_same_before_and_after_pairs(X):
-    before, after = Profile.from_rankings(X), Profile.from_rankings(X)
-    wins = naive_counts(X)
-    after.pairwise_counts  # noqa: B018 counted now
-    np.testing.assert_array_equal(before.net_wins, (wins - wins.T).sum(axis=1))
-    np.testing.assert_array_equal(after.net_wins, before.net_wins)
-    assert before.net_wins.dtype == after.net_wins.dtype == np.int64
-    assert not (before.strict and "pairwise_counts" in vars(before))
-    np.testing.assert_array_equal(before.pairwise_counts, wins)
-    assert not before.net_wins.flags.writeable
-
-
 @pytest.mark.parametrize("by_bytes", [True, False])
 @pytest.mark.parametrize(
     "odd", [[0, 0, 1, 2, 3], [np.nan, 0, 1, 2, 3], [0, 2, 4, 6, 9], [np.nan] * 5, [1e6, 1e6, -1, 2, 0]]

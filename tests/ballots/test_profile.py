@@ -1,7 +1,8 @@
-"""`Profile`: counts against a naive implementation, addition of parts, names, pickling and errors."""
+"""`Profile`: counts against a naive implementation, addition of parts, chunks, names, pickling and errors."""
 
 import inspect
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -160,25 +161,6 @@ def test_names_may_be_whole_numbers():
             Profile.from_chunks([moved, other])
 
 
-BAD_NAMES = [
-    ("ab", "items must list one name an item, got 'ab'; pass a list of names."),
-    ({"ab"}, "items must list one name an item, got a set; pass a list of names."),
-    (5, "items must list one name an item, got 5; pass a list of names."),
-    ([("a", 1), ("b", 1)], "items must be all strings or all whole numbers, got tuple; rename the items."),
-    (["a", None], "items must be all strings or all whole numbers, got NoneType and str; rename the items."),
-    (["a", "a"], "items must be distinct, and 'a' stands twice; rename one, or leave it out."),
-    ([7, 7], "items must be distinct, and 7 stands twice; rename one, or leave it out."),
-]
-
-
-@pytest.mark.parametrize(("names", "expected"), BAD_NAMES, ids=lambda x: repr(x)[:20])
-def test_bad_names(names, expected):
-    for read in (Profile.from_rankings, lambda X, items: Profile.from_chunks([X], items=items)):
-        with pytest.raises(ValueError) as error:
-            read([[0, 1]], items=names)
-        assert str(error.value) == expected
-
-
 @pytest.mark.parametrize(
     ("chunks", "expected"),
     [
@@ -273,3 +255,47 @@ def test_a_fork_does_not_wait_for_a_thread_that_counts(name):
     finally:
         leave.set()
         thread.join()
+
+
+# Chunks
+
+
+@pytest.mark.parametrize("more", [{}, {"sample_weight": np.ones(250)}])
+def test_one_chunk_at_a_time(more):
+    """While a chunk is made, no earlier chunk is alive."""
+    import weakref
+
+    class Chunk(np.ndarray):
+        pass
+
+    alive = []
+
+    def chunks():
+        for seed in range(5):
+            assert not any(ref() is not None for ref in alive)
+            chunk = np.random.default_rng(seed).random((50, 4)).view(Chunk)
+            alive.append(weakref.ref(chunk))
+            yield chunk
+            del chunk
+
+    assert Profile.from_chunks(chunks(), **more).n_voters == 250
+
+
+@pytest.mark.parametrize("keep", ["counts", "positions"])
+def test_chunks_without_rows_add_no_voter(keep):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0.0, 1.0], [np.nan, 0.0], [1.0, 0.0]], columns=["tea", "milk"])
+    empty = frame.iloc[:0]
+    total = Profile.from_chunks([empty, frame, empty, frame, empty], keep=keep)
+    assert_same_profile(total, Profile.from_rankings(pd.concat([frame, frame])))
+    assert total.item_names.tolist() == ["tea", "milk"]
+    none = Profile.from_chunks([empty, empty.astype("datetime64[ns]")], keep=keep)
+    assert none.n_voters == 0 and none.item_names.tolist() == ["tea", "milk"]
+    assert Profile.from_chunks([frame, empty], items=["a", "b"], keep=keep).item_names.tolist() == ["a", "b"]
+
+
+def test_size_counts_the_arrays():
+    X = np.tile(np.arange(10), (1000, 1))
+    kept, counted = Profile.from_rankings(X), Profile.from_rankings(X, keep="counts")
+    assert 10_000 < sys.getsizeof(kept) < 11_000  # a byte an entry
+    assert counted.pairwise_counts.nbytes < sys.getsizeof(counted) < 2000

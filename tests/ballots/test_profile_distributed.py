@@ -77,22 +77,6 @@ def _rows(profile):
     return np.where(table == profile.positions.sentinel, np.nan, table).T
 
 
-@pytest.mark.slow
-@settings(max_examples=40)
-@given(profiles(max_voters=20), st.integers(0, 2**32 - 1), st.booleans())
-def test_unknown_and_empty_partitions(X, seed, as_frame):
-    kept = np.random.default_rng(seed).random(len(X)) < 0.3
-    kept[0] = True
-    lazy = da.from_array(X, chunks=(3, X.shape[1]))[da.from_array(kept, chunks=3)]
-    names = None
-    if as_frame:
-        names = [f"item {i}" for i in range(X.shape[1])]
-        lazy = dd.from_dask_array(lazy, columns=names)
-    else:
-        assert np.isnan(lazy.shape[0])
-    assert_same(Profile.from_chunks(lazy), Profile.from_rankings(X[kept], items=names))
-
-
 @pytest.mark.parametrize("n_partitions", [1, 2, 8, 9, 30, 70])
 def test_frame(n_partitions):
     X = np.random.default_rng(0).integers(0, 4, (70, 4)).astype(float)

@@ -188,15 +188,6 @@ def test_a_device_reads_its_ballot_like_a_table():
         assert read(None, lambda _, kept=positions: Profile(1, 3, positions=kept)) == [order(row)]
 
 
-def test_whether_integers_are_spread_does_not_depend_on_the_table():
-    """Integers keep their distances and fractions do not, in an array, in columns and beside others."""
-    rows = [[0.5, 2.5, 0.5], [10, 12, 10], [-7, -5, -7], [2.0**60, 2.0**60 + 4096, 2.0**60], [0, np.nan, 300]]
-    expected = [[0, 2, 0], [0, 2, 0], [0, 2, 0], [0, 2, 0], [0, 255, 2]]
-    columns = pd.DataFrame(rows).astype({0: object})
-    for table in (np.array(rows), columns, np.array(rows * 9), np.array([rows[2]] * 9 + rows)):
-        assert Profile.from_rankings(table).positions.table.T[-5:].tolist() == expected
-
-
 def test_positions_of_a_ballot_are_its_own():
     """A ballot gives the same bytes among any other ballots."""
     rng = np.random.default_rng(0)

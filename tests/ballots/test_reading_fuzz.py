@@ -1,16 +1,14 @@
 """Readers of ballots get valid contents with random changes, and read them correctly or refuse them briefly."""
 
 import copy
-import gzip
 
 import numpy as np
 import pytest
-from fuzzing import VALUES, fuzz, heard, mangled
+from fuzzing import VALUES, fuzz, heard
 
 from sklearn_dprank import Borda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.cli import files, parser, ranking as segments
-from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 
 ITEMS = ["tea", "milk", "rye", "fig"]
@@ -99,33 +97,6 @@ class Orders:
         return True
 
 
-class PrefLib:
-    """The reader of PrefLib files, plain or gzipped."""
-
-    def content(self, rng):
-        kind = rng.choice(["soc", "soi", "toc", "toi"])
-        ballots = [rng.sample(range(1, M + 1), M) for _ in range(rng.randint(1, 4))]
-        lines = [f"# NUMBER ALTERNATIVES: {M}", f"# DATA TYPE: {kind}"]
-        lines += [f"# ALTERNATIVE NAME {item}: {name}" for item, name in enumerate(ITEMS, start=1)]
-        lines += [f"{rng.randint(0, 3)}: {','.join(map(str, ballot))}" for ballot in ballots]
-        return "\n".join(lines).encode()
-
-    def read(self, content, folder, rng):
-        path = folder / "ballots.dat"
-        if rng.random() < 0.2:
-            content = gzip.compress(content, 1)
-            content = mangled(content, rng) if rng.random() < 0.3 else content
-        path.write_bytes(content)
-        try:
-            read = read_preflib(path, unranked=rng.choice(["last", "no_opinion"]))
-        except ValueError as error:
-            heard(error, b"", path)
-            return False
-        assert read.counts.sum() == len(read.data) == read.profile.n_voters
-        valid(read.profile)
-        return True
-
-
 # --- tables in memory
 
 OBJECTS = [*VALUES, np.int8(1), np.float16(2), np.datetime64("2026-01-01"), b"1", 1j, object(), np.array([1])]
@@ -180,7 +151,6 @@ READERS = {
     "rows of persons": Table("ratings", "whose"),
     "rows of segments": Table("ratings", "whose", "where"),
     "orders": Orders(),
-    "PrefLib": PrefLib(),
     "tables in memory": InMemory(),
 }
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank import DPBorda, DPTopK, LDPPairwise, SegmentedAggregator
+from sklearn_dprank import DPBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.ballots.reading import checked_names, column_names, names_differ, names_of
+from sklearn_dprank.ballots.reading import checked_names
 from sklearn_dprank.channels.segmented import segment_numbers
 from sklearn_dprank.plotting import ConsensusDisplay
 from sklearn_dprank.preprocessing import orders_to_positions
@@ -24,37 +24,6 @@ def test_names_are_plain_integers(names):
     plain = checked_names(names, "items")
     assert plain == [30, 10]
     assert {type(name) for name in plain} == {int}
-
-
-def test_columns_that_only_count_are_not_names():
-    X = np.zeros((1, 3))
-    assert column_names(X) is None
-    assert column_names([[0, 1]]) is None
-    assert column_names(pd.DataFrame(X)) is None
-    assert column_names(pd.DataFrame(X, columns=[0.0, 1.0, 2.0]).rename(columns=int)) is None
-    assert column_names(pd.DataFrame(X, columns=[2, 1, 0])) == [2, 1, 0]
-    assert column_names(pd.DataFrame(X, columns=["0", "1", "2"])) == ["0", "1", "2"]
-
-
-def test_names_differ_by_value_and_order():
-    for one, other in ((None, None), (["a", "b"], None), (None, [7, 8]), (None, [0, 1]), (np.array([1, 2]), [1, 2])):
-        assert not names_differ(one, other)
-    for one, other in ((None, [1, 0]), ([1, 0], None), (["a", "b"], ["b", "a"]), (["1", "2"], [1, 2])):
-        assert names_differ(one, other)
-
-
-@pytest.mark.parametrize("names", [["tea", "milk", "beer", "mate"], [30, 10, 20, 40]])
-def test_names_of_a_fit(names):
-    """In the order of the columns: of one order, of the best few, and of several segments."""
-    X, halves = pd.DataFrame([[2, 0, 1, 3]] * 30 + [[3, 2, 1, 0]] * 30, columns=names), ["old"] * 30 + ["new"] * 30
-    segments = SegmentedAggregator(["old", "new"], epsilon=20.0).fit(X, segments=halves)
-    assert segments.consensus_[:, 0].tolist() == [names[1], names[3]]
-    for fitted in (DPBorda().fit(X), DPTopK(2).fit(X), SegmentedAggregator().fit(X), segments):
-        assert list(names_of(fitted)) == names
-    assert names_of(DPBorda().fit(X.to_numpy())) is None
-    assert segments.score(X, segments=halves) == 0
-    with pytest.raises(ValueError, match="same order"):
-        segments.score(X[names[::-1]], segments=halves)
 
 
 # --- names of other keyboards, and characters that do not show
