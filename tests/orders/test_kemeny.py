@@ -18,13 +18,7 @@ from sklearn_dprank.orders.kemeny import (
     LinearOrdering,
     Relaxation,
     WarmRelaxation,
-    Work,
-    _Cutting,
-    dual_bound,
-    first_by_programs,
-    insertion_search,
     majority_components,
-    memetic_search,
     minimum_order,
     total_cost,
     warn_of_gap,
@@ -160,38 +154,6 @@ def tables_last(solver, monkeypatch):
     monkeypatch.setattr(solver, "table", 2)
 
 
-def test_linear_programs_find_the_first_optimum(tables_last):
-    """Of all orders of six items that are tied, as by a table of subsets."""
-    rng = np.random.default_rng(18)
-    tied = found = 0
-    for spread in (1, 3, 100):
-        for _ in range(12):
-            upper = np.triu(rng.integers(-spread, spread + 1, (6, 6)), 1)
-            cost = np.maximum(upper.T - upper, 0)
-            orders = np.array(list(permutations(range(6))))
-            totals = sum(cost[orders[:, i], orders[:, j]] for i in range(6) for j in range(i + 1, 6))
-            optima = orders[totals == totals.min()]
-            order = first_by_programs(cost, Work())
-            if order is not None:
-                found += 1
-                tied += len(optima) > 1
-                assert order.tolist() == optima[0].tolist()
-    assert found > 20 and tied > 5
-
-
-def test_an_inexact_bound_leaves_the_choice_to_the_totals():
-    """If no reduced cost exceeds the room, orders of three items are tried until one costs no more than the best."""
-    rng = np.random.default_rng(21)
-    for _ in range(30):
-        cost = rng.integers(0, 4, (3, 3))
-        first = first_optimum(cost, range(3))
-        search = _Cutting(cost)
-        search._offer(np.array(first))
-        found = search._first_optimum(search._w, np.empty(0, dtype=np.int64), 10, Work())
-        assert found.tolist() == first
-        assert total_cost(cost, found) == total_cost(cost, first)
-
-
 def test_linear_programs_leave_the_first_optimum_of_each_component(tables_last):
     """Ties are many, and the order is that of one table of all subsets."""
     rng = np.random.default_rng(19)
@@ -251,23 +213,6 @@ def test_limits_never_claim_too_much(solver):
     assert stopped > 12
 
 
-def test_search_branches_to_the_optimum(solver):
-    # dense random tournaments of unit weights have fractional programs: branching is needed
-    rng = np.random.default_rng(11)
-    for _ in range(6):
-        sign = np.triu(rng.choice([-1, 1], (13, 13)), 1)
-        cost = np.maximum(sign - sign.T, 0)
-        found = LinearOrdering(cost)
-        assert found.value == found.bound == best_order(cost)[1]
-
-
-def test_repeats(solver):
-    cost = uniform_counts(30, 200, 0).T
-    first, second = minimum_order(cost), minimum_order(cost)
-    np.testing.assert_array_equal(first.order, second.order)
-    assert first.optimal
-
-
 @pytest.mark.slow
 def test_a_wrong_answer_of_the_solver_gives_no_false_proof(solver, monkeypatch):
     rng = np.random.default_rng(12)
@@ -312,24 +257,6 @@ def test_a_proved_order_is_the_same_with_and_without_highspy(monkeypatch):
             np.testing.assert_array_equal(cold.order, warm.order)
 
 
-def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monkeypatch):
-    """Many optima: those that a solver happens to find would differ."""
-    monkeypatch.setattr(kemeny, "memetic_search", lambda cost, order, *args: order)
-    monkeypatch.setattr(kemeny, "insertion_search", lambda cost, order, work: order)
-    rng = np.random.default_rng(15)
-    first = 0
-    for _ in range(25):
-        upper = np.triu(rng.integers(-2, 3, (9, 9)), 1)
-        cost = np.maximum(upper.T - upper, 0)
-        start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        found, (order, value) = LinearOrdering(cost), best_order(cost)
-        assert found.value == found.bound == value
-        met = start if total_cost(cost, start) == value else order
-        first += met is order
-        np.testing.assert_array_equal(found.order, met)
-    assert first > 10
-
-
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
@@ -343,25 +270,6 @@ def test_known_optima_of_input_output_tables(solver, name, most):
     found = minimum_order(-gain)
     assert found.value == found.bound == -most
     assert total_cost(gain, found.order) == most
-
-
-def test_dual_bound_is_below_every_order(solver):
-    rng = np.random.default_rng(13)
-    m = 7
-    i, j = np.triu_indices(m, 1)
-    cost = rng.integers(0, 50, (m, m))
-    search = LinearOrdering(cost, work=Work(20))
-    program, weights = search._program, search._w
-    assert len(program.right) > 0
-    low, high = np.zeros(len(weights), dtype=np.int64), np.ones(len(weights), dtype=np.int64)
-    for size in (0.0, 1.0, 1e6, 1e30):
-        bound, reduced, _, shift = dual_bound(program, size * rng.random(len(program.right)), low, high)
-        for _ in range(50):
-            position = rng.permutation(m)
-            x = (position[i] < position[j]).astype(int)
-            assert bound <= int(weights @ x) << shift
-            # the price of the pair in its worse order comes on top
-            assert (bound + np.where((reduced > 0) == (x == 1), np.abs(reduced), 0) <= int(weights @ x) << shift).all()
 
 
 def test_uniform_profile_of_45_items_is_solved(solver):
@@ -392,17 +300,6 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
         assert kept[-1].left > -1e6 - 2 * m**3 - max(pace.steps(3 * m * m, 0, 0) for pace in (COLD, WARM))
 
 
-def test_good_orders_are_found_without_a_proof():
-    """For many items before the linear programs, which do not end this search; for fewer items after them."""
-    for m, work_limit, searching in ((110, 200, 60), (40, 300, 50)):
-        cost = np.maximum(hard_margins(m).T, 0)
-        found = minimum_order(cost, work_limit=work_limit)
-        start = np.argsort((cost - cost.T).sum(axis=1))
-        assert not found.optimal
-        assert found.value < total_cost(cost, insertion_search(cost, start))
-        assert found.value <= total_cost(cost, memetic_search(cost, start, work=Work(searching)))
-
-
 @pytest.mark.slow
 def test_the_default_limit_is_a_count_that_repeats(solver):
     cost = np.maximum(hard_margins(60).T, 0)
@@ -410,19 +307,6 @@ def test_the_default_limit_is_a_count_that_repeats(solver):
     np.testing.assert_array_equal(first.order, second.order)
     assert first.bound == second.bound
     assert inspect.signature(minimum_order).parameters["work_limit"].default == WORK_LIMIT == 6_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("work_limit", [0, 1, 50])
-def test_bounds_are_at_least_those_of_pairs_for_any_work_limit(work_limit):
-    """Every component costs something beyond its pairs, ties or not, so that a relative gap is finite."""
-    rng = np.random.default_rng(5)
-    for m in (19, 40):
-        for high in (1, 3, 1000):
-            upper = np.triu(rng.integers(-high, high + 1, (m, m)), 1)
-            margins = upper - upper.T
-            found = minimum_order(np.maximum(margins.T, 0), work_limit=work_limit)
-            assert 0 < found.bound <= found.value == total_cost(np.maximum(margins.T, 0), found.order)
 
 
 def test_time_limit_is_looked_at_in_every_loop(monkeypatch):
