@@ -1,39 +1,36 @@
-"""Hierarchical, instant-runoff and Kemeny rules against naive orders, with ties, gaps and refusals."""
+"""Hierarchical, instant-runoff, Kemeny and KwikSort rules against naive orders, with ties, gaps and refusals."""
 
 import re
+from collections import Counter
+from fractions import Fraction
 from itertools import permutations
 from math import factorial
 
 import numpy as np
 import pytest
+from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings, strategies as st
 from oracles import ScriptedAnswers, margins_of_order, naive_kemeny, profiles, random_margins
 from scipy import stats
-from sklearn.exceptions import ConvergenceWarning
+from scipy.stats import chisquare
 
-from sklearn_dprank import (
-    Aggregator,
-    Borda,
-    DPBorda,
-    DPHistogram,
-    DPPairwise,
-    Kemeny,
-    KwikSort,
-    LDPPairwise,
-    PositionalRule,
-)
+from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPPairwise, Kemeny, KwikSort, PositionalRule
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Answers, Central
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.permutations import permutation_index
-from sklearn_dprank.queries import Histogram
+from sklearn_dprank.orders.permutations import (
+    binary_insertion_bound,
+    p_sort_max_queries,
+    quicksort_comparisons,
+    quicksort_query_bound,
+)
+from sklearn_dprank.privacy.errors import BudgetExhausted
+from sklearn_dprank.queries import AllMargins, Histogram, PairMargin
 from sklearn_dprank.rules import (
-    BradleyTerryRule,
     HierarchicalRule,
     InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
-    MarkovChainRule,
     SortByScore,
     resolve_rule,
 )
@@ -44,20 +41,20 @@ def hierarchical_order(margins, **options):
     return HierarchicalRule().aggregate(ScriptedAnswers(margins, fair_ties=False, **options)).order.tolist()
 
 
-def naive_hra(margins, items=None, printed=False):
-    """Return the order by Song et al., Algorithm 2; with `printed`, sum over the other index as in line 11."""
+def naive_hra(margins, items=None):
+    """Return the order by Song et al., Algorithm 2, with the sum of line 11 over the other index."""
     items = list(range(len(margins))) if items is None else items
     if len(items) <= 1:
         return items
     preference = {(i, j): (np.sign(margins[i, j]) + 1) / 2 for i in items for j in items if i != j}
-    level = {j: sum(preference[(i, j) if printed else (j, i)] for i in items if i != j) for j in items}
+    level = {j: sum(preference[j, i] for i in items if i != j) for j in items}
     if len(set(level.values())) == 1:
         best = max(items, key=lambda j: (sum(margins[j, i] for i in items), -j))
-        return [best, *naive_hra(margins, [item for item in items if item != best], printed)]
+        return [best, *naive_hra(margins, [item for item in items if item != best])]
     return [
         item
         for height in sorted(set(level.values()), reverse=True)
-        for item in naive_hra(margins, [j for j in items if level[j] == height], printed)
+        for item in naive_hra(margins, [j for j in items if level[j] == height])
     ]
 
 
@@ -92,16 +89,6 @@ def test_hierarchical_orders_equal_the_published_algorithm(m):
             assert hierarchical_order(margins) == naive_hra(margins)
 
 
-def test_printed_sum_ranks_in_reverse():
-    """L(j) += PPR(i, j) counts the opponents that beat j, so the loser comes out first."""
-    rng = np.random.default_rng(0)
-    for m in (3, 4, 6):
-        order = rng.permutation(m).tolist()
-        margins = margins_of_order(order)
-        assert hierarchical_order(margins) == naive_hra(margins) == order
-        assert naive_hra(margins, printed=True) == order[::-1]
-
-
 def test_pair_without_answers_is_a_tie():
     """The preference of Song et al. is 0/0; here each item gets half."""
     margins = np.array([[0.0, 0.0, 0.4], [0.0, 0.0, 0.9], [-0.4, -0.9, 0.0]])
@@ -109,12 +96,6 @@ def test_pair_without_answers_is_a_tie():
     margins = margins[::-1, ::-1]
     assert hierarchical_order(margins) == [1, 2, 0]
     assert hierarchical_order(np.zeros((4, 4))) == [0, 1, 2, 3]
-
-
-def test_coins_break_ties_of_hierarchical_aggregation():
-    level = np.zeros((3, 3), dtype=int)
-    seen = {tuple(HierarchicalRule().aggregate(ScriptedAnswers(level, seed=seed)).order) for seed in range(60)}
-    assert len(seen) == 6
 
 
 class Counted(Answers):
@@ -197,30 +178,6 @@ def test_private_runoff_of_a_large_budget_is_exact(noise, delta, release):
     assert naive_runoff(list(zip(permutations(range(5)), histogram.histogram_, strict=True)), 5) == exact.tolist()
 
 
-@pytest.mark.slow
-def test_runoff_of_ten_items_equals_naive_counts():
-    rng = np.random.default_rng(0)
-    ballots = rng.permuted(np.tile(np.arange(10), (400, 1)), axis=1)
-    cells = np.bincount(permutation_index(ballots.T), minlength=factorial(10))
-    assert runoff_order(cells, 10) == naive_runoff([(ballot, 1) for ballot in ballots.tolist()], 10)
-
-
-@pytest.mark.parametrize("channel", [None, Central(), Central(release=Histogram())], ids=str)
-def test_runoff_of_eleven_items_is_refused_with_a_remedy(channel):
-    with pytest.raises(ValueError, match=r"all 11! rankings.* up to 10 items; use rule='plurality' or rule='borda'"):
-        Aggregator(channel, "instant_runoff").fit([range(11)] * 3)
-
-
-@pytest.mark.parametrize("rule", ["instant_runoff", "plurality", "veto"])
-@pytest.mark.parametrize(
-    ("make", "channel"), [(DPPairwise, "Central"), (LDPPairwise, "Local")], ids=["DPPairwise", "LDPPairwise"]
-)
-def test_pairs_do_not_determine_first_places(make, channel, rule):
-    asked = r"Histogram\(unseen_last=True\)" if rule == "instant_runoff" else "PositionalScores of length 3"
-    with pytest.raises(ValueError, match=rf"^{channel} cannot answer {asked}, which the rule asks for; "):
-        make(rule=rule).fit([[0, 1, 2]] * 3)
-
-
 @pytest.mark.parametrize("m", range(2, 8))
 def test_kemeny_orders_are_optimal(m):
     rng = np.random.default_rng(m)
@@ -250,35 +207,6 @@ def test_coins_choose_among_optima():
         (1, 2, 0): True,
         (2, 0, 1): True,
     }
-
-
-def test_work_limit_leaves_a_certified_gap():
-    """Limit the search on a random tournament of 24 items."""
-    margins = random_margins(np.random.default_rng(1), 24, 9)
-    best = KemenyRule(work_limit=None).aggregate(ScriptedAnswers(margins))
-    assert best.published == {"optimal_gap": 0.0}
-    gaps = []
-    for work_limit in (0, 1, 4):
-        rule = KemenyRule(work_limit=work_limit)
-        with pytest.warns(ConvergenceWarning, match="not proved to be optimal"):
-            limited = rule.aggregate(ScriptedAnswers(margins))
-        gaps.append(limited.published["optimal_gap"])
-        assert (
-            cost_of(margins, best.order)
-            <= cost_of(margins, limited.order)
-            <= (1 + gaps[-1]) * cost_of(margins, best.order)
-        )
-        with pytest.warns(ConvergenceWarning):
-            again = rule.aggregate(ScriptedAnswers(margins))
-        np.testing.assert_array_equal(again.order, limited.order)  # counts of work do not depend on the machine
-    assert gaps == sorted(gaps, reverse=True)
-    assert np.inf > gaps[0] > gaps[-1] > 0
-
-
-def test_gap_within_the_tolerance_does_not_warn():
-    margins = random_margins(np.random.default_rng(1), 24, 9)
-    found = KemenyRule(tolerance=0.5).aggregate(ScriptedAnswers(margins))
-    assert 0 < found.published["optimal_gap"] <= 0.5
 
 
 class Noisy(ScriptedAnswers):
@@ -325,40 +253,7 @@ def test_private_margins_have_a_gap_and_exact_ones_have_none():
     assert Kemeny().fit(profile).optimal_gap_ == 0
 
 
-def test_gap_without_work_is_finite():
-    """Margins form a long cycle without three-cycles."""
-    m = 21
-    margins = np.zeros((m, m), dtype=int)
-    for item in range(m):
-        margins[item, (item + 1) % m], margins[(item + 1) % m, item] = 3 + item, -3 - item
-    with pytest.warns(ConvergenceWarning):
-        found = KemenyRule(work_limit=0).aggregate(ScriptedAnswers(margins))
-    assert 0 < found.published["optimal_gap"] < np.inf
-
-
 # The `rule` parameter
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("borda", SortByScore),
-        ("plurality", SortByScore),
-        ("veto", SortByScore),
-        ("instant_runoff", InstantRunoffRule),
-        ("kemeny", KemenyRule),
-        ("kwiksort", KwikSortRule),
-        ("hierarchical", HierarchicalRule),
-        ("bradley_terry", BradleyTerryRule),
-        ("markov_chain", MarkovChainRule),
-    ],
-)
-def test_names_give_rules(name, kind):
-    default = SortByScore("veto")
-    assert type(resolve_rule(name, default)) is kind
-    assert resolve_rule(None, default) is default
-    rule = kind()
-    assert resolve_rule(rule, default) is rule
 
 
 @pytest.mark.parametrize(
@@ -376,3 +271,183 @@ def test_names_give_rules(name, kind):
 def test_estimators_and_classes_in_place_of_rules_are_refused(rule, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         resolve_rule(rule, SortByScore())
+
+
+# KwikSort
+
+
+STRATEGIES = ["quicksort", "binary_insertion"]
+CYCLE = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])  # 0 beats 1 beats 2 beats 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("m", range(1, 7))
+def test_kwiksort_sorts_transitive_majorities(strategy, m):
+    rule = KwikSortRule(strategy=strategy)
+    for seed, order in enumerate(permutations(range(m))):
+        session = ScriptedAnswers(margins_of_order(order), seed=seed)
+        assert rule.aggregate(session).order.tolist() == list(order)
+        assert len(session.asked) <= (binary_insertion_bound(m) if strategy != "quicksort" else m * (m - 1) // 2)
+        assert len(set(session.asked)) == len(session.asked)  # no answer is paid for twice
+        assert all(i < j for i, j in session.asked)
+
+
+@pytest.mark.parametrize("m", [7, 16, 17, 31, 45, 100])
+def test_binary_insertion_stays_within_its_bound(m):
+    rng, rule = np.random.default_rng(m), KwikSortRule(strategy="binary_insertion")
+    for seed in range(10):
+        for margins in (margins_of_order(rng.permutation(m)), random_margins(rng, m)):
+            session = ScriptedAnswers(margins, seed=seed)
+            assert sorted(rule.aggregate(session).order.tolist()) == list(range(m))
+            assert len(session.asked) <= binary_insertion_bound(m)
+
+
+def test_binary_insertion_attains_its_bound():
+    worst = [len(_asked(KwikSortRule(strategy="binary_insertion"), order)) for order in permutations(range(5))]
+    assert max(worst) == binary_insertion_bound(5) == 8
+
+
+def _asked(rule, order, seed=0):
+    session = ScriptedAnswers(margins_of_order(order), seed=seed)
+    rule.aggregate(session)
+    return session.asked
+
+
+def test_number_of_comparisons_has_the_law_of_quicksort():
+    draws = [len(_asked(KwikSortRule(), range(5), seed)) for seed in range(3000)]
+    law = quicksort_comparisons(5)
+    seen = np.bincount(draws, minlength=len(law))
+    assert seen[law < 1e-12].sum() == 0
+    assert chisquare(seen[law > 1e-12], law[law > 1e-12] * 3000).pvalue > 1e-3
+
+
+def test_pivots_are_uniform():
+    """A cycle gives one rotation for each pivot."""
+    seen = {}
+    for seed in range(900):
+        order = tuple(KwikSortRule().aggregate(ScriptedAnswers(CYCLE, seed=seed)).order.tolist())
+        seen[order] = seen.get(order, 0) + 1
+    assert set(seen) == {(0, 1, 2), (1, 2, 0), (2, 0, 1)}
+    assert chisquare(list(seen.values())).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_ties_go_by_index_on_exact_answers_and_by_coins_on_private_ones(strategy):
+    rule, level = KwikSortRule(strategy=strategy), np.zeros((4, 4), dtype=int)
+    for seed in range(20):
+        exact = ScriptedAnswers(level, seed=seed, fair_ties=False)
+        assert rule.aggregate(exact).order.tolist() == [0, 1, 2, 3]
+    orders = [tuple(rule.aggregate(ScriptedAnswers(level[:3, :3], seed=seed)).order) for seed in range(1200)]
+    seen = [orders.count(order) for order in permutations(range(3))]
+    if strategy == "quicksort":  # binary insertion with coins is not uniform, but fair to labels
+        assert chisquare(seen).pvalue > 1e-3
+    firsts = np.bincount([order[0] for order in orders], minlength=3)
+    assert chisquare(firsts).pvalue > 1e-3
+
+
+# When answers run out
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("paid", range(7))
+def test_coins_answer_when_the_budget_is_used_up(strategy, paid):
+    rule = KwikSortRule(max_queries=paid or 1, on_exhausted="coin", strategy=strategy)
+    for seed in range(30):
+        session = ScriptedAnswers(margins_of_order(range(6)), paid=paid, seed=seed)
+        assert sorted(rule.aggregate(session).order.tolist()) == list(range(6))
+        assert len(session.asked) <= paid
+
+
+def law_of_consensus(rule, order, paid):
+    """Return {places of the items, best first: probability} over all choices."""
+    out = Counter()
+
+    def run(branch):
+        session = ScriptedAnswers(margins_of_order(order), paid=paid)
+        session.coins = ScriptedCoins(branch)
+        return rule.aggregate(session).order.tolist()
+
+    for chance, consensus in outcomes(run):
+        out[tuple(consensus.index(item) for item in order)] += Fraction(chance).limit_denominator(10**6)
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up(strategy):
+    rule = KwikSortRule(max_queries=2, on_exhausted="coin", strategy=strategy)
+    laws = [law_of_consensus(rule, order, 2) for order in permutations(range(4))]
+    assert sum(laws[0].values()) == 1
+    assert len(laws[0]) > 12  # coins decide a lot
+    assert all(law == laws[0] for law in laws)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_kemeny_answers_when_the_budget_is_used_up(strategy):
+    """The fallback is the Kemeny order of all margins."""
+    rng = np.random.default_rng(0)
+    rule = KwikSortRule(max_queries=3, on_exhausted="kemeny", strategy=strategy)
+    for seed in range(40):
+        margins = random_margins(rng, 6)
+        session = ScriptedAnswers(margins, paid=3, seed=seed)
+        found = rule.aggregate(session)
+        assert len(session.asked) == 3
+        assert tuple(found.order.tolist()) in naive_kemeny(np.maximum(margins, 0))[1]
+        assert found.published == {"optimal_gap": 0.0}
+        assert found.published == KemenyRule().aggregate(ScriptedAnswers(margins)).published
+
+
+def test_kemeny_is_not_asked_while_comparisons_are_left():
+    class NoKemeny(ScriptedAnswers):
+        def answer(self, query):
+            assert isinstance(query, PairMargin)
+            return super().answer(query)
+
+    rule = KwikSortRule(on_exhausted="kemeny")
+    for seed in range(30):
+        session = NoKemeny(margins_of_order(range(6)), paid=rule.asks(6)[0].times, seed=seed)
+        assert rule.aggregate(session).order.tolist() == list(range(6))
+
+
+def test_exhaustion_without_a_fallback_raises():
+    class PairsOnly(ScriptedAnswers):
+        def answer(self, query):
+            if query == AllMargins():
+                raise BudgetExhausted("it was not planned for")
+            return super().answer(query)
+
+    with pytest.raises(BudgetExhausted):
+        KwikSortRule().aggregate(PairsOnly(margins_of_order(range(6)), paid=3))
+
+
+# What it declares
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10, 20, 40])
+def test_kwiksort_declares_its_queries(m):
+    pairs, insertion = m * (m - 1) // 2, binary_insertion_bound(m)
+    for rule, times in [
+        (KwikSortRule(), pairs),
+        (KwikSortRule(on_exhausted="coin"), p_sort_max_queries(m)),
+        (KwikSortRule(on_exhausted="kemeny"), quicksort_query_bound(m)),
+        (KwikSortRule(strategy="binary_insertion"), insertion),
+        (KwikSortRule(strategy="binary_insertion", on_exhausted="kemeny"), insertion),
+        (KwikSortRule(max_queries=10**6), pairs),
+        (KwikSortRule(max_queries=1, on_exhausted="coin"), 1),
+    ]:
+        asks = rule.asks(m)
+        assert (asks[0].query, asks[0].times) == (PairMargin(), times)
+        assert sum(ask.share for ask in asks) == 1
+        reserves = rule.on_exhausted == "kemeny" and times < (insertion if "binary" in rule.strategy else pairs)
+        assert len(asks) == 1 + reserves
+        if reserves:
+            assert asks[1] == (AllMargins(), 1, Fraction(1, 2))
+
+
+@pytest.mark.parametrize(("strategy", "max_queries", "worst"), [("quicksort", 9, 10), ("binary_insertion", 7, 8)])
+def test_max_queries_that_can_run_out_need_a_fallback(strategy, max_queries, worst):
+    message = (
+        rf"max_queries={max_queries} can run out \(the worst case is {worst}\); set on_exhausted='coin' or 'kemeny'"
+    )
+    with pytest.raises(ValueError, match=message):
+        KwikSortRule(max_queries=max_queries, strategy=strategy).asks(5)

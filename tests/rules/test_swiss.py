@@ -16,7 +16,7 @@ from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.privacy.errors import BudgetExhausted
 from sklearn_dprank.queries import GroupNetWins, NumberOfVoters, ScaledMargins
 from sklearn_dprank.rules import SwissRule
-from sklearn_dprank.rules.swiss import Fit, PairMargins, Round, conjugate_gradients, fitted
+from sklearn_dprank.rules.swiss import Fit, PairMargins, Round, fitted
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 
@@ -275,33 +275,6 @@ def test_decoded_number_of_voters_is_limited():
     assert fitted([everybody], 20, 0.15, start=fewer).voters == 20
 
 
-def test_curvature_equals_differences_of_residuals():
-    _, rounds = some_rounds(0)
-    found, step = fitted(rounds, 400, 0.15), 1e-4
-    x = np.append(found.strengths, math.log(found.voters / 400))
-    for item in range(9):
-        ahead, back = (missed(x + sign * step * np.eye(10)[item], rounds, 400, 0.15) for sign in (1, -1))
-        assert found.curvature[item] == pytest.approx((((ahead - back) / (2 * step)) ** 2).sum(), rel=1e-3)
-    assert (found.residuals**2).sum() / 2 < loss(found, rounds, 400)
-
-
-def test_rounds_are_weighted_by_their_noise():
-    """Of two contradicting rounds, the one with less noise decides in either order."""
-    wins = np.array([40, 0, -40])
-    one, other = Round(None, wins, 5.0), Round(None, -wins, 50.0)
-    assert strengths_of([one, other], 100, 0.15)[0] > 0.2
-    np.testing.assert_allclose(strengths_of([other, one], 100, 0.15), strengths_of([one, other], 100, 0.15), atol=1e-4)
-    even = strengths_of([one, other._replace(deviation=5.0)], 100, 0.15)
-    np.testing.assert_allclose(even, 0, atol=1e-6)
-
-
-def test_ridge_and_noise_shrink_strengths():
-    sizes = [np.abs(strengths_of(some_rounds(0)[1], 400, ridge)).max() for ridge in (0.1, 10.0, 1e3, 1e5)]
-    assert sizes == sorted(sizes, reverse=True) and sizes[-1] < 0.1 * sizes[0]
-    far = Round(None, np.array([10, 0, -10]), 1e12)
-    assert 0 < np.abs(strengths_of([far], 1.0, 0.15)).max() < 1e-12
-
-
 @pytest.mark.parametrize("wins", [[0, 0, 0], [10**9, 0, -(10**9)], [2, 2, 2]])
 def test_extreme_answers_have_finite_strengths(wins):
     for n in (1.0, 1e3, 1e15):
@@ -316,44 +289,3 @@ def test_decoder_does_not_depend_on_the_number_of_threads():
         with threadpool_limits(threads):
             found.append(strengths_of([Round(None, wins, 400.0)], 500, 0.15).tobytes())
     assert len(set(found)) == 1
-
-
-def positive(rng, n, spread):
-    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
-    return (basis * np.geomspace(1, spread, n)) @ basis.T
-
-
-@pytest.mark.parametrize("spread", [1, 100, 1e6])
-@pytest.mark.parametrize("n", [1, 2, 7, 30])
-def test_conjugate_gradients_equal_a_direct_solver(n, spread):
-    rng = np.random.default_rng(n)
-    matrix, right = positive(rng, n, spread), rng.normal(size=n)
-    found = conjugate_gradients(matrix.dot, matrix.diagonal(), right, 1e-26, 40 * n)
-    np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-6)
-
-
-def test_conjugate_gradients_stop_at_the_residual_and_at_the_number_of_steps():
-    rng = np.random.default_rng(0)
-    matrix, right = positive(rng, 20, 100.0), rng.normal(size=20)
-    diagonal, products = matrix.diagonal(), []
-
-    def counted(x):
-        products.append(x)
-        return matrix @ x
-
-    found = conjugate_gradients(counted, diagonal, right, 1e-4, 100)
-    left = right - matrix @ found
-    assert left @ (left / diagonal) <= 1e-4 * (right @ (right / diagonal))
-    enough = len(products)
-    assert 1 < enough < 20
-    products.clear()
-    short = conjugate_gradients(counted, diagonal, right, 1e-4, enough - 1)
-    assert len(products) == enough - 1
-    left = right - matrix @ short
-    assert left @ (left / diagonal) > 1e-4 * (right @ (right / diagonal))
-    assert short @ right > 0  # downhill already
-
-
-def test_indefinite_matrix_is_detected():
-    assert conjugate_gradients(np.diag([1.0, -1.0]).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
-    assert conjugate_gradients(np.zeros((2, 2)).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
