@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from oracles import kendall
 
-from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.theory import hay, hay as hay_sort
 
 
@@ -123,22 +122,6 @@ def test_theorem_5_3_needs_the_sampling_term():
     # without privacy (large epsilon) the printed bound asks for no voters at all
     assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, variant="as_printed") < 1
     assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, max_queries=45) > 8 * (1.9 / 0.1) ** 2
-
-
-@pytest.mark.slow
-def test_p_sort_recovers_the_reference_with_that_many_voters():
-    rng = np.random.default_rng(3)
-    m, epsilon, phi, failure, paid = 4, 2.0, 0.5, 0.2, 6
-    n = math.ceil(hay_sort.p_sort_voters(m, epsilon, phi, failure, max_queries=paid))
-    wrong = 0
-    for _ in range(25):
-        X = make_mallows(n, m, phi, center=range(m), random_state=int(rng.integers(2**32)))
-        margins = np.array(
-            [[np.sum(X[:, i] < X[:, j]) - np.sum(X[:, i] > X[:, j]) for j in range(m)] for i in range(m)]
-        )
-        noisy = margins + rng.laplace(scale=paid / epsilon, size=(m, m))
-        wrong += any(noisy[i, j] <= 0 for i, j in itertools.combinations(range(m), 2))
-    assert wrong <= 25 * failure
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,6 @@ def test_slab_probability_matches_simulation(scores):
         assert p <= 2 * width * central_density(scores)  # Lemma 1
 
 
-def test_slab_probability_starts_with_the_central_density():
-    assert slab_probability(1e-4, BORDA) / 2e-4 == pytest.approx(central_density(BORDA), rel=1e-4)
-
-
 def test_lemma_2_holds_for_every_split():
     n, sigma = 2000, shang.printed_sigma(0.1, 5e-5)
     rate, error = simulate(BORDA, n, sigma, 40_000, seed=4)
