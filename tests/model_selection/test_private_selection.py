@@ -1,6 +1,6 @@
 """`PrivateSelection` returns the best of independent draws, and its guarantee covers everything that it leaves.
 
-Wrong parameters are refused before a ballot is read. The number of draws has tests in `test_draw_count.py`.
+Wrong parameters are refused before a ballot is read. The guarantee depends on the law of the number of draws.
 """
 
 import math
@@ -11,6 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, strategies as st
+from oracles import seeded
 from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -29,13 +31,20 @@ from sklearn_dprank import (
     LDPPairwise,
     ShufflePairwise,
 )
-from sklearn_dprank.ballots import counting
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import PrivateSelection, private as private_selection
-from sklearn_dprank.model_selection.private import NetAgreement, candidates_of, eta_of, gamma_of
+from sklearn_dprank.model_selection.private import (
+    NetAgreement,
+    candidates_of,
+    draw_count,
+    eta_of,
+    gamma_of,
+    happens,
+    mean_draws_of,
+)
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.theory import hay
 
@@ -85,14 +94,6 @@ def test_total_is_never_rounded_below():
         search = PrivateSelection(DPBorda(epsilon=epsilon), score_epsilon=0.2, distribution=0.3)
         exact = (2 + Fraction(0.3)) * (Fraction(epsilon) + Fraction(0.2))
         assert 0 <= Fraction(search.guarantee(4).epsilon) - exact < Fraction(1, 2**50), epsilon
-
-
-def test_fit_states_the_guarantee_known_before():
-    search = PrivateSelection(TWO, {"epsilon": [0.25, 0.5]}, score_epsilon=0.5, random_state=0)
-    before = search.guarantee(4)
-    assert before.epsilon == 3.0
-    assert search.fit(X).privacy_ == before
-    assert search.best_estimator_.privacy_ == before  # not the guarantee of one fit
 
 
 def test_only_a_selection_without_a_seed_is_certified():
@@ -198,22 +199,7 @@ def test_every_fit_and_score_has_its_own_seed_or_none(monkeypatch, draws):
     assert set(used) == {None} and len(used) == 100
 
 
-def test_seeds_of_candidates_are_replaced():
-    """With its own seed, a candidate would return the same release in all draws."""
-    fitted = PrivateSelection(DPBorda(random_state=5), {"random_state": [6, 7]}).fit(X)
-    assert fitted.best_estimator_.random_state is None
-    assert fitted.privacy_.certified
-
-
 # Time, memory and fitted attributes
-
-
-def test_pairs_are_counted_once(monkeypatch, draws):
-    calls, count_pairs = [], counting.count_pairs
-    monkeypatch.setattr(counting, "count_pairs", lambda *args, **kw: calls.append(1) or count_pairs(*args, **kw))
-    draws(20)
-    PrivateSelection(TWO, random_state=0).fit(X)
-    assert len(calls) == 1
 
 
 def test_a_fit_keeps_no_ballot_and_no_draw_that_lost():
@@ -232,17 +218,6 @@ def test_a_fit_keeps_no_ballot_and_no_draw_that_lost():
 
 
 # Ballots, pipelines and grids
-
-
-def test_item_names():
-    plain = PrivateSelection(TWO, random_state=0).fit(X)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    named = clone(plain).fit(frame)
-    assert named.feature_names_in_.tolist() == list("abcd")
-    assert named.consensus_.tolist() == [list("abcd")[i] for i in plain.consensus_]
-    assert named.score(frame) == plain.score(X)
-    assert named.fit(X) is named
-    assert not hasattr(named, "feature_names_in_")
 
 
 @pytest.mark.parametrize("keep", ["positions", "counts"])
@@ -272,17 +247,6 @@ def test_a_list_of_grids_over_channels_and_rules():
     search = PrivateSelection(Aggregator(Central(epsilon=1.0)), grid, random_state=0)
     assert len(candidates_of(search.estimator, grid)) == 3
     assert search.fit(X).privacy_.epsilon == 6.0
-
-
-def test_candidates_are_all_pairs_of_an_estimator_and_a_point_of_the_grid():
-    candidates = candidates_of([DPBorda(), DPPairwise()], {"epsilon": [0.5, 1.0]})
-    assert [(type(estimator).__name__, estimator.epsilon) for estimator, _ in candidates] == [
-        ("DPBorda", 0.5),
-        ("DPBorda", 1.0),
-        ("DPPairwise", 0.5),
-        ("DPPairwise", 1.0),
-    ]
-    assert [set(params) for _, params in candidates] == [{"estimator", "epsilon"}] * 4
 
 
 # Refusals
@@ -411,33 +375,91 @@ def test_every_candidate_must_be_possible():
     check_refused(message, DPPrudentOrder(), n_items=30)
 
 
-def test_random_state_is_checked_before_a_ballot_is_read():
-    with pytest.raises(ValueError, match="random_state must be None, an int"):
-        PrivateSelection(TWO, random_state="now").fit(Unreadable())
-
-
-def test_ballots_must_be_a_table_of_numbers():
-    search = PrivateSelection(TWO)
-    for ballots in ([0, 1, 2], [[0], [0]], np.zeros((2, 3, 4))):
-        with pytest.raises(ValueError, match="X must have shape"):
-            search.fit(ballots)
-    with pytest.raises(ValueError, match="X must hold numbers"):
-        search.fit([["a", "b"], ["b", "a"]])
-
-
 def test_voters_must_not_have_their_own_epsilon():
     profile = Profile.from_rankings(X, voter_epsilon=np.ones(len(X)))
     with pytest.raises(ValueError, match="voters with an epsilon of their own are not supported"):
         PrivateSelection(LDPPairwise()).fit(profile)
 
 
-def test_no_error_shows_ballots_that_were_passed_as_a_parameter():
-    ballots = [[3, 1, 2], [1, 2, 3]]
-    for search in (
-        PrivateSelection(DPBorda(), distribution=ballots),
-        PrivateSelection(ballots),
-        PrivateSelection(DPBorda(), ballots),
-    ):
-        with pytest.raises(ValueError, match="must be") as error:
-            search.guarantee(3)
-        assert "3, 1, 2" not in str(error.value)
+# The number of draws
+
+
+def probabilities(eta, gamma):
+    """Return P(K = 1), P(K = 2), ... from the definition, without a tail of negligible probability."""
+    k = np.arange(1, math.ceil(60 / gamma))
+    log_weights = k * math.log1p(-gamma) + np.append(0, np.cumsum(np.log((k[:-1] + eta) / (k[:-1] + 1))))
+    return np.exp(log_weights) / np.exp(log_weights).sum()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("distribution", "mean"),
+    [("geometric", 10), ("geometric", 1.5), ("logarithmic", 10), ("logarithmic", 2), (0.5, 6), (-0.5, 4), (-0.9, 1.5)],
+)
+def test_the_number_of_draws_has_the_stated_mean_and_distribution(distribution, mean):
+    eta, size, bits = eta_of(distribution), 4000, seeded(3)
+    gamma = gamma_of(eta, mean)
+    expected = probabilities(eta, float(gamma))
+    k = np.arange(1, len(expected) + 1)
+    assert (k * expected).sum() == pytest.approx(mean, rel=1e-6)
+    drawn = np.array([draw_count(eta, gamma, bits) for _ in range(size)])
+    assert drawn.min() == 1
+    deviation = math.sqrt((k**2 * expected).sum() - mean**2)
+    assert abs(drawn.mean() - mean) < 4 * deviation / math.sqrt(size)
+    counts = np.bincount(np.minimum(drawn, len(expected)), minlength=len(expected) + 1)[1:]
+    frequent = size * expected >= 8
+    observed = np.append(counts[frequent], counts[~frequent].sum())
+    assert stats.chisquare(observed, size * np.append(expected[frequent], expected[~frequent].sum())).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("distribution", ["geometric", "logarithmic", 0.5, -0.5])
+def test_a_mean_of_one_makes_one_draw(distribution):
+    eta = eta_of(distribution)
+    assert gamma_of(eta, 1) == 1
+    assert {draw_count(eta, gamma_of(eta, 1), seeded()) for _ in range(50)} == {1}
+
+
+def test_gamma_known_answers():
+    assert gamma_of(1.0, 10) == Fraction(1, 10)
+    assert gamma_of(1.0, 2.5) == Fraction(2, 5)
+    gamma = float(gamma_of(0.0, 7.0))
+    assert (1 / gamma - 1) / math.log(1 / gamma) == pytest.approx(7.0)
+    gamma = float(gamma_of(-0.5, 7.0))
+    assert -0.5 * (1 - gamma) / (gamma * (1 - gamma**-0.5)) == pytest.approx(7.0)
+
+
+@pytest.mark.slow
+@given(st.floats(-0.99, 1), st.floats(0, math.log(1e5)))
+def test_gamma_is_the_inverse_of_the_mean(eta, log_inverse_gamma):
+    mean = mean_draws_of(eta, log_inverse_gamma)
+    assert mean >= 1 - 1e-9
+    found = gamma_of(eta, max(1.0, mean))
+    assert 0 < found <= 1
+    assert mean_draws_of(eta, -math.log(found)) == pytest.approx(mean, rel=1e-6)
+
+
+class Words:
+    """A bit source that returns given 64-bit words."""
+
+    def __init__(self, *words):
+        self.words = list(words)
+
+    def integer(self, bound):
+        assert bound == 2**64
+        return self.words.pop(0)
+
+
+def test_coins_have_exact_probabilities():
+    """Uniform words are compared with the digits of p in base 2^64: 1/3 is 0.5555... in base 16, and 1/2 has one."""
+    third = 2**64 // 3
+    assert happens(Fraction(1, 3), Words(third - 1))
+    assert not happens(Fraction(1, 3), Words(third + 1))
+    assert happens(Fraction(1, 3), Words(third, third, third - 1))
+    assert not happens(Fraction(1, 3), Words(third, third, third + 1))
+    assert happens(Fraction(1, 2), Words(2**63 - 1))
+    assert not happens(Fraction(1, 2), Words(2**63))
+    assert happens(Fraction(1), Words(2**64 - 1))
+    assert not happens(Fraction(0), Words())
+    fine = Fraction(1, 2**100)
+    assert happens(fine, Words(0, 2**28 - 1))
+    assert not happens(fine, Words(0, 2**28))

@@ -13,7 +13,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import KFold, ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_dprank import (
     Aggregator,
@@ -37,14 +37,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_scorer, pairwise_error_rate
-from sklearn_dprank.model_selection import (
-    GridSearchCV,
-    PrivateKendallTau,
-    PrivateSelection,
-    cross_validate,
-    smallest_within,
-    with_seed,
-)
+from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, cross_validate, smallest_within, with_seed
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.composition import Losses
@@ -181,11 +174,13 @@ def test_every_trial_runs_once(n_trials, n_jobs):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
 @pytest.mark.parametrize("case", ["laplace", "local", "interactive", "shuffle", "mechanisms", "pipeline"])
 def test_results_depend_on_neither_workers_nor_backend(case):
+    """Schedules hold closures, and a scorer may be a lambda."""
     estimator, grid = CASES[case]
-    one = without_times(search(estimator, grid, n_trials=12).fit(X).cv_results_)
+    settings = {"n_trials": 12, "scoring": lambda fitted, ballots: float(fitted.score(ballots))}
+    one = without_times(search(estimator, grid, **settings).fit(X).cv_results_)
     for backend in ("loky", "threading", "multiprocessing"):
         with parallel_config(backend=backend):
-            assert without_times(search(estimator, grid, n_trials=12, n_jobs=2).fit(X).cv_results_) == one
+            assert without_times(search(estimator, grid, n_jobs=2, **settings).fit(X).cv_results_) == one
 
 
 def test_one_candidate_is_cross_validate():
@@ -235,12 +230,6 @@ def test_transformers_run_once(counted):
     assert len(calls) == len(found.cv_results_["params"])
 
 
-def test_transformers_that_cannot_be_pickled():
-    """A function inside a transformer may be a lambda."""
-    reverse = Pipeline([("turn", FunctionTransformer(lambda X: -X)), ("aggregator", Borda())])
-    assert cross_validate(reverse, -X, n_trials=2)["test_score"].tolist() == [Borda().fit(X).score(X)] * 2
-
-
 def test_subclasses_keep_their_own_score_and_fit():
     """An estimator that overrides `score` or `fit` is not planned once; its methods are called, in a pipeline too."""
 
@@ -258,22 +247,6 @@ def test_subclasses_keep_their_own_score_and_fit():
     assert search(OwnScore()).fit(X).best_score_ == 42.0
     assert search(OwnFit(), scoring=lambda fitted, X: fitted.marked_).fit(X).best_score_ == 42.0
     assert search(piped, {}, scoring=lambda fitted, X: fitted[-1].marked_).fit(X).best_score_ == 42.0
-
-
-class Doubled(Pipeline):
-    """Pipeline that gives every ballot twice to its last step."""
-
-    def fit(self, X, y=None):
-        return super().fit(np.repeat(X, 2, axis=0))
-
-
-def test_subclasses_of_pipeline_keep_their_own_fit():
-    """They may do anything between their steps, so they have no guarantee."""
-    seen = []
-    doubled = Doubled(ROWWISE.steps)
-    found = search(doubled, {}, scoring=lambda fitted, X: seen.append(fitted) or 0.0).fit(X)
-    assert {type(fitted) for fitted in seen} == {Doubled}
-    assert found.fits_cost_.epsilon == math.inf
 
 
 @pytest.mark.parametrize("columns", [list("abcde"), [10, 20, 30, 40, 50]])
@@ -365,14 +338,6 @@ def test_best_candidate():
     assert (found.n_splits_, found.multimetric_) == (1, False)
 
 
-def test_without_refit():
-    """The best parameters are known without a refitted estimator."""
-    found = search(refit=False).fit(X)
-    assert found.best_params_ == {"epsilon": 5.0}
-    assert not hasattr(found, "best_estimator_")
-    assert not hasattr(found, "score")
-
-
 def test_the_refit_is_a_release():
     """The seed of a search is for its trials; the refit has that of the estimator."""
     assert search().fit(X).best_estimator_.privacy_.certified
@@ -415,39 +380,6 @@ def test_callables_decide_among_several_metrics():
 
 def caveat_of(estimator):
     return estimator.privacy_.caveats[0]
-
-
-def test_exact_scores_have_no_guarantee():
-    """The best estimator keeps that of its own fit, with a caveat."""
-    found = search().fit(X)
-    assert found.privacy_.epsilon == math.inf
-    assert found.privacy_.trust == "none"
-    assert found.best_estimator_.privacy_.epsilon == 5.0
-    assert "selected on exact scores" in caveat_of(found.best_estimator_)
-    assert "read its caveats" in str(found.best_estimator_.privacy_)
-
-
-def test_public_ballots():
-    """Declared public ballots are free, and the guarantee states that they were only declared."""
-    found = search(public_ballots=True).fit(X)
-    assert (found.privacy_.epsilon, found.privacy_.delta) == (0.0, 0.0)
-    assert "declared public" in caveat_of(found)
-    assert "read its caveats" in str(found.privacy_)
-    assert "selected on exact scores" in found.best_estimator_.privacy_.caveats[0]
-    plainly, not_private, *_ = found.privacy_.statement(width=None).splitlines()
-    assert plainly == "In plain words: this result does not protect the voters. It may show how somebody voted."
-    assert not_private == "Not private: the ballots are declared public, so their voters have no guarantee."
-
-
-def test_cost_of_the_fits():
-    """All fits add up, the refit too; they are simulations, because their seeds are recorded."""
-    found = search(refit=False).fit(X)
-    assert found.fits_cost_.epsilon == pytest.approx(4 * ONE_FIT_OF_EACH)
-    assert not found.fits_cost_.certified
-    assert search().fit(X).fits_cost_.epsilon == pytest.approx(4 * ONE_FIT_OF_EACH + 5.0)
-    gaussian = search(DPBorda(noise="gaussian", delta=1e-6), refit=False).fit(X)
-    assert gaussian.fits_cost_.delta == pytest.approx(4 * 3 * 1e-6)
-    assert search(Borda(), {}, refit=False).fit(X).fits_cost_.epsilon == math.inf
 
 
 def test_cost_where_voters_are_split():
@@ -504,14 +436,6 @@ def test_private_scoring():
     assert mixed.privacy_.epsilon == math.inf
 
 
-def test_caveats_reach_what_is_inside():
-    """A selection inside the best estimator, and what it selected, carry the caveat too."""
-    nested = PrivateSelection([DPBorda(epsilon=0.5)], mean_draws=2)
-    found = search(nested, {"score_epsilon": [0.5, 1.0]}, n_trials=1).fit(X)
-    for inner in (found.best_estimator_, found.best_estimator_.best_estimator_):
-        assert "selected on exact scores" in " ".join(inner.privacy_.caveats)
-
-
 def test_an_inner_declaration_does_not_bind_the_outer_search():
     """``public_ballots`` of an inner search has no effect on the cost of the outer one."""
     inside = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, n_trials=2, public_ballots=True)
@@ -565,22 +489,6 @@ def test_a_claim_is_not_a_guarantee(scorer):
     assert search(scoring=scorer, public_ballots=True).fit(X).privacy_.epsilon == 0
 
 
-def test_estimators_of_other_packages_have_no_guarantee():
-    """Their ``privacy_`` is not believed, and is left as it is."""
-
-    class Owning(BaseEstimator):
-        def fit(self, X, y=None):
-            self.privacy_ = "trust me"
-            return self
-
-        def score(self, X, y=None):
-            return 0.0
-
-    found = search(Owning(), {}).fit(X)
-    assert found.fits_cost_.epsilon == math.inf
-    assert found.best_estimator_.privacy_ == "trust me"
-
-
 # --- Refusals: before any fit, with the value and the remedy.
 
 
@@ -595,8 +503,6 @@ def no_release(monkeypatch):
     ("settings", "message"),
     [
         ({"n_trials": 0}, "n_trials must be an integer from 1 to 1000000, got 0."),
-        ({"n_trials": 2.0}, "n_trials must be an integer from 1 to 1000000, got 2.0."),
-        ({"n_trials": True}, "n_trials must be an integer from 1 to 1000000, got True."),
         ({"grid": []}, "param_grid is empty; give at least one candidate to choose, got []"),
         ({"estimator": [DPBorda()]}, "estimator must be one estimator, got list; to compare several"),
         (
@@ -605,12 +511,9 @@ def no_release(monkeypatch):
         ),
         ({"grid": {"epsilon": [1.0, -1.0]}}, "epsilon must be a positive, finite number"),
         ({"grid": {"noise": ["laplace", "gaussian"]}}, "noise='gaussian' needs delta > 0"),
-        ({"grid": {"sigma": [1.0]}}, "Invalid parameter 'sigma'"),
         ({"scoring": "accuracy"}, "scoring must be None, a callable(estimator, X) or a dict of them by name"),
-        ({"scoring": {}}, "scoring must be None, a callable"),
         ({"grid": {"random_state": [0, 1]}}, "param_grid must not range over 'random_state'"),
         ({"cv": []}, "cv gave no split"),
-        ({"cv": iter([])}, "cv gave no split"),
         ({"refit": smallest_within(-1.0)}, "tolerance must be a number of at least 0"),
         ({"refit": smallest_within(0.1, metric="x")}, "metric must be one of ['score']"),
         ({"scoring": PrivateKendallTau(epsilon=-1.0)}, "epsilon must be"),
@@ -618,8 +521,6 @@ def no_release(monkeypatch):
         ({"scoring": METRICS}, "refit must be False, a callable or the name of a metric (['distance', 'errors']), got"),
         ({"estimator": DPPairwise(rule="histogram")}, "rule must be"),
         ({"public_ballots": "no"}, "public_ballots must be"),
-        ({"public_ballots": 0}, "public_ballots must be"),
-        ({"public_ballots": None}, "public_ballots must be"),
     ],
 )
 def test_refusals(settings, message):
