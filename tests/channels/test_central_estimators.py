@@ -178,16 +178,6 @@ def test_gaussian_answers_compose(m, on_exhausted, squared, neighboring, moves):
     assert {query: noise.sigma for query, noise in noises(sort, m).items()} == pytest.approx(sigmas)
 
 
-@pytest.mark.parametrize(("noise", "delta"), [("laplace", 0.0), ("gaussian", 1e-6)])
-def test_fallback_answers_with_the_kemeny_order(noise, delta):
-    """Two answers are not enough; the reserved half is."""
-    centre, profile = unanimous(8, 100_000)
-    sort = DPKwikSort(epsilon=2.0, delta=delta, noise=noise, max_queries=2, random_state=0).fit(profile)
-    np.testing.assert_array_equal(sort.ranks_, centre)
-    assert sort.optimal_gap_ == 0
-    assert sort.privacy_.epsilon == 2.0
-
-
 @pytest.mark.slow
 def test_coins_answer_what_is_not_paid_for():
     """One paid comparison, the rest coins: of three unanimous items, each order with its exact probability.
@@ -235,14 +225,6 @@ def test_too_few_public_voters_for_prudent_orders(window, n_items, least):
     with pytest.warns(UserWarning, match=r"prudent orders fail where half of n_voters \* epsilon is below"):
         estimator.fit(few)
     estimator.set_params(neighboring="add_remove").fit(few)
-
-
-def test_prudent_order_repairs_its_anchor():
-    """Enough voters for the second stage, too few for Borda with half of epsilon."""
-    profiles = mallows_profiles(1, n_voters=5000, n_items=45)
-    two_stages = mean_excess(DPPrudentOrder(epsilon=0.1, window=7), profiles, repeats=5)
-    anchor = mean_excess(DPBorda(epsilon=0.05, noise="knorm"), profiles, repeats=5)
-    assert two_stages < 0.2 * anchor
 
 
 # --- recorded errors: excess Kendall tau error in percent of the pairs, pure, add/remove
