@@ -195,24 +195,3 @@ def test_the_limits_of_an_account_are_tight(before, basic_delta):
         losses = Losses(mu_squared=(mu * at) ** 2)
         hopeless = stated(2.0, gaussian_delta(2.0, 1 / (mu * at)), losses) if mu else stated(2.0, 1e-3)
         assert account.with_one_more(hopeless).holds() == (fits and mu > 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 0.01), (1.0, 0.05), (1.5, 0.02)])
-def test_the_best_known_bound_on_every_path_is_none_for_all_paths_together(epsilon, delta):
-    """Why an account is not simply `PrivacyGuarantee.compose` again and again."""
-
-    def holds(counts):
-        few, many = counts
-        return Losses(pure=(0.1,) * few + (0.5,) * many).epsilon(delta) <= epsilon
-
-    assert worst(cache(holds), [SMALL, LARGE], epsilon) > 1.2 * delta
-
-
-def test_delta_is_divided_because_it_could_be_spent_twice():
-    """Each rule alone is within its delta. Both of them, where each had all of it, are not."""
-    releases = [Normal(0.2, 0.4), TINY]
-    gaussian, sums = (held(Account(1.0, 0.1, kept), releases) for kept in (0.0, 0.1))
-    assert 0.09 < worst(gaussian, releases, 1.0) <= 0.1
-    assert 0.09 < worst(sums, releases, 1.0) <= 0.1
-    assert worst(lambda counts: gaussian(counts) or sums(counts), releases, 1.0) > 0.11

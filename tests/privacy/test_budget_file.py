@@ -111,13 +111,6 @@ def test_the_umask_decides_who_may_read_the_file(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_copies_and_pickles_share_the_file(path):
-    budget = PrivacyBudget.open(path, 1.0)
-    for other in (pickle.loads(pickle.dumps(budget)), copy.deepcopy(budget), PrivacyBudget.open(str(path))):
-        other.charge(pure(0.25), "by another")
-    assert budget.spent_.epsilon == 0.75
-
-
 # --- files that are damaged, lost or replaced
 
 
@@ -199,15 +192,6 @@ def test_two_open_budgets_learn_each_other_s_charges_and_amendments(path):
     assert one.remaining.epsilon == other.remaining.epsilon == 2.5
     assert [release.guarantee.epsilon for release in one.releases_] == [1.0, 3.0, 1.0, 1.0, 1.0, 0.5]
     assert other.releases_ == one.releases_ == PrivacyBudget.open(path).releases_
-
-
-def test_a_charge_reads_no_earlier_guarantee(account, monkeypatch):
-    """The time of a charge does not grow with the number of charges."""
-    budget = account(1e9)
-    for k in range(2):
-        budget.charge(pure(1.0), "x", release_id=str(k))
-    monkeypatch.setattr(budget_file, "guarantee_from_text", lambda text: pytest.fail("an earlier guarantee was read"))
-    budget.charge(pure(1.0), "x", release_id="last")
 
 
 def test_a_charge_is_on_the_disk_when_it_is_committed(path, monkeypatch):
@@ -346,10 +330,3 @@ def test_an_old_copy_from_before_an_amendment_is_refused(path):
     for each in (kept, other):
         with pytest.raises(ValueError, match=r"an old copy.*Spent when it was last read: epsilon = 8 "):
             each.releases()
-
-
-def test_a_file_that_is_moved_is_the_same_account(path):
-    PrivacyBudget.open(path, 1.0).charge(pure(0.75), "x")
-    moved = path.with_suffix(".moved")
-    path.rename(moved)
-    assert PrivacyBudget.open(moved).remaining.epsilon == 0.25

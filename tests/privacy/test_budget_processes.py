@@ -9,8 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -19,7 +17,6 @@ from process_tools import ROOT
 
 from sklearn_dprank import DPBorda
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, budget as budget_file
-from sklearn_dprank.privacy.budget import Release, Terms
 
 X = [[0, 1, 2]] * 100
 KILLED = -signal.SIGKILL if hasattr(signal, "SIGKILL") else None
@@ -98,31 +95,6 @@ def test_two_processes_cannot_spend_the_same_budget(path):
     assert len(budget.releases_) == 24
 
 
-def test_one_decides_at_a_time(path):
-    kept = budget_file.Releases(path, Terms(1.0))
-
-    def decide(account, releases):
-        time.sleep(0.02)  # long enough for another to see the same, if it could
-        return Release.now(str(len(releases())), pure(0.1))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: kept.add(decide), range(4)))
-    assert [release.what for release in kept.releases()] == ["0", "1", "2", "3"]
-
-
-def test_a_locked_file_charges_nothing(path, monkeypatch):
-    budget = PrivacyBudget.open(path, 1.0)
-    monkeypatch.setattr(budget_file, "_WAIT", 0.01)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(TimeoutError, match="nothing was charged"):
-        budget.charge(pure(0.5), "x")
-    other.execute("COMMIT")
-    other.close()
-    budget.charge(pure(0.5), "x")
-    assert len(budget.releases_) == 1
-
-
 @pytest.mark.slow
 def test_a_repeated_task_is_neither_charged_nor_published(path):
     PrivacyBudget.open(path, 1.0)
@@ -148,6 +120,19 @@ def test_a_repeated_task_is_neither_charged_nor_published(path):
         budget.fit(DPBorda(epsilon=0.125), X, release_id="results of May")
     budget.fit(DPBorda(epsilon=0.125), X, release_id="results of June")
     assert PrivacyBudget.open(path).spent_.epsilon == 0.25
+
+
+def test_a_locked_file_charges_nothing(path, monkeypatch):
+    budget = PrivacyBudget.open(path, 1.0)
+    monkeypatch.setattr(budget_file, "_WAIT", 0.01)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(TimeoutError, match="nothing was charged"):
+        budget.charge(pure(0.5), "x")
+    other.execute("COMMIT")
+    other.close()
+    budget.charge(pure(0.5), "x")
+    assert len(budget.releases_) == 1
 
 
 # --- killed processes

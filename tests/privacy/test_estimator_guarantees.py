@@ -15,7 +15,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-import sklearn_dprank
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPPairwise
 from sklearn_dprank._utils.estimators import swap_fitted
 from sklearn_dprank.channels import base
@@ -26,18 +25,8 @@ from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before, last_step
 
-
-def releases(*steps):
-    """Orders of five fits without and with the one ballot."""
-    pipelines = [make_pipeline(*steps, DPBorda(epsilon=0.1, random_state=seed)) for seed in range(5)]
-    return [
-        [pipeline.fit(ballots)[-1].consensus_.tolist() for pipeline in pipelines] for ballots in (RATINGS, ONE_MORE)
-    ]
-
-
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 RATINGS = np.array([[4.0, 3.0, 2.0, np.nan]] * 666 + [[4.0, 3.0, 2.0, 1.0]] * 333)
-ONE_MORE = np.vstack([RATINGS, [0.0, 0.0, 0.0, 1e9]])
 
 
 def test_ratings_to_rankings_keeps_the_guarantee_and_an_imputer_voids_it():
@@ -88,19 +77,6 @@ def test_a_step_whose_method_was_replaced_may_mix_ballots(name):
     for found in (guarantee_of(pipeline), guarantee_before(pipeline, RATINGS)):
         assert found.epsilon == math.inf
         assert found.caveats[0].startswith("the step 'in' (RatingsToRankings) may mix ballots")
-
-
-AGGREGATORS = [
-    each for each in (getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__) if hasattr(each, "plan_for")
-]
-
-
-@pytest.mark.parametrize("kind", AGGREGATORS, ids=lambda kind: kind.__name__)
-def test_the_guarantee_before_a_fit_is_that_after_it(kind):
-    """Also for a fitted aggregator, whose attributes replace no method."""
-    many, estimator = np.tile(X, (5, 1)), kind()
-    before = guarantee_before(estimator, many)
-    assert guarantee_of(estimator.fit(many)) == before == guarantee_before(estimator, many)
 
 
 def test_a_fit_of_another_thread_does_not_get_the_record(monkeypatch):
@@ -157,6 +133,18 @@ def test_a_pipeline_that_was_changed_after_its_fit_is_unknown(change, last, copi
     assert guarantee_of(changed.fit(RATINGS[:50])).epsilon < math.inf
 
 
+def test_a_step_put_in_after_the_fit():
+    pipeline = Pipeline([("last", DPBorda(epsilon=0.5))]).fit(X)
+    assert guarantee_of(pipeline).epsilon == 0.5
+    pipeline.steps.insert(0, ("ratings", RatingsToRankings()))
+    assert guarantee_of(pipeline).how.startswith("unknown")
+    pipeline.steps.append(("nothing", "passthrough"))
+    assert guarantee_of(pipeline).epsilon == math.inf
+    other = DPBorda(epsilon=0.25).fit(X)
+    assert guarantee_of(make_pipeline(other)).how.startswith("unknown")  # another fit than the pipeline's
+    assert guarantee_of(other).epsilon == 0.25
+
+
 def test_the_last_step_fitted_by_itself_forgets_its_pipeline():
     pipeline = make_pipeline(RatingsToRankings(), DPStreamingBorda(epsilon=0.5, horizon=3)).fit(X)
     assert guarantee_of(pipeline).epsilon == 0.5
@@ -199,17 +187,6 @@ def test_a_fit_inside_a_step_has_its_own_pipeline():
     assert guarantee_of(step.other_).epsilon == 0.25
     assert not hasattr(step.other_, "_fitted_in_")
     assert guarantee_of(make_pipeline(step.other_)).how.startswith("unknown")
-
-
-def test_searches():
-    exact = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, n_trials=2).fit(X)
-    assert guarantee_of(exact) == exact.privacy_ == PrivacyGuarantee.nothing("a search by exact scores of the ballots")
-    private = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, n_trials=2, scoring=PrivateKendallTau(0.25)).fit(X)
-    assert guarantee_of(private).epsilon == 2 * (0.5 + 0.25) + 0.5
-    selection = PrivateSelection([DPBorda(epsilon=0.5)], mean_draws=2).fit(X)
-    assert guarantee_of(selection) == selection.privacy_
-    assert guarantee_of(make_pipeline(RatingsToRankings(), selection).fit(X)).epsilon == 4.5
-    assert guarantee_of(make_pipeline(StandardScaler(), selection).fit(X)).epsilon == math.inf
 
 
 def test_a_declaration_of_public_ballots_is_accepted_by_default():
@@ -324,7 +301,7 @@ def test_a_search_with_private_scores_names_fits_of_their_own(kind):
             assert (CAVEAT in stated.caveats) == (kind is ReadsTwice)
 
 
-# --- caveats
+# Caveats
 
 
 @pytest.mark.parametrize("name", ["publish", "read_ballots", "_checked_order", "_set_items"])
@@ -345,26 +322,3 @@ def test_a_cache_on_a_disk_is_a_caveat(tmp_path):
     cached = guarantee_of(Pipeline(steps, memory=str(tmp_path)).fit(ratings))
     assert (cached.epsilon, cached.caveats) == (0.5, (cached.caveats[0],))
     assert "writes the ballots to a disk" in cached.caveats[0]
-
-
-def test_a_step_that_learns_from_all_ballots_lets_one_voter_change_all():
-    without, with_it = releases(SimpleImputer(), RatingsToRankings())
-    assert without == [[0, 1, 2, 3]] * 5
-    assert with_it == [[0, 3, 1, 2]] * 5  # at an epsilon of .1: nothing protects the one voter
-    promise = guarantee_of(make_pipeline(SimpleImputer(), RatingsToRankings(), DPBorda(epsilon=0.1)).fit(RATINGS))
-    assert str(promise) == "not private"
-    assert promise.epsilon == math.inf
-    (caveat,) = promise.caveats
-    assert caveat.startswith("the step 'simpleimputer' (SimpleImputer) may mix ballots with each other")
-
-
-def test_a_step_put_in_after_the_fit():
-    pipeline = Pipeline([("last", DPBorda(epsilon=0.5))]).fit(X)
-    assert guarantee_of(pipeline).epsilon == 0.5
-    pipeline.steps.insert(0, ("ratings", RatingsToRankings()))
-    assert guarantee_of(pipeline).how.startswith("unknown")
-    pipeline.steps.append(("nothing", "passthrough"))
-    assert guarantee_of(pipeline).epsilon == math.inf
-    other = DPBorda(epsilon=0.25).fit(X)
-    assert guarantee_of(make_pipeline(other)).how.startswith("unknown")  # another fit than the pipeline's
-    assert guarantee_of(other).epsilon == 0.25

@@ -311,21 +311,3 @@ def test_an_interrupt_never_leaves_a_charge_too_small(account, statement, after)
         spent = budget.spent_.epsilon
         assert spent in (90.0, math.inf) if read else spent in (0.0, math.inf)
         assert budget.remaining.epsilon == max(0.0, 100.0 - spent)
-
-
-def test_a_charge_never_shrinks():
-    """The fit trusts another party, and states a smaller epsilon."""
-    budget = PrivacyBudget(3.0)
-    with pytest.raises(RuntimeError, match="revealed more"):
-        budget.fit(stating(trust="shuffle", epsilon=0.05)(epsilon=0.1), X)
-    assert budget.spent_.epsilon == 0.1
-
-
-@pytest.mark.parametrize("name", ["fit", "_total"])
-def test_a_selection_with_a_method_of_its_own_is_refused(name):
-    """A failure: the budget charges what a subclass of `PrivateSelection` states for draws that cost more."""
-    derived = type("Derived", (PrivateSelection,), {name: lambda self, *args, **kwargs: pytest.fail("it ran")})
-    budget = PrivacyBudget(10.0)
-    with pytest.raises(ValueError, match=f"has a {name} of its own"):
-        budget.fit(derived(DPBorda()), X)
-    assert budget.releases_ == ()

@@ -1,16 +1,19 @@
-"""Guarantees: fields, text, composition and refusals."""
+"""Guarantees: fields, text, composition and refusals, and complete statements with numbers rounded up."""
 
 import dataclasses
 import math
 import pickle
+import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.ballots.weights import PERSON
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses
@@ -49,24 +52,6 @@ def test_text_of_a_guarantee(shown, text):
 def test_bad_trust_models_are_refused(trust):
     with pytest.raises(ValueError, match=r"trust must be one of \['central', .*\] or 'shuffle \+ central', got"):
         guarantee(trust=trust)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"neighboring": "swap"}, "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
-        ({"epsilon": -1}, "epsilon must be a number of at least 0, got -1."),
-        ({"epsilon": math.nan}, "epsilon must be a number of at least 0, got nan."),
-        ({"delta": -1e-9}, "delta must be a number of at least 0 and at most 1, got -1e-09."),
-        ({"delta": 1.5}, "delta must be a number of at least 0 and at most 1, got 1.5."),
-        ({"delta": math.nan}, "delta must be a number of at least 0 and at most 1, got nan."),
-        ({"whom": (("shuffle",),)}, "whom must be a tuple of pairs (trust model, party) of str, got a tuple."),
-    ],
-)
-def test_bad_fields_are_refused(changes, message):
-    with pytest.raises(ValueError) as error:
-        guarantee(**changes)
-    assert str(error.value) == message
 
 
 def test_simulated_never_certifies():
@@ -216,26 +201,123 @@ def test_a_release_with_delta_and_epsilon_0_uses_up_delta(losses):
     assert PrivacyGuarantee.compose([failing, *[guarantee()] * 3], delta=0.5).epsilon == 3.0
 
 
-@pytest.mark.parametrize(
-    ("trusts", "named"),
-    [
-        (["local", "shuffle"], "shuffle"),
-        (["local", "central"], "central"),
-        (["central", "shuffle"], "shuffle + central"),
-        (["secure_aggregation", "local"], "secure_aggregation"),
-        (["central", "secure_aggregation", "shuffle"], "shuffle + secure_aggregation + central"),
-        (["shuffle + central", "local"], "shuffle + central"),
-        (["shuffle", "none"], "none"),
-    ],
-)
-def test_trust_is_never_understated(trusts, named):
-    total = PrivacyGuarantee.compose([guarantee(trust=trust, neighboring="replace") for trust in trusts])
-    assert total.trust == named
-    assert f"({named}, replace)" in str(total)
-
-
 def test_losses_that_agree_with_epsilon_are_kept():
     losses = Losses(mu_squared=0.25)
     stated = guarantee(epsilon=losses.epsilon(1e-6), delta=1e-6, losses=losses)
     assert stated.losses == losses
     assert guarantee(epsilon=2 * losses.epsilon(1e-6), delta=1e-6, losses=losses).losses != losses
+
+
+# Statements
+
+
+VOTES = [[0, 1, 2]] * 100
+
+
+def answers(guarantee):
+    """The lines of a statement by their first words."""
+    return dict(line.split(": ", 1) for line in guarantee.statement(width=None).splitlines())
+
+
+def test_a_seed_comes_first():
+    first = DPBorda(random_state=0).fit(VOTES).privacy_.statement(width=None).splitlines()[0]
+    assert first == (
+        "In plain words: this is a simulation only. Anybody who knows the seed can remove the noise, so no voter has "
+        "this guarantee."
+    )
+
+
+@pytest.mark.parametrize(
+    ("estimator", "trusted", "caveat"),
+    [
+        (LDPPairwise(), "Trusted parties: none.", None),
+        (
+            ShufflePairwise(min_reports=90),
+            "Trusted parties: the shuffler (one public protocol for all voters), 90 of the voters in each batch.",
+            "without the shuffler, local epsilon = ",
+        ),
+        (SecAggBorda(), "Trusted parties: one of the 2 servers, 100 of the voters.", "if all servers collude"),
+    ],
+    ids=["local", "shuffle", "secure aggregation"],
+)
+def test_trust_and_caveats(estimator, trusted, caveat):
+    topics = answers(estimator.fit(VOTES).privacy_)
+    assert topics["Trust"].endswith(trusted) and "a voter cast the one or the other" in topics["Epsilon = 1"]
+    assert "the number of voters" not in topics["Not covered"]  # public under "replace"
+    assert (caveat is None and "Caveat" not in topics) or topics["Caveat"].startswith(caveat)
+    assert topics["In plain words"].endswith(" Read the caveats, too.") == (caveat is not None)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        DPBorda(epsilon=0.5).fit(VOTES).privacy_,
+        ShufflePairwise(min_reports=90, random_state=0).fit(VOTES).privacy_,
+        Borda().fit(VOTES).privacy_,
+        PrivacyGuarantee(1.0, 0.0, "central", "replace", "<b> & </ul>\nline", "<i>", caveats=("a < b: c & d",)),
+    ],
+    ids=str,
+)
+def test_notebooks_show_one_line_that_opens_to_the_statement(guarantee):
+    page = ElementTree.fromstring(guarantee._repr_html_())
+    assert page.tag == "details" and page.find("summary").text == str(guarantee)
+    assert ["".join(entry.itertext()) for entry in page.iter("li")] == guarantee.statement(width=None).splitlines()
+
+
+def test_a_statement_without_privacy():
+    topics = answers(Borda().fit(VOTES).privacy_)
+    assert topics == {
+        "In plain words": "this result does not protect the voters. It may show how somebody voted.",
+        "Not private": "exact statistics.",
+    }
+    for guarantee in (
+        LDPPairwise(epsilon=20.0).fit(VOTES).privacy_,
+        PrivacyGuarantee(1e4, 0.0, "central", "add_remove", "x"),
+        PrivacyGuarantee(0.1, 1.0, "central", "add_remove", "x"),
+    ):
+        topics = answers(guarantee)["In plain words"]
+        assert topics == "this guarantee protects almost nothing. The result may show how somebody voted."
+    assert "which protects almost nothing" in answers(LDPPairwise(epsilon=20.0).fit(VOTES).privacy_)["Epsilon = 20"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "neighboring", "about"),
+    [
+        ("one ballot", "add_remove", "all other ballots, and gives a 50 % chance that yours was cast."),
+        ("one ballot", "replace", "all other ballots, and that yours is one of two, with a 50 % chance each."),
+        (PERSON, "add_remove", "the ballots of all other people, and gives a 50 % chance that you voted."),
+        (PERSON, "replace", "ballots of all other people, and that you voted in one of two ways, with a 50 % chance"),
+    ],
+)
+def test_lay_readers_learn_the_unit_and_the_neighbours(unit, neighboring, about):
+    topics = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))["In plain words"]
+    assert about in topics and topics.endswith("their best guess is right at most 73.2 % of the time.")  # e / (1 + e)
+
+
+@given(st.floats(0, 11), st.floats(0, 0.9))
+def test_no_guess_is_right_more_often_than_stated(epsilon, delta):
+    """The worst release reveals the neighbour with probability delta, and is randomized response otherwise."""
+    best = delta + (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
+    topics = answers(PrivacyGuarantee(epsilon, delta, "central", "replace", "x"))["In plain words"]
+    stated = float(re.search(r"([0-9.]+) % of the time", topics)[1])
+    assert 100 * best - 1e-9 <= stated < min(100 * best + 0.1 + 1e-9, 100)
+
+
+@pytest.mark.parametrize("width", [40, 88, 100])
+def test_lines_of_a_statement_are_wrapped(width):
+    guarantee = ShufflePairwise(min_reports=90).fit(VOTES).privacy_
+    wrapped, topics = guarantee.statement(width).splitlines(), guarantee.statement(None).splitlines()
+    assert max(map(len, wrapped)) <= width and len(wrapped) > len(topics)
+    whole = "\n".join(wrapped).replace("\n  ", " ").splitlines()
+    assert whole == topics and all(line.startswith(topic.split()[0]) for line, topic in zip(whole, topics, strict=True))
+    assert DPBorda().fit(VOTES).privacy_.statement() == DPBorda().fit(VOTES).privacy_.statement(width=88)
+
+
+@given(st.floats(1e-6, 13.8))
+def test_odds_are_rounded_up(epsilon):
+    ratio = math.exp(epsilon)
+    text = PrivacyGuarantee(epsilon, 0.0, "central", "add_remove", "x").statement(width=None)
+    factor = float(re.search(r"a factor of ([\d.,]*\d)\.", text)[1].replace(",", ""))
+    assert ratio <= factor <= ratio * 1.011
+    percent = float(re.search(r"gives at most ([\d.]+) % after", text)[1])
+    assert 100 * ratio / (1 + ratio) <= percent < 100

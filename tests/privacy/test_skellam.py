@@ -98,14 +98,6 @@ def test_the_unit_is_the_least(epsilon):
     assert skellam_epsilon(1e-6, grown(unit * 0.999)) > epsilon
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match=r"epsilon must be a number of at least 1e-06 and at most 1e\+100, got 1e-07"):
-        skellam_unit(1e-7, 1e-6, [SkellamRelease(1, 1, 1)])
-    for delta in (0, 1):
-        with pytest.raises(ValueError, match="delta must be a number above 0 and below 1"):
-            skellam_epsilon(delta, [SkellamRelease(1, 1, 1)])
-
-
 def test_the_law_of_the_noise_and_of_sums_of_it():
     """The noise of ten voters is that of one with ten times the rate."""
     rate = Fraction(7, 20)
