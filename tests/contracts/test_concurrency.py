@@ -8,10 +8,10 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from every_estimator import CLASSES, seeded
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-import sklearn_dprank
 from sklearn_dprank import Aggregator, DPBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local
@@ -22,14 +22,7 @@ from sklearn_dprank.sampling.bit_source import Bits
 
 X = make_mallows(300, 5, 0.8, random_state=0)
 THREADS = 4
-PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
-CLASSES = [cls for cls in PUBLIC if isinstance(cls, type) and issubclass(cls, RankAggregator)]
 ESTIMATORS = [cls() for cls in CLASSES] + [Aggregator(Central(), "kemeny"), Aggregator(Local(), "borda")]
-
-
-def seeded(estimator, seed):
-    out = clone(estimator)
-    return out.set_params(random_state=seed) if "random_state" in out.get_params() else out
 
 
 def at_once(run, arguments):

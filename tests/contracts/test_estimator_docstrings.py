@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from docstring_tools import choices, entries
-from every_estimator import ESTIMATORS, FACTS, FITTED, NAMES, PRIVATE, SECRETS, X, every_class, seeded
+from every_estimator import ESTIMATORS, FACTS, FITTED, NAMES, SECRETS, X, every_class, seeded
 
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels.base import RankAggregator
@@ -68,18 +68,6 @@ def test_annotated_choices_are_those_that_fit_accepts(cls):
                 cls().set_params(**{name: option}).plan_for(Shape(3, 100))
             except ValueError as error:  # another parameter may have to follow, such as a delta for Gaussian noise
                 assert not str(error).startswith(f"{name} must")
-
-
-@pytest.mark.parametrize("cls", sorted({type(e) for e in PRIVATE}, key=lambda c: c.__name__), ids=lambda c: c.__name__)
-def test_private_estimators_have_a_privacy_section(cls):
-    doc = inspect.cleandoc(cls.__doc__)
-    found = re.search(r"^\.\. rubric:: Privacy\n\n(.*?)(?=\n\n\.\. rubric|\n\n\w+\n---|\Z)", doc, flags=re.M | re.S)
-    assert found
-    text = found[1]
-    if cls.__name__ != "Aggregator":  # its channel states it
-        for word in ("Unit:", "Trust:"):
-            assert word in text, word
-    assert text.endswith("See :ref:`what may be published <may-be-published>`.")
 
 
 @pytest.mark.parametrize(

@@ -1,83 +1,20 @@
-"""Readers of messages, kept devices and budget files read randomly changed contents rightly, or refuse them."""
+"""Servers, kept devices and budget files read randomly changed contents rightly, or refuse them."""
 
-import io
 import json
 import math
 import sqlite3
 
-import numpy as np
 import pytest
 from budget_tools import pure
-from fuzzing import VALUES, as_text, changed, fuzz, heard, mangled
+from fuzzing import as_text, changed, fuzz, heard, mangled
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
-from sklearn_dprank.collection import AggregationServer, Device, HypercubeSampling, PrivUnitG, RandomizedResponse
-from sklearn_dprank.collection.pairs import AssignedPairs
+from sklearn_dprank.collection import AggregationServer, Device
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.collection.reports import Inbox
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
 
 ITEMS = ["tea", "milk", "rye", "fig"]
 M = len(ITEMS)
-
-
-# --- tables in files
-
-
-# --- tables in memory
-
-OBJECTS = [
-    *VALUES,
-    np.int8(1),
-    np.float16(2),
-    np.datetime64("2026-01-01"),
-    b"1",
-    1j,
-    object(),
-    np.array([1]),
-]
-
-
-# --- the wire
-
-REPORTS = {
-    "rr": RandomizedResponse(n_queries=2),
-    "rr-assigned": AssignedPairs(RandomizedResponse(n_queries=2), 3, "5eed" * 8),
-    "hypercube": HypercubeSampling(),
-    "privunit": PrivUnitG(),
-}
-
-
-class Reports:
-    """A curator's reader of reports: one that is not as promised is left out, and counted."""
-
-    def __init__(self, kind):
-        self.kind = type(REPORTS[kind])
-        self.protocol = REPORTS[kind].protocol(2.0, M)
-
-    def content(self, rng):
-        voters = [{"voter": v} if "n_voters" in self.protocol else {} for v in range(3)]
-        devices = [Device(self.protocol, random_state=rng.randrange(99)) for _ in voters]
-        return [made.report(rng.sample(range(M), M), **v) for made, v in zip(devices, voters, strict=True)]
-
-    def mutated(self, reports, rng):
-        return [changed(report, rng) if rng.random() < 0.6 else report for report in reports]
-
-    def read(self, reports, folder, rng):
-        if rng.random() < 0.6:
-            lines = b"\n".join(as_text(report, rng).replace(b"\n", b" ") for report in reports)
-            reports, n_reports = io.BytesIO(lines), len(io.BytesIO(lines).readlines())
-        else:
-            n_reports = len(reports)
-        inbox = Inbox()
-        name = digest(self.protocol)
-        for _, drawn in inbox.read_together(
-            reports, {name}, lambda found, name: self.kind.read_all(found, self.protocol)
-        ):
-            assert np.isfinite(self.kind.counts(drawn, self.protocol)).all()
-        assert inbox.accepted + inbox.refused.total() == n_reports
-        assert all(len(reason) < 60 for reason in inbox.refused)
-        return inbox.accepted > 0
 
 
 class Messages:
@@ -144,9 +81,6 @@ class KeptDevice:
         return True
 
 
-# --- accounts
-
-
 class Account:
     """A budget in a file, with changed bytes."""
 
@@ -205,7 +139,6 @@ class Account:
 
 
 READERS = {
-    **{f"reports, {kind}": Reports(kind) for kind in REPORTS},
     "shares": Messages(asks=False),
     "answers": Messages(asks=True),
     "a kept device": KeptDevice(),
@@ -213,21 +146,9 @@ READERS = {
 }
 
 
-#: How many contents each reader gets where there is time; those that draw reports or write to a disk take longer.
-CASES = {
-    name: 3_000 if isinstance(reader, (Reports, Messages, Account)) else 12_000 for name, reader in READERS.items()
-}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
-def test_reader_reads_or_refuses_changed_contents(name, tmp_path):
-    accepted = fuzz(READERS[name], name, range(48), tmp_path)
-    assert 0 < accepted < 42  # some changes matter, and some do not
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", READERS)
-def test_many_changed_contents_are_read_or_refused(name, tmp_path):
-    assert sum(CASES.values()) > 30_000
-    assert 0.05 < fuzz(READERS[name], name, range(48, CASES[name]), tmp_path) / CASES[name] < 0.95
+@pytest.mark.parametrize(("first", "last"), [(0, 48), (48, 6_000)])
+def test_reader_reads_or_refuses_changed_contents(name, first, last, tmp_path):
+    """Some changes matter, and some do not."""
+    assert 0 < fuzz(READERS[name], name, range(first, last), tmp_path) < 0.95 * (last - first)

@@ -208,11 +208,6 @@ def test_a_refusal_names_the_rules_that_fit(channel):
         assert problem[0] == str(alone.value) and "".join(problem[1:]) == listed
 
 
-def test_a_refusal_of_an_estimator_without_the_parameter_names_no_rules():
-    with pytest.raises(ValueError, match=r"noise='knorm' is for NetWins \(the Borda rule\); use noise='laplace'\.$"):
-        DPKwikSort(noise="knorm").fit(X)
-
-
 @pytest.mark.parametrize("schedule", [Groups, Rounds, Slots])
 def test_a_schedule_in_place_of_a_channel_names_the_channel(schedule):
     kind = schedule.__name__

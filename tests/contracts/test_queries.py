@@ -6,15 +6,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from oracles import (
-    all_ballots,
-    derived,
-    naive_counts,
-    naive_scores,
-    permutohedron_gauge,
-    profiles,
-    rankings,
-)
+from oracles import all_ballots, derived, naive_counts, naive_scores, permutohedron_gauge, profiles, rankings
 from scipy.stats import binom
 
 from sklearn_dprank.ballots.profile import Profile
@@ -31,7 +23,6 @@ from sklearn_dprank.queries import (
     estimated_margins,
 )
 from sklearn_dprank.sampling.bit_source import SeededBits
-from sklearn_dprank.theory import hay
 
 COINS = SeededBits(np.random.SeedSequence(0))
 NEIGHBORING = ["add_remove", "replace"]
@@ -152,22 +143,6 @@ def test_gauge_of_every_ranking(m):
     assert max(permutohedron_gauge(w - contributions[0]) for w in contributions) == 2
 
 
-def printed(query, n_items):
-    """The noise of one answer at epsilon = 1 with the scale that Hay et al. print."""
-    return hay.PrintedLaplace().calibrated(query, query.sensitivity(n_items, "add_remove"), n_items, Fraction(1), 0.0)
-
-
-def test_printed_sensitivities():
-    """Hay et al.: m (m - 1) / 2 on Borda counts, which are half as wide as net wins, and 1 on a margin."""
-    for m, l1 in ((3, 6), (10, 90)):
-        assert printed(NetWins(), m).rate == Fraction(1, l1)
-    assert printed(PairMargin(0, 1), 10).rate == printed(Histogram(), 7).rate == 1
-    assert "print no scale" in hay.PrintedLaplace().refusal(AllMargins(), 10)
-    # On a margin the printed scale is right when ballots are added or removed, and half of it when replaced.
-    assert PairMargin().sensitivity(5, "add_remove").l1 == 1
-    assert PairMargin().sensitivity(5, "replace").l1 == 2
-
-
 # Derivations
 
 
@@ -207,15 +182,6 @@ def follow_from(query):
     }[type(query)]
 
 
-@settings(max_examples=40)
-@given(profiles(strict=True, max_items=5), st.sampled_from(sorted(SCORES)))
-def test_a_histogram_determines_everything_of_complete_rankings(X, name):
-    m = X.shape[1]
-    histogram = exact(Histogram(), X)
-    for query in (AllMargins(), NetWins(), PairMargin(m - 1, 0), positional(name, m)):
-        np.testing.assert_array_equal(derived(query, Histogram(), histogram), exact(query, X))
-
-
 def test_what_follows_from_what():
     queries = [NetWins(), AllMargins(), PairMargin(0, 1), PairTallies(), positional("borda", 3), Histogram()]
     X = [[0, 1, 2], [1, 2, 0]]
@@ -237,10 +203,6 @@ def test_other_arguments_do_not_follow():
         assert not query.is_derivable_from(released)
         with pytest.raises(LookupError):
             derived(query, released, None)
-
-
-def test_messages_show_no_scores():
-    assert str(PositionalScores((917.0, 1.0))) == "PositionalScores of length 2"
 
 
 def test_queries_are_values():

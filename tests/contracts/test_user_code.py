@@ -79,13 +79,7 @@ def test_public_signatures_are_looked_at():
     assert {"sklearn_dprank", "sklearn_dprank.plotting", "sklearn_dprank.theory.yan"} <= {r.__name__ for r in ROOMS}
     looked_at = {function.__qualname__ for thing in EVERYTHING.values() for function in signed(thing)}
     assert looked_at >= {"RankAggregator.fit", "RankAggregator.client", "DPBorda.__init__", "Profile.from_chunks"}
-    assert looked_at >= {
-        "Profile.net_wins",
-        "PrivacyGuarantee.parties",
-        "make_mallows",
-        "Rule.asks",
-        "Device.report",
-    }
+    assert looked_at >= {"Profile.net_wins", "PrivacyGuarantee.parties", "make_mallows", "Rule.asks", "Device.report"}
 
 
 # Facts with two statements
