@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from oracles import naive_counts, naive_disagreements, naive_kemeny, odd_profiles, profiles
 from scipy.stats import kendalltau
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Kemeny, PositionalRule
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import check_ballots, compact_positions
 from sklearn_dprank.datasets import make_mallows
@@ -20,12 +17,10 @@ from sklearn_dprank.metrics import (
     excess_kendall_tau,
     kemeny_positions,
     kendall_tau_distance,
-    kendall_tau_scorer,
     margin_error_rate,
     pairwise_error_rate,
     ranking_changed,
 )
-from sklearn_dprank.preprocessing import RatingsToRankings
 
 BAD_POSITIONS = [
     (["tea", "milk", "water"], "positions must hold numbers (ranks_, not consensus_): where each item stands"),
@@ -227,26 +222,3 @@ def test_distances_compare_ballots_as_doubles():
 def test_bad_rankings_are_refused(a, b, message):
     with pytest.raises(ValueError, match=message):
         kendall_tau_distance(a, b)
-
-
-# The scorer inside scikit-learn
-
-
-def test_scorer_in_cross_val_score():
-    X = make_mallows(90, 5, 0.6, random_state=2)
-    scores = cross_val_score(Kemeny(), X, scoring=kendall_tau_scorer, cv=3)
-    parts = np.split(np.arange(90), 3)
-    for score, test in zip(scores, parts, strict=True):
-        fitted = Kemeny().fit(np.delete(X, test, axis=0))
-        assert score == -average_kendall_tau(fitted.ranks_, X[test])
-    np.testing.assert_array_equal(cross_val_score(Kemeny(), X, cv=3), scores)  # the estimator's own score
-
-
-def test_scorer_in_a_pipeline():
-    ratings = -make_mallows(120, 5, 0.5, random_state=4).astype(float)
-    pipeline = make_pipeline(RatingsToRankings(), PositionalRule())
-    search = GridSearchCV(
-        pipeline, {"positionalrule__scores": ["borda", "veto"]}, scoring=kendall_tau_scorer, cv=2
-    ).fit(ratings)
-    best = search.best_estimator_
-    assert kendall_tau_scorer(best, ratings) == -average_kendall_tau(best[-1].ranks_, -ratings)

@@ -225,8 +225,7 @@ def test_bad_ratings(higher_is_better, X, message):
 
 
 @pytest.mark.parametrize(
-    ("name", "estimator", "check"),
-    [case for higher in (True, False) for case in own_checks(RatingsToRankings(higher))],
+    ("name", "estimator", "check"), [case for higher in (True, False) for case in own_checks(RatingsToRankings(higher))]
 )
 def test_checks_of_scikit_learn(name, estimator, check):
     check(estimator)

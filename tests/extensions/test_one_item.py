@@ -15,12 +15,11 @@ from oracles import distinct_ballots, naive_counts
 
 from sklearn_dprank import Aggregator, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Interactive, Local
+from sklearn_dprank.channels import Local
 from sklearn_dprank.collection import Device, RefusedProtocol
 from sklearn_dprank.collection.pairs import PairsRandomizer
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.bit_source import Bits
 
 NAMES = ["tea", "milk", "water"]
@@ -116,10 +115,3 @@ def test_devices_survive_a_restart_and_copies_only_repeat():
     assert copy.report([0, 1, 2]) == first
     with pytest.raises(BudgetExhausted, match="copy of a device"):
         pickle.loads(pickle.dumps(estimator().client(NAMES))).report([0, 1, 2])
-
-
-def test_refusals_name_the_channel_and_the_randomizer():
-    with pytest.raises(ValueError, match="Interactive cannot use OneItem"):
-        Interactive(randomizer=OneItem()).plan(KwikSortRule(on_exhausted="coin").asks(3), 3, 10)
-    with pytest.raises(ValueError, match=r"Local cannot answer AllMargins.*reports by OneItem give NetWins"):
-        Aggregator(Local(randomizer=OneItem()), rule="kemeny").fit([[0, 1, 2]] * 9)

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +9,8 @@ from audit_tools import noise_pmf
 from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
-from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, Laplace, LaplaceNoise, NoNoise
+from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.mechanisms.additive import _BLOCK
 from sklearn_dprank.privacy.composition import Losses, gaussian_delta
 from sklearn_dprank.queries import (
@@ -181,38 +179,6 @@ def test_no_noise_returns_the_statistic():
     bits, vector = seeded(), np.array([3, -1, 0])
     np.testing.assert_array_equal(released(NoNoise(), None, vector, bits), vector)
     assert (NoNoise().losses(Sensitivity(0, Fraction(0)), 1), NoNoise().deviation) == (Losses(), 0)
-
-
-class Own(Laplace):
-    def __init__(self, made=None):
-        self.made = made
-
-    def calibrated(self, *asked):
-        return self.made
-
-
-@pytest.mark.parametrize(
-    ("noise", "got"),
-    [
-        (SimpleNamespace(calibrated=print), "which lacks answers_with, pure, refusal"),
-        (SimpleNamespace(answers_with="vector", pure=True), "namespace"),
-        ("staircase", "'staircase'"),
-        (1.0, "1.0"),
-    ],
-)
-def test_noise_must_be_a_name_or_a_mechanism(noise, got):
-    with pytest.raises(ValueError, match=rf"noise must be one of .* or a mechanism object, got .*{got}"):
-        DPBorda(noise=noise).fit([[0, 1, 2]] * 9)
-
-
-def test_rank_intervals_of_an_unknown_law_name_a_remedy():
-    class Unknown(LaplaceNoise):
-        law = None
-
-    fitted = DPBorda(noise=Own(Unknown(Fraction(1, 2)))).fit([[0, 1, 2]] * 9)
-    with pytest.raises(AttributeError) as error:
-        fitted.rank_intervals()
-    assert "use DPBorda with noise='laplace' or 'gaussian'" in str(error.value.__cause__)
 
 
 @pytest.mark.parametrize("times", [1, 3, Fraction(7, 2)])

@@ -144,32 +144,6 @@ def test_histogram_needs_ballots():
 # The estimator
 
 
-@pytest.mark.parametrize(
-    ("m", "noise", "rule", "voters"),
-    [
-        (3, "laplace", "kemeny", 50),
-        (8, "gaussian", "hierarchical", 5000),
-        (9, "laplace", SortByScore("borda"), 5000),
-        pytest.param(10, "gaussian", None, 40_000, marks=pytest.mark.slow),
-    ],
-)
-def test_fit_of_up_to_ten_items_finds_a_unanimous_order(m, noise, rule, voters):
-    centre = np.random.default_rng(m).permutation(m)
-    delta = 1e-6 if noise == "gaussian" else 0.0
-    fitted = DPHistogram(epsilon=8.0, delta=delta, noise=noise, rule=rule, random_state=0)
-    fitted.fit(np.tile(centre, (voters, 1)))
-    np.testing.assert_array_equal(fitted.ranks_, centre)
-    assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == (8.0, delta)
-
-
-@pytest.mark.parametrize(("noise", "delta", "rule"), [("laplace", 0.0, None), ("gaussian", 1e-6, "kemeny")])
-def test_eleven_items_are_refused(noise, delta, rule):
-    """The refusal depends on public parameters only, and names the remedy."""
-    X = make_mallows(20, 11, 0.5, random_state=0)
-    with pytest.raises(ValueError, match=r"11! rankings is explicit up to 10 items.*noise='gaussian'.*DPBorda"):
-        DPHistogram(noise=noise, delta=delta, rule=rule).fit(X)
-
-
 def test_large_sizes_warn_or_are_refused():
     estimator = DPHistogram(delta=1e-6, noise="gaussian", random_state=0)
     with pytest.warns(UserWarning, match="the noise of a histogram of all 13! rankings leaves next to no"):

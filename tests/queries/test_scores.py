@@ -13,14 +13,7 @@ from scipy import stats
 
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.queries import (
-    GroupNetWins,
-    Histogram,
-    NetWins,
-    PositionalScores,
-    ScaledMargins,
-    ScoresByHistogram,
-)
+from sklearn_dprank.queries import GroupNetWins, Histogram, NetWins, PositionalScores, ScaledMargins, ScoresByHistogram
 from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.queries.statistics import MOST_PAIRS
 from sklearn_dprank.rules import SortByScore
@@ -179,7 +172,6 @@ def test_scaled_margins_outside_their_limits_are_refused(make, message):
         make()
 
 
-NEIGHBORING = ["add_remove", "replace"]
 RULES = {
     "net wins": lambda m: NetWins(),
     "borda": lambda m: PositionalScores(tuple(range(m - 1, -1, -1))),

@@ -4,11 +4,10 @@
 """
 
 import re
-from itertools import permutations
 
 import numpy as np
 import pytest
-from oracles import cost_of, distinct_ballots, naive_counts
+from oracles import naive_counts
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
@@ -32,11 +31,9 @@ def margins_of_ballots(ballots):
     [
         (MaxViolatedMargin(), 17, r"17 items needs a window \(without one at most 16 items\); set window=7"),
         (MaxViolatedMargin(window=1), 5, "window must be None or an integer from 2 to 12, got 1"),
-        (MaxViolatedMargin(window=13), 50, "window must be None or an integer from 2 to 12, got 13"),
         (MaxViolatedMargin(window=2.5), 5, "window must be None or an integer from 2 to 12, got 2.5"),
         (MaxViolatedMargin((0, 1, 2)), 3, "anchor has no effect without a window"),
         (MaxViolatedMargin((0, 1, 1), 2), 3, "anchor must be an order of the 3 items"),
-        (MaxViolatedMargin((0, 1), 2), 3, "anchor must be an order of the 3 items"),
     ],
 )
 def test_windows_and_anchors_out_of_bounds_are_refused(query, n_items, message):
@@ -73,31 +70,12 @@ def test_rules_of_orders_need_a_query_that_decides():
         Choose("kemeny").asks(9)
 
 
-@pytest.mark.parametrize("placed", [None, (2,), (3, 0)])
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_one_ballot_moves_a_prefix_cost_by_at_most_one(k, placed):
-    """So permute-and-flip loses at most twice the rate. A replaced ballot moves a cost by two at most."""
-    query, base = MaxViolatedPrefixMargin(k, placed), margins_of_ballots(BALLOTS)
-    if k + len(placed or ()) > 3:
-        return
-    ways = [way for way in permutations(range(4), k) if not set(way) & set(placed or ())]
-    costs = np.array([cost_of(query, base, way) for way in ways])
-    moved = [
-        np.array([cost_of(query, base + margins_of_ballots([ballot]), way) for way in ways]) - costs
-        for ballot in distinct_ballots(4)[::2]
-    ]
-    assert np.abs(moved).max() == 1
-    assert np.ptp(moved, axis=0).max() <= 2
-
-
 @pytest.mark.parametrize(
     ("query", "n_items", "message"),
     [
         (MaxViolatedPrefixMargin(5), 5, "k=5 must be below 5, the number of items to choose from; take k up to 4"),
         (MaxViolatedPrefixMargin(2, (0, 1)), 4, "k=2 must be below 2, the number"),
-        (MaxViolatedPrefixMargin(6), 5, "k=6 must be below 5, the number of items to choose from; take k up to 4"),
         (MaxViolatedPrefixMargin(1, (0, 0)), 4, "placed must hold different items, from 0 to 3"),
-        (MaxViolatedPrefixMargin(1, (4,)), 4, "placed must hold different items, from 0 to 3"),
         (
             MaxViolatedPrefixMargin(4),
             45,

@@ -1,14 +1,14 @@
-"""Every draw of a bit source against its exact law, and every way to open one."""
+"""Every draw of a bit source against its exact law, tails beyond 2^-53, and every way to open one."""
 
 import copy
 import math
+import os
 import pickle
 from itertools import permutations
 
 import numpy as np
 import pytest
 from audit_tools import Dealt
-from hypothesis import given, strategies as st
 from oracles import seeded
 from scipy import stats
 
@@ -195,50 +195,6 @@ def test_no_word_is_dealt_twice(source):
     assert len(np.unique(words)) == len(words)
 
 
-class Slices(BitSource):
-    """The naive twin: a buffer that is cut as its words are dealt, one way to draw for one and for many."""
-
-    def __init__(self, seed):
-        super().__init__()
-        self.stream = np.random.Philox(seed)
-        self.buffer = np.empty(0, dtype=np.uint64)
-
-    def words(self, size):
-        if size > 64:
-            return self.stream.random_raw(size)
-        if len(self.buffer) < size:
-            self.buffer = self.stream.random_raw(512)
-        taken, self.buffer = self.buffer[:size], self.buffer[size:]
-        return taken
-
-    def integers(self, bound, size):
-        mask = 2 ** math.ceil(math.log2(bound)) - 1
-        out = [int(word) & mask for word in self.words(size)]
-        while retry := [place for place, draw in enumerate(out) if draw >= bound]:
-            for place, word in zip(retry, self.words(len(retry)), strict=True):
-                out[place] = int(word) & mask
-        return np.array(out, dtype=np.int64)
-
-    def integer(self, bound):
-        return 0 if bound == 1 else int(self.integers(bound, 1)[0])
-
-
-CALLS = st.one_of(
-    st.tuples(st.just("words"), st.integers(0, 70)),
-    st.tuples(st.just("coins"), st.sampled_from([0, 1, 64, 65, 1000])),
-    st.tuples(st.just("integer"), st.sampled_from([1, 2, 3, 100, 1025, 2**63])),
-    st.tuples(st.just("integers"), st.sampled_from([1, 2, 3, 100, 1025, 2**63]), st.integers(0, 70)),
-)
-
-
-@pytest.mark.slow
-@given(st.integers(0, 2**32), st.lists(CALLS, max_size=60))
-def test_words_are_dealt_in_the_same_order_however_they_are_asked_for(seed, calls):
-    bits, twin = seeded(seed), Slices(np.random.SeedSequence(seed))
-    for name, *arguments in calls:
-        np.testing.assert_array_equal(getattr(bits, name)(*arguments), getattr(twin, name)(*arguments))
-
-
 def test_single_draws_go_through_the_buffer_word_by_word():
     bits = seeded(2)
     drawn = [bits.integer(2**64) for _ in range(1300)]  # over two refills
@@ -379,3 +335,58 @@ def test_trials_are_independent(chance):
     law = np.outer([1 - chance, chance], [1 - chance, chance]).ravel() * size / 2
     common = law > 5
     assert stats.chisquare(pairs[common], law[common] / law[common].sum() * pairs[common].sum()).pvalue > P_VALUE
+
+
+# Tails, and words that no forked child deals again
+
+
+class Words(BitSource):
+    """Deals the given words, then ones."""
+
+    def __init__(self, *given):
+        super().__init__()
+        self.given = list(given)
+
+    def _read(self, size):
+        dealt = self.given[:size]
+        self.given = self.given[size:]
+        return np.array(dealt + [2**64 - 1] * (size - len(dealt)), dtype=np.uint64)
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2, 5])
+def test_a_small_number_takes_as_many_words_as_it_needs(zeros):
+    """The digits of one number: 63 of the first word, then 64 of each further one, until 53 of them count."""
+    [drawn] = Words(*[0] * zeros, 3 << 61).deep_uniform(1)
+    assert drawn == pytest.approx(0.375 * 2.0 ** -max(64 * zeros - 1, 0), rel=2**-52, abs=0)
+
+
+def test_small_numbers_among_others_take_a_word_each():
+    drawn = Words(2**63, 2**20, 2**10, 3 << 61, 2**60).deep_uniform(3)
+    exact = [0.5, 2.0**-44 + 0.375 * 2.0**-63, 2.0**-54 + 2.0**-67]
+    np.testing.assert_allclose(drawn, exact, rtol=2**-52)
+    assert drawn[1] != 2.0**-44
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 5])
+def test_normal_tails_go_as_far_as_chance_does(zeros):
+    """Beyond the 8.3 standard deviations at which a grid of 2^-53 ends."""
+    [drawn] = Words(*[0] * zeros, 3 << 61).normal(1)
+    assert drawn == pytest.approx(stats.norm.ppf(0.375 * 2.0 ** (-64 * zeros)), rel=1e-12, abs=0)
+    assert drawn < -9
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_deals_words_of_its_own():
+    bits = SecureBits()
+    bits.words(1)  # fills the buffer that both would deal from
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, bits.words(16).tobytes())
+        os._exit(0)
+    os.close(writing)
+    theirs = np.frombuffer(os.read(reading, 128), dtype=np.uint64)
+    os.waitpid(child, 0)
+    os.close(reading)
+    assert len(set(theirs.tolist()) | set(bits.words(16).tolist())) == 32
