@@ -29,7 +29,6 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.preprocessing import RatingsToRankings
 
 GOOD = [[0, 1, 2], [1, 0, 2]]
 SECRET = 271828  # a ballot value that must not appear in any message
@@ -95,34 +94,6 @@ def test_profiles_of_other_items():
         text = message(fitted.score, Profile.from_rankings(GOOD, items=other))
         assert text == "The item names should match those that were passed during fit, in the same order."
     assert fitted.score(Profile.from_rankings(GOOD)) == fitted.score(FRAME)
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        (["tea", "tea", "milk"], "distinct, and 'tea' stands twice; rename one, or leave it out."),
-        ([1, 2, 1], "distinct, and 1 stands twice; rename one, or leave it out."),
-        (["tea", 1, 2], "all strings or all whole numbers, got int and str; rename the items."),
-        ([1.0, 2.0, 3.0], "all strings or all whole numbers, got float; rename the items."),
-        ([("a", 1), ("a", 2), ("b", 1)], "all strings or all whole numbers, got tuple; rename the items."),
-    ],
-)
-def test_columns_that_name_no_items(columns, expected):
-    frame = pd.DataFrame(GOOD, columns=columns)
-    for read in (Borda().fit, Profile.from_rankings, RatingsToRankings().fit):
-        assert message(read, frame) == f"the columns of X must be {expected}"
-
-
-# Ballots that a query needs and a profile has dropped
-
-
-@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-def test_counts_are_not_ballots():
-    counts = Profile.from_rankings(GOOD, keep="counts")
-    assert Borda().fit(counts).consensus_.tolist() == Borda().fit(GOOD).consensus_.tolist()
-    for estimator in (LDPPairwise(), LDPQuickSort(), ShufflePairwise(), DPHistogram()):
-        text = message(estimator.fit, counts)
-        assert "needs the ballots; build the Profile with keep='positions'." in text
 
 
 # Reports
