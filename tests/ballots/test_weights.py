@@ -20,7 +20,7 @@ from sklearn_dprank.ballots.weights import (
     persons_by_weight,
     weight_bound,
 )
-from sklearn_dprank.model_selection import GridSearchCV
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.queries import Histogram, NumberOfVoters, PositionalScores, ScoresByHistogram
@@ -320,8 +320,10 @@ def test_a_fit_refuses_columns_of_other_rows(in_pipeline):
 
 @pytest.mark.parametrize("name", ["groups", "sample_weight", "max_weight"])
 def test_error_of_fit_names_the_place_of_persons_and_weights(name):
-    budget, search = PrivacyBudget(1.0), GridSearchCV(DPBorda(), {})
-    for fit in (search.fit, DPStreamingBorda().partial_fit, lambda X, **more: budget.fit(DPBorda(), X, **more)):
+    budget = PrivacyBudget(1.0)
+    searches = GridSearchCV(DPBorda(), {}), PrivateSelection(DPBorda(), {})
+    fits = [estimator.fit for estimator in (DPBorda(), SegmentedAggregator(), *searches)]
+    for fit in (*fits, DPStreamingBorda().partial_fit, lambda X, **more: budget.fit(DPBorda(), X, **more)):
         with pytest.raises(TypeError, match=rf"fit\(Profile\.from_rankings\(X, {name}=\.\.\.\)\)"):
             fit([[0, 1]], **{name: [1]})
     with pytest.raises(TypeError, match=r"Use SegmentedAggregator\(classes\)"):
@@ -329,6 +331,19 @@ def test_error_of_fit_names_the_place_of_persons_and_weights(name):
     with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
         DPBorda().fit([[0, 1]], weights=[1])
     assert budget.releases_ == ()
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+def test_error_of_score_names_the_place_of_persons_and_weights(name):
+    X = [[0, 1]] * 9
+    search = GridSearchCV(DPBorda(), {}, n_trials=1, progress=False).fit(X)
+    scores = DPBorda().fit(X).score, search.score, PrivateSelection(DPBorda(), {}).fit(X).score
+    for score in (*scores, SegmentedAggregator().score):
+        with pytest.raises(TypeError, match=rf"\.score got .* score\(Profile\.from_rankings\(X, {name}=\.\.\.\)\)"):
+            score(X, **{name: [1] * 9})
+    belongs = rf"^cross_validate got .* cross_validate\(estimator, Profile\.from_rankings\(X, {name}=\.\.\.\)\)"
+    with pytest.raises(TypeError, match=belongs):
+        cross_validate(DPBorda(), X, **{name: [1] * 9})
 
 
 def test_a_person_with_the_smallest_weight_is_counted():

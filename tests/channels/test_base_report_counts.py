@@ -369,3 +369,13 @@ def test_only_counts_leave_a_worker(dask):
     assert len(counts) == n_parts + 3 + 1  # the parts, and a tree with eight branches at every node
     assert max(len(each.to_json()) for each in counts) < 300
     assert not any(each.submissions for each in counts)
+
+
+def test_other_objects_are_refused_as_parts(dask):
+    array = pytest.importorskip("dask.array", reason="needs the extra distributed")
+    with pytest.raises(ValueError, match="must be a dask bag or a list of delayed parts, got a dask Array"):
+        counted("rr", array.from_array(np.eye(4), chunks=2))
+    with pytest.raises(ValueError, match="reports must be an iterable of reports, got str"):
+        counted("rr", [dask.delayed("report")])
+    with pytest.raises(ValueError, match="use the parameters, items and epsilons of count_reports"):
+        counted("rr", [dask.delayed(sent("rr")), dask.delayed(counted("djw", []))])
