@@ -213,6 +213,16 @@ def test_limits_never_claim_too_much(solver):
     assert stopped > 12
 
 
+def test_search_branches_to_the_optimum(solver):
+    # dense random tournaments of unit weights have fractional programs: branching is needed
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        sign = np.triu(rng.choice([-1, 1], (13, 13)), 1)
+        cost = np.maximum(sign - sign.T, 0)
+        found = LinearOrdering(cost)
+        assert found.value == found.bound == best_order(cost)[1]
+
+
 @pytest.mark.slow
 def test_a_wrong_answer_of_the_solver_gives_no_false_proof(solver, monkeypatch):
     rng = np.random.default_rng(12)

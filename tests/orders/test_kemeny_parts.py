@@ -13,7 +13,9 @@ from sklearn_dprank.orders.kemeny import (
     Relaxation,
     WarmRelaxation,
     Work,
+    alternating_prices,
     descended,
+    dual_bound,
     first_optimum,
     insertion_search,
     majority_components,
@@ -138,6 +140,41 @@ def test_disjoint_cycles_are_all_found():
             cost[3 * block + (item + 1) % 3, 3 * block + item] = weight
     assert packed_cycles(cost - cost.T, Work()) == 6 == total_cost(cost, np.arange(9))
     assert packed_cycles(cost - cost.T, Work(0)) == 1
+
+
+# Lower bounds by alternating directions
+
+
+def random_excess(m, spread, seed=0):
+    upper = np.triu(np.rint(np.random.default_rng(seed).laplace(0, spread, (m, m))).astype(np.int64), 1)
+    return upper - upper.T
+
+
+def proved(excess, cycles, prices):
+    """The bound of the prices, on what an order costs beyond the cheaper order of each pair."""
+    m = len(excess)
+    i, j = np.triu_indices(m, 1)
+    pair = np.zeros((m, m), dtype=np.int64)
+    pair[i, j] = pair[j, i] = np.arange(len(i))
+    program, following = Relaxation(excess[i, j]), np.roll(cycles, -1, axis=1)
+    program.add(pair[cycles, following], np.where(cycles < following, 1, -1))
+    low = np.zeros(len(i), dtype=np.int64)
+    bound, *_, shift = dual_bound(program, prices, low, low + 1)
+    return (bound >> shift) - int(np.minimum(excess[i, j], 0).sum())
+
+
+@pytest.mark.parametrize(
+    ("m", "spread"), [(12, 3), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(15, 1e6), (20, 1000)])]
+)
+def test_within_five_percent_of_the_optimum(m, spread):
+    """Where the relaxation has an integral solution, or nearly so: no bound of cycles can be above it."""
+    excess = random_excess(m, spread)
+    optimum = best_order(np.maximum(excess, 0))[1]
+    cycles, prices, least, before = alternating_prices(excess, Work())
+    assert 0.95 * optimum < proved(excess, cycles, prices) <= optimum
+    assert (prices > 0).all() and least > 0
+    assert (cycles[:, 0] < cycles[:, 1:].min(axis=1)).all() and (cycles[:, 1] != cycles[:, 2]).all()
+    np.testing.assert_allclose(before + before.T, 1, atol=1e-4)
 
 
 # Insertion search

@@ -218,7 +218,6 @@ def test_a_sample_is_a_set_of_orders_and_a_steep_law_gives_the_optimum():
     assert PartitionTable(cost, 0.0).sample(0, SeededBits(np.random.SeedSequence(4))).shape == (0, 13)
 
 
-@pytest.mark.slow
 def test_one_draw_at_a_time_is_the_same_law():
     """Draws one by one, from the choices kept, are those of one sample each, from the table."""
     table = PartitionTable(random_counts(np.random.default_rng(5), 6, 9).T, 0.3)

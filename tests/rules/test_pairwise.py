@@ -178,6 +178,12 @@ def test_private_runoff_of_a_large_budget_is_exact(noise, delta, release):
     assert naive_runoff(list(zip(permutations(range(5)), histogram.histogram_, strict=True)), 5) == exact.tolist()
 
 
+@pytest.mark.parametrize("channel", [None, Central(), Central(release=Histogram())], ids=str)
+def test_runoff_of_eleven_items_is_refused_with_a_remedy(channel):
+    with pytest.raises(ValueError, match=r"all 11! rankings.* up to 10 items; use rule='plurality' or rule='borda'"):
+        Aggregator(channel, "instant_runoff").fit([range(11)] * 3)
+
+
 @pytest.mark.parametrize("m", range(2, 8))
 def test_kemeny_orders_are_optimal(m):
     rng = np.random.default_rng(m)
