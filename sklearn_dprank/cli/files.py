@@ -99,8 +99,9 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     about = "rows that cannot be read: an error (the default), or empty, which counts them as ballots without opinions"
     add("--unreadable", choices=["error", "empty"], default="error", help=about)
     about = (
-        "The guarantee covers all rows of a person, and noise is proportional to --max-weight. Persons are compared as "
-        "text: Ann and ann are two. Larger weights are scaled down. Without --weight, each row has the weight 1."
+        "With --person, a guarantee covers all rows of a person. Persons are compared as text: Ann and ann are two. "
+        "Without --weight, a row has the weight 1. The weights of a person are scaled down to --max-weight, and noise "
+        "is proportional to it."
     )
     add = added.add_argument_group("persons and weights", about).add_argument
     add("--person", type=plain, metavar="COLUMN", help="column of the person of each row")
