@@ -112,7 +112,7 @@ GUARANTEES = (
         "Corollary 7",
         False,
         5.0,
-        lambda n, m, eps, delta: m**2.5 * math.sqrt(math.log(m) * math.log(1 / delta)) / (eps * n),
+        lambda n, m, eps, delta: m**2.5 * math.sqrt(math.log(m)) * math.sqrt(math.log(1 / delta)) / (eps * n),
     ),
     Guarantee("central", "Corollary 3", True, 1.0, lambda n, m, eps, delta: m**4 / (eps * n)),
     Guarantee(
