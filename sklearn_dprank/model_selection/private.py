@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Never, Self
@@ -399,6 +399,7 @@ def candidates_of(estimator, param_grid):
 # `PrivateSelection`: the best of a random number of private fits, with one total guarantee.
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     """Choose a candidate on private ballots: the best, by a private score, of a random number of private releases.
 
@@ -505,30 +506,21 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     array([0, 1, 2, 3, 4])
     """
 
-    best_estimator_: Any
-    best_params_: dict[str, Any]
-    best_score_: int | float
-    consensus_: NDArray[Any]
-    ranks_: NDArray[np.int64]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    estimator: BaseEstimator | Sequence[BaseEstimator]
+    param_grid: Grid | None = None
+    _: KW_ONLY
+    score_epsilon: Amount = 1.0
+    distribution: Literal["geometric", "logarithmic"] | float = "geometric"
+    mean_draws: float = 10
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | Sequence[BaseEstimator],
-        param_grid: Grid | None = None,
-        *,
-        score_epsilon: Amount = 1.0,
-        distribution: Literal["geometric", "logarithmic"] | float = "geometric",
-        mean_draws: float = 10,
-        random_state: RandomState = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.score_epsilon = score_epsilon
-        self.distribution = distribution
-        self.mean_draws = mean_draws
-        self.random_state = random_state
+    best_estimator_: Any = field(init=False)
+    best_params_: dict[str, Any] = field(init=False)
+    best_score_: int | float = field(init=False)
+    consensus_: NDArray[Any] = field(init=False)
+    ranks_: NDArray[np.int64] = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: NDArray[Any] = field(init=False)
 
     def guarantee(
         self, n_items: int, n_voters: int | None = None, bound: WeightBound | None = None

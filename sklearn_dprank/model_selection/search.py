@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Never, Self
 
@@ -534,6 +534,7 @@ def deciding(refit, names):
     return refit if isinstance(refit, str) else getattr(refit, "metric", None) or only
 
 
+@dataclass(eq=False, repr=False)
 class smallest_within(BaseEstimator):
     """Choose the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
 
@@ -566,10 +567,10 @@ class smallest_within(BaseEstimator):
     {'epsilon': 1.0}
     """
 
-    def __init__(self, tolerance: float, *, parameter: str | None = None, metric: str | None = None) -> None:
-        self.tolerance = tolerance
-        self.parameter = parameter
-        self.metric = metric
+    tolerance: float
+    _: KW_ONLY
+    parameter: str | None = None
+    metric: str | None = None
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the row of the chosen candidate.
@@ -639,6 +640,7 @@ def _refitted(search):
     return True
 
 
+@dataclass(eq=False, repr=False)
 class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 
@@ -761,44 +763,31 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     inf
     """
 
-    cv_results_: dict[str, Any]
-    best_index_: int
-    best_params_: dict[str, Any]
-    best_score_: float
-    best_estimator_: Any
-    refit_time_: float
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    scorer_: dict[str, Metric | None]
-    n_splits_: int
-    multimetric_: bool
-    results_cost_: PrivacyGuarantee
-    fits_cost_: PrivacyGuarantee
+    estimator: EstimatorOrFunction
+    param_grid: Grid
+    _: KW_ONLY
+    n_trials: int = 10
+    cv: Any = "all"
+    scoring: Metrics = None
+    n_jobs: int | None = None
+    refit: bool | str | Callable[[dict[str, Any]], int] = True
+    random_state: RandomState = None
+    public_ballots: bool = False
+    progress: bool = True
 
-    def __init__(
-        self,
-        estimator: EstimatorOrFunction,
-        param_grid: Grid,
-        *,
-        n_trials: int = 10,
-        cv: Any = "all",
-        scoring: Metrics = None,
-        n_jobs: int | None = None,
-        refit: bool | str | Callable[[dict[str, Any]], int] = True,
-        random_state: RandomState = None,
-        public_ballots: bool = False,
-        progress: bool = True,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.n_trials = n_trials
-        self.cv = cv
-        self.scoring = scoring
-        self.n_jobs = n_jobs
-        self.refit = refit
-        self.random_state = random_state
-        self.public_ballots = public_ballots
-        self.progress = progress
+    cv_results_: dict[str, Any] = field(init=False)
+    best_index_: int = field(init=False)
+    best_params_: dict[str, Any] = field(init=False)
+    best_score_: float = field(init=False)
+    best_estimator_: Any = field(init=False)
+    refit_time_: float = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: NDArray[Any] = field(init=False)
+    scorer_: dict[str, Metric | None] = field(init=False)
+    n_splits_: int = field(init=False)
+    multimetric_: bool = field(init=False)
+    results_cost_: PrivacyGuarantee = field(init=False)
+    fits_cost_: PrivacyGuarantee = field(init=False)
 
     def fit(self, X: Ballots, y: None = None, **unknown: Never) -> Self:
         """Run all trials of all candidates, and fit the best one.
