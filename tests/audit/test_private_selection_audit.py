@@ -7,7 +7,7 @@ is a certain one with probability f(probability up to it) - f(probability below 
 
 import math
 from contextlib import contextmanager
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -109,6 +109,16 @@ def random_stopping(eta, gamma):
     return difference
 
 
+def always(k):
+    """f(b) - f(a) for a fixed number of draws."""
+
+    def difference(below, here, above):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(below > 0, below**k * np.expm1(k * np.log1p(here / below)), here**k)
+
+    return difference
+
+
 def law_of_the_best(draw, difference):
     """The law of the best of K draws from that of one, shape (..., n_scores) in increasing order of the score."""
     here = draw.reshape(-1, draw.shape[-1]).sum(axis=0)
@@ -143,6 +153,34 @@ def check(selection, base, m, ballots):
     assert one <= total / (2 + eta) + 1e-9
     assert best <= total + 1e-9
     return best / total
+
+
+def pmf_of(eta, gamma, longest):
+    """P(K = 1), ..., P(K = longest): (1 - gamma)^k times the product of (l + eta) / (l + 1), normalised."""
+    k = np.arange(1, 5000)
+    log_weights = k * math.log1p(-gamma) + np.append(0, np.cumsum(np.log((k[:-1] + eta) / (k[:-1] + 1))))
+    return (np.exp(log_weights) / np.exp(log_weights).sum())[:longest]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("eta", [-0.5, 0.0, 0.5, 1.0])
+def test_the_law_of_the_best_is_that_of_all_sequences(eta):
+    """The first of the best draws, enumerated over all sequences of up to eight draws with ties."""
+    q, scores, gamma = np.array([0.2, 0.3, 0.4, 0.1]), np.array([0, 1, 1, 2]), 0.5
+    by_score = np.array([q[scores == s].sum() for s in (0, 1, 2)])
+    below, above = np.array([0, 0.2, 0.9]), np.array([0.8, 0.1, 0])
+    pmf, found, expected = pmf_of(eta, gamma, 8), np.zeros(4), np.zeros(4)
+    for k in range(1, 9):
+        for sequence in product(range(4), repeat=k):
+            found[sequence[np.argmax(scores[list(sequence)])]] += pmf[k - 1] * np.prod(q[list(sequence)])
+        expected += pmf[k - 1] * (q / by_score[scores]) * always(k)(below, by_score, above)[scores]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    pmf = pmf_of(eta, gamma, 200)
+    np.testing.assert_allclose(
+        random_stopping(eta, gamma)(below, by_score, above),
+        sum(p * always(k)(below, by_score, above) for k, p in enumerate(pmf, start=1)),
+        rtol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)

@@ -17,6 +17,7 @@ from scipy import stats
 from stream_tools import nobody, scripted, telling, totals
 
 from sklearn_dprank import DPStreamingBorda
+from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import gaussian_delta
 
 M, LOUD = 3, 1e6  # noise so large that the rounding of totals does not show
@@ -111,10 +112,55 @@ def test_the_noise_of_every_period_is_fresh(name):
     assert abs(np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]) < 4 / math.sqrt(drawn.size)
 
 
+@pytest.mark.slow
+def test_the_secure_source_s_noise_is_fresh_too():
+    estimator = STREAMS["three periods"]
+    drawn = whitened(estimator, [telling(estimator, M, None) for _ in range(150)])
+    assert stats.kstest(drawn.ravel(), stats.norm.cdf).pvalue > 1e-6
+    for one, two in [(0, 1), (0, 2), (1, 2)]:
+        assert stats.pearsonr(drawn[:, one].ravel(), drawn[:, two].ravel()).pvalue > 1e-6
+
+
 # --- copies
 
 
+SHARED, AFTER = 1, 2  # periods before a stream is copied, and after
+COPIED = DPStreamingBorda(horizon=SHARED + AFTER)
 WAYS = {"pickle": lambda stream: pickle.loads(pickle.dumps(stream)), "deepcopy": copy.deepcopy, "copy": copy.copy}
+
+
+def continued(periods, noise, copied=copy.deepcopy):
+    """Everything that two continuations of one stream publish; `periods` are the shared ones, then those of each."""
+    with scripted(noise):
+        stream = telling(COPIED, M)
+        shared = totals(stream, periods[:SHARED])
+        other = copied(stream)
+        mine = totals(stream, periods[SHARED : SHARED + AFTER])
+        return np.concatenate([shared, mine, totals(other, periods[SHARED + AFTER :])]).ravel()
+
+
+@pytest.mark.slow
+def test_two_continuations_reveal_what_the_docstring_states():
+    n = SHARED + 2 * AFTER
+    noise = noise_map(lambda noise: continued([NOBODY] * n, noise), n, M)
+    promise = telling(COPIED, M).partial_fit(NOBODY).privacy_
+    both = PrivacyGuarantee.compose([promise] * 2)
+    alone, shared, twice = [], [], []
+    for ballot in distinct_ballots(M):
+        shown = [continued([NOBODY] * k + [[ballot]] + [NOBODY] * (n - k - 1), silent(n, M)) for k in range(n)]
+        shared.append(shown[0])
+        alone += shown[SHARED:]
+        twice.append(shown[SHARED] + shown[SHARED + AFTER])  # a period that is published again
+    worst = {
+        name: farthest([m for m in moves if m.any()], noise)
+        for name, moves in {"alone": alone, "shared": shared, "twice": twice}.items()
+    }
+    stated = promise.losses.mu_squared
+    assert worst["alone"] <= stated
+    assert stated < worst["shared"] <= 2 * stated * (1 + 1e-5)
+    assert stated < worst["twice"] <= 2 * stated * (1 + 1e-5)
+    assert both.losses.mu_squared == pytest.approx(2 * stated)
+    assert gaussian_delta(both.epsilon, 1.0, math.sqrt(max(worst.values()))) <= both.delta
 
 
 @pytest.mark.parametrize("copied", WAYS.values(), ids=WAYS)
@@ -145,3 +191,29 @@ def test_a_stolen_stream_does_not_contain_later_noise():
     assert farthest(later, noise) <= promise.losses.mu_squared
     stored = telling(estimator, M, None).partial_fit(NOBODY).stream_
     assert pickle.loads(pickle.dumps(stored)).bits.noise._buffer.size == 0 < stored.bits.noise._buffer.size
+
+
+# --- the orders that are published
+
+
+@pytest.mark.slow
+def test_orders_have_the_law_of_the_totals():
+    """Two items, two periods: which of four pairs of orders is published, against the bivariate normal."""
+    estimator = DPStreamingBorda(epsilon=0.7, delta=1e-3, horizon=2)
+    periods = [[[0, 1]] * 3, [[1, 0]] * 2]
+    noise = noise_map(lambda noise: publish(estimator, [nobody(2)] * 2, noise), 2, 2)
+    contrast = np.kron(np.eye(2), [1, -1])  # item 0 goes first where this is positive
+    mean = contrast @ [3, -3, 1, -1]
+    spread = contrast @ noise @ noise.T @ contrast.T
+    first = {
+        (a, b): stats.multivariate_normal([0, 0], np.outer([a, b], [a, b]) * spread).cdf([a, b] * mean)
+        for a in (1, -1)
+        for b in (1, -1)
+    }
+    seen = dict.fromkeys(first, 0)
+    for seed in range(600):
+        stream = DPStreamingBorda(epsilon=0.7, delta=1e-3, horizon=2, random_state=seed)
+        seen[tuple(1 if stream.partial_fit(X).ranks_[0] == 0 else -1 for X in periods)] += 1
+    expected = 600 * np.array(list(first.values()))
+    assert expected.sum() == pytest.approx(600)
+    assert stats.chisquare(list(seen.values()), expected).pvalue > 1e-3

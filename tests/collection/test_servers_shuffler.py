@@ -163,6 +163,8 @@ def test_a_submission_that_comes_again_counts_once():
 
 def test_each_voter_is_released_once():
     shuffler = with_voters(range(8))
+    with pytest.raises(ValueError, match="no batch has been released yet"):
+        shuffler.batch(0)
     assert as_set(shuffler.release()) == messages_of(range(8))
     assert shuffler.waiting == 0 and shuffler.batches == 1
     assert shuffler.receive(map(submission, range(13))) == 5
