@@ -265,6 +265,18 @@ as_text_or_binary = pytest.mark.parametrize(
 
 
 @pytest.mark.slow
+@as_text_or_binary
+def test_a_line_of_a_hundred_megabytes_is_not_held(path, two_lines, how):
+    with open(path, "wb") as file:
+        file.write(two_lines[0])
+        file.seek(100_000_000, 1)
+        file.write(b"\n" + two_lines[1])
+    counts, peak = peak_memory(lambda: fit_on_file(path, **how))
+    assert counts == (2, {"too long": 1})
+    assert peak < 30e6
+
+
+@pytest.mark.slow
 def test_the_most_that_a_message_may_hold():
     """Empty lists take twenty times the memory of their text; longer text is not parsed."""
     fullest = "[" + "[]," * ((LONGEST - 4) // 3) + "[]]"
