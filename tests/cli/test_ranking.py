@@ -438,6 +438,12 @@ def test_standard_output_is_not_a_file_that_is_read_or_written(name, run, monkey
     assert len(PrivacyBudget.open("new.sqlite").releases_) == 1
 
 
+def test_a_last_result_does_not_replace_the_ballots(run):
+    Path("v.csv").rename("new.sqlite.last")
+    says = run("new.sqlite.last", "--positions", "--epsilon", "1", *NEW)
+    assert "--budget: new.sqlite.last holds the ballots" in says and not Path("new.sqlite").exists()
+
+
 def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatch):
     Path("v.csv").rename("v.html")
     with open("v.html") as file:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from sklearn_dprank.channels.segmented import SegmentedProfile, segment_numbers
 from sklearn_dprank.cli import files, main, parser, ranking as segments
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -112,6 +113,21 @@ def test_without_delta_only_orders_are_published(tmp_path, run, printed):
     assert all(set(each) == {"segment", "consensus"} for each in made["segments"]) and "level" not in made
     said = run(*arguments)
     assert said.startswith("north:\nrank  item\n   1  tea\n") and "No intervals: only orders are published." in said
+
+
+def test_persons_are_clipped_over_all_rows(tmp_path, printed):
+    """Ten persons of weight 4 in the north would outvote thirty, but half of their limit goes to rows elsewhere."""
+    rows = [[f"p{i}", 1, "north", *UP] for i in range(30)] + [[f"q{i}", 1, "south", *DOWN] for i in range(30)]
+    rows += [[f"r{i}", 4, region, *DOWN] for i in range(10) for region in ("north", "abroad")]
+    path = write(tmp_path / "v.csv", rows, ["who", "w", "region", *NAMES])
+    options = ["--person", "who", "--weight", "w", "--max-weight", "4"]
+    found, profile = read_labels(path, ["north", "south"], *options)
+    parts = SegmentedProfile(profile, segment_numbers(found, ["north", "south"], 80), 2).parts
+    assert [(part.weights.each / 720720).tolist() for part in parts] == [[1] * 30 + [2] * 10, [1] * 30]
+    made, orders = printed(path, "--ratings", *options, *REGIONS, *LARGE)
+    assert orders == {"north": NAMES, "south": NAMES[::-1]}
+    assert made["privacy"]["unit"] == "all ballots of one person"
+    assert [each["size"] for each in made["segments"]] == pytest.approx([50, 30], abs=8)
 
 
 def test_a_budget_is_charged_once(tmp_path, run, printed):

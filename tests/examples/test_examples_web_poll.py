@@ -96,12 +96,10 @@ def exchanged(app, method, path, body=b"", headers=None):
     return asyncio.run(exchange(app, method, path, body, headers))
 
 
-async def exchange(app, method, path, body=b"", headers=None, broken=False):
+async def exchange(app, method, path, body=b"", headers=None):
     sent, chunks = [], [body[k : k + 9999] for k in range(0, len(body), 9999)] or [b""]
     messages = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
     messages[-1]["more_body"] = False
-    if broken:
-        messages[-1:] = [{"type": "http.disconnect"}]
 
     async def receive():
         if not messages:
@@ -331,6 +329,18 @@ def test_one_address_stores_a_bounded_number_of_reports(collector, poll):
     assert len(reports(path)) == 3
 
 
+def test_reports_that_arrive_at_once_do_not_pass_the_limit_together(collector, poll):
+    path, _ = poll
+    app = collector.collector(path, most_of_one=2)
+    bodies = [sendable(app, f"{k:032x}", a_report()) for k in range(5)]
+
+    async def together():
+        return await asyncio.gather(*(exchange(app, "POST", "/reports", body) for body in bodies))
+
+    assert sorted(status for status, *_ in asyncio.run(together())) == [204, 204, 429, 429, 429]
+    assert len(reports(path)) == 2
+
+
 def test_a_report_is_on_the_disk_before_it_is_acknowledged(poll, monkeypatch):
     _, app = poll
     settings = []
@@ -419,6 +429,22 @@ def test_one_request_is_one_voter(collector, tmp_path, n_queries):
     again = collector.collector(path)  # after a restart
     assert posted(again, f"{1:032x}", sent[1]) == 204 and posted(again, f"{4:032x}", sent[4]) == 204
     assert "computed from the answers of 3 voters." in publish.page(path)
+
+
+def test_one_ticket_carries_one_report_to_the_shuffler(collector, tmp_path):
+    """Also after a restart. The collector stores the ticket apart from the report."""
+    estimator, path, publish = (
+        ShufflePairwise(local_epsilon=8.0, min_reports=2),
+        tmp_path / "poll.sqlite",
+        load("publish"),
+    )
+    collector.begin(path, "What?", estimator, NAMES)
+    for app in (collector.collector(path), collector.collector(path)):
+        for _ in range(2):
+            assert posted(app, "a" * 32, estimator.client(NAMES).report([0, 1, 2, 3])) == 204
+    with pytest.raises(ValueError, match="at least min_reports=2 waiting voters, got 1"):
+        publish.page(path)
+    assert reports(path) == [("a" * 32, "")]
 
 
 @pytest.mark.parametrize(
