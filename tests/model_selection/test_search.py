@@ -338,6 +338,14 @@ def test_best_candidate():
     assert (found.n_splits_, found.multimetric_) == (1, False)
 
 
+def test_without_refit():
+    """The best parameters are known without a refitted estimator."""
+    found = search(refit=False).fit(X)
+    assert found.best_params_ == {"epsilon": 5.0}
+    assert not hasattr(found, "best_estimator_")
+    assert not hasattr(found, "score")
+
+
 def test_the_refit_is_a_release():
     """The seed of a search is for its trials; the refit has that of the estimator."""
     assert search().fit(X).best_estimator_.privacy_.certified
