@@ -75,6 +75,16 @@ def test_against_naive_counts(plan, charges):
         assert spent(answers) <= sum(times * price for times, price in plan.values())
 
 
+def test_a_plan_opens_only_for_its_items_and_its_bound_on_weights():
+    plan = Central().plan([Ask(NetWins())], 3)
+    with pytest.raises(ValueError, match="the plan is for 3 items, got voters with 2"):
+        plan.open(Profile.from_rankings([[0, 1]]))
+    with pytest.raises(ValueError, match="the plan is for ballots with the bound None, got a Profile with another one"):
+        plan.open(Profile.from_rankings([[0, 1, 2]], groups=["ann"]))
+    answers = plan.open(Profile.from_rankings([[0, 1, 2]]))(Bits.from_random_state(0))
+    assert answers.n_items == 3
+
+
 def test_a_plan_that_changes_later_changes_no_answers():
     plan = {"pair": 1}
     answers = Answers(3, None, plan)

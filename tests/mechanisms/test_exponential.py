@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import permutations
-from math import inf
+from math import inf, lgamma
 
 import numpy as np
 import pytest
@@ -13,8 +13,9 @@ from scipy import stats
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
-from sklearn_dprank.orders.samplers import log_flip_error
+from sklearn_dprank.orders.samplers import log_choice_error, log_flip_error, log_rounding_error
 from sklearn_dprank.privacy import PrivacyBudget
+from sklearn_dprank.privacy.composition import choice_range
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
 from sklearn_dprank.rules import Choose
@@ -65,6 +66,23 @@ def test_rate_pays_for_rounding(mechanism, query, m, epsilon):
     if isinstance(mechanism, PermuteAndFlip):
         least = 2 * log_flip_error(epsilon * 2**31, 0.0)
     assert 0 < least <= paid < 2e-3 * epsilon + 4e-10
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(("mechanism", "query"), MECHANISMS)
+def test_rate_is_lowered_by_exactly_the_rounding_of_both_neighbours(mechanism, query, delta):
+    """Each probability is right up to e^eta, so a ratio loses 2 eta, and a range of ratios 4 eta."""
+    m, flips = 9, isinstance(mechanism, PermuteAndFlip)
+    budget = choice_range(1.0, delta, 3) if delta and not flips else 1 / 3
+    exponent, debts = budget * 2**31, 4 if delta and not flips else 2
+    if flips:
+        eta = log_flip_error(exponent, lgamma(m + 1))
+    else:
+        eta = 2 * log_rounding_error(m, exponent)
+        eta += log_choice_error(query.options(m), exponent + lgamma(m + 1), m)
+    sensitivity = query.sensitivity(m, "add_remove")
+    rate = mechanism.calibrated(query, sensitivity, m, Fraction(1), delta, 3).rate
+    assert rate == (budget * (1 - 2**-50) - debts * eta) / sensitivity.l1
 
 
 @pytest.mark.parametrize(("mechanism", "query"), MECHANISMS)

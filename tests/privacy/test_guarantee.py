@@ -313,6 +313,38 @@ def test_lines_of_a_statement_are_wrapped(width):
     assert DPBorda().fit(VOTES).privacy_.statement() == DPBorda().fit(VOTES).privacy_.statement(width=88)
 
 
+def test_exact_release_has_infinite_epsilon_and_protects_nobody():
+    nothing = PrivacyGuarantee.nothing("exact sums")
+    assert (nothing.epsilon, nothing.delta, nothing.trust, nothing.how) == (math.inf, 0.0, "none", "exact sums")
+    assert nothing.neighboring == "add_remove"
+    assert answers(nothing)["In plain words"].startswith("this result does not protect the voters")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "guess", "factor", "after"),
+    [
+        (0.0, 0.0, "50.0 %", "1.00", "50.0 %"),
+        (0.5, 0.0, "62.3 %", "1.65", "62.3 %"),
+        (1.0, 0.25, "79.9 %", "2.72", "73.2 %"),
+        (3.0, 0.0, "95.3 %", "20.1", "95.3 %"),
+        (9.0, 0.0, "99.99 %", "8,104", "99.99 %"),
+        (13.8, 0.0, "99.9999 %", "984,610", "99.9999 %"),
+    ],
+)
+def test_words_state_odds_with_three_digits_rounded_up(epsilon, delta, guess, factor, after):
+    text = PrivacyGuarantee(epsilon, delta, "central", "add_remove", "x").statement(width=None)
+    assert f"right at most {guess} of the time" in text
+    assert f"by more than a factor of {factor}. " in text and f"gives at most {after} after" in text
+    assert ("apart from delta" in text) == (delta > 0)
+
+
+@pytest.mark.parametrize(("epsilon", "meant"), [(13.8, True), (13.82, False), (40.0, False)])
+def test_a_factor_above_a_million_is_called_almost_no_protection(epsilon, meant):
+    text = PrivacyGuarantee(epsilon, 0.0, "central", "add_remove", "x").statement(width=None)
+    assert ("protects almost nothing. The result may show" not in text) == meant
+    assert ("a factor of more than 1,000,000, which protects almost nothing" not in text) == meant
+
+
 @given(st.floats(1e-6, 13.8))
 def test_odds_are_rounded_up(epsilon):
     ratio = math.exp(epsilon)
