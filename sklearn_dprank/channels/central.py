@@ -203,14 +203,14 @@ class Central(BaseEstimator):
             choice_prices, counting = priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
             price_rest = partial(priced, asks, release, n_items, share=1 - _CHOICE)
             prices = {"max_weight": choice_prices[PersonsByWeight()], **price_rest(bound=bound.chosen(1))[0]}
-            opening: Any = partial(_ChoosesWeight, counting, price_rest)
+            reads: Any = partial(_ChoosesWeight, counting, price_rest)
         else:
-            prices, opening = priced(asks, release, n_items, bound)
+            prices, reads = priced(asks, release, n_items, bound)
         guarantee = self._guarantee(prices)
         if bound is not None:
             guarantee = replace(guarantee, unit=bound.unit)
         needs = frozenset(price.query.needs for price in prices.values())
-        return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items, bound=bound)
+        return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
     def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""

@@ -279,8 +279,8 @@ class Interactive(BaseEstimator):
         how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
-        opening = partial(partial, _InteractiveAnswers, load, kinds, protocol, n_voters)
-        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
+        reads = partial(partial, _InteractiveAnswers, load, kinds, protocol, n_voters)
+        return Plan(guarantee, reads, protocol, needs=POSITIONS, n_items=n_items)
 
 
 class _InteractiveAnswers(Answers):

@@ -108,11 +108,9 @@ class Local(BaseEstimator):
         caveats = ("each voter has its own epsilon, which is public; the largest is stated",) if personal else ()
         guarantee = PrivacyGuarantee(largest, 0.0, "local", "replace", how, randomizer.arithmetic, caveats=caveats)
         reader = _LocalReader(randomizer, protocols.values())
-        opened = partial(_opened, randomizer, protocols, personal, reader)
+        reads = partial(_opened, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client
-        return Plan(
-            guarantee, opened, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items, reader=reader
-        )
+        return Plan(guarantee, reads, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items, reader=reader)
 
 
 class _LocalReader(ReportReader):

@@ -309,7 +309,7 @@ class SecureAggregation(BaseEstimator):
         own = [SkellamRelease(2 * rate, moved.l1, moved.l2_squared, times) for rate, moved, times in sent]
         alone = skellam_epsilon(float(self.delta), own)
         protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items)
-        opening = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
+        reads = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
         answers: Counter[str] = Counter()
         for price in noisy:
             answers[type(price.query).__name__] += price.times
@@ -320,7 +320,7 @@ class SecureAggregation(BaseEstimator):
         whom = (trust, f"one of the {self.n_servers} servers"), (trust, f"{least} of the voters")
         guarantee = PrivacyGuarantee(*spent, trust, "replace", how, caveats=caveats, whom=whom)
         needs = frozenset(price.query.needs for price in prices.values())
-        return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
+        return Plan(guarantee, reads, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""

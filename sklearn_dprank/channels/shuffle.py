@@ -171,8 +171,8 @@ class Shuffle(BaseEstimator):
         spent = epsilon, delta if amplified else 0.0
         guarantee = PrivacyGuarantee(*spent, "shuffle", "replace", how, caveats=caveats, whom=whom)
         reader = _ShuffledReader(protocol)
-        opening = partial(_opened, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
-        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
+        reads = partial(_opened, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
+        return Plan(guarantee, reads, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
 
 
 def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource) -> NDArray[np.int64]:
