@@ -182,12 +182,12 @@ class Central(BaseEstimator):
             release.check(n_items)
             asks = [Ask(release)]  # a published query answers all asks, whatever their shares
         check_asks(self, asks)
-        for ask in declared:
-            if n_voters is not None and self.neighboring == "replace":
-                each = float(self.epsilon) * float(ask.share) / ask.times
+        if n_voters is not None and self.neighboring == "replace":
+            for ask in declared:
+                epsilon_each = float(self.epsilon) * float(ask.share) / ask.times
                 if self.delta and mechanism.answers_with == "order":
-                    each = choice_range(float(self.epsilon), float(self.delta), ask.times)
-                ask.query.warn_of_few(n_items, n_voters * each)
+                    epsilon_each = choice_range(float(self.epsilon), float(self.delta), ask.times)
+                ask.query.warn_of_few(n_items, n_voters * epsilon_each)
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
