@@ -215,13 +215,13 @@ class Central(BaseEstimator):
     def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
         most = None if bound is None else bound.most
-        sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
+        sensitivity_of = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
         prices, delta = {}, float(self.delta)
-        sensitivities = [sensitivity(ask.query) for ask in asks]
-        for ask, moved in zip(rescale_shares(asks, sensitivities), sensitivities, strict=True):
+        sensitivities = [sensitivity_of(ask.query) for ask in asks]
+        for ask, sensitivity in zip(rescale_shares(asks, sensitivities), sensitivities, strict=True):
             query, noise, own_share = ask.query, mechanism, share * Fraction(ask.share)
-            if not any(moved):
-                prices[query.kind] = Price(query, moved, NoNoise(), ask.times, Fraction(0))
+            if not any(sensitivity):
+                prices[query.kind] = Price(query, sensitivity, NoNoise(), ask.times, Fraction(0))
                 continue
             if query.answered_with == "order":
                 if delta and mechanism.answers_with != "order":
@@ -235,18 +235,18 @@ class Central(BaseEstimator):
                 refuse(self, query, f"noise={name!r} draws orders only; use noise='laplace'.")
             if remedy := noise.refusal(query, n_items):
                 refuse(self, query, remedy)
-            # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
+            # `whole` is the `times` of `Mechanism.calibrated`: how many answers would use the whole budget.
             epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
-            calibrated = noise.calibrated(query, moved, n_items, epsilon, delta, whole)
+            calibrated = noise.calibrated(query, sensitivity, n_items, epsilon, delta, whole)
             if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
-            each = epsilon / whole
+            each = epsilon / whole  # a part of the budget, also if answers do not add up in epsilon
             if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
-                each = calibrated.spent(moved, ask.times, delta) / ask.times
-            prices[query.kind] = Price(query, moved, calibrated, ask.times, each)
+                each = calibrated.spent(sensitivity, ask.times, delta) / ask.times
+            prices[query.kind] = Price(query, sensitivity, calibrated, ask.times, each)
         # The outer partial is called with a profile. Its result, called with bits, makes the `CuratorAnswers` of one
         # release.
-        return prices, partial(partial, CuratorAnswers, prices, release, sensitivity)
+        return prices, partial(partial, CuratorAnswers, prices, release, sensitivity_of)
 
     def _guarantee(self, prices):
         """Return the guarantee of answers; they use more than the budget with some printed scales."""
