@@ -249,7 +249,8 @@ class Central(BaseEstimator):
         return prices, partial(partial, CuratorAnswers, prices, release, sensitivity_of)
 
     def _guarantee(self, prices):
-        """Return the guarantee of answers; they use more than the budget with some printed scales."""
+        """Return the joint guarantee of all answers."""
+        # As a part of the budget; some scales as printed in papers use more than 1.
         used_up = sum(price.epsilon * price.times for price in prices.values()) / round_down(self.epsilon)
         known: list[Any] = [
             price.mechanism.losses(price.sensitivity, price.times) if hasattr(price.mechanism, "losses") else None
@@ -308,10 +309,10 @@ class CuratorAnswers(Answers):
 
     def ask(self, query):
         mechanism, profile = self.prices[query.kind].mechanism, self._profile
-        asked, sampler = profile.kept_sampler
-        if query.answered_with == "vector" and query.needs != "positions":  # its counts are already cached
+        kept_for, sampler = profile.kept_sampler
+        if query.answered_with == "vector" and query.needs != "positions":  # the profile keeps its counts
             sampler = mechanism.sampler(query, query.vector(profile, self._completion))
-        elif asked != (query, mechanism) or (query.needs == "positions" and not profile.strict):
+        elif kept_for != (query, mechanism) or (query.needs == "positions" and not profile.strict):
             # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the
             # last one is kept, because a random anchor does not recur. The first release does not read `strict`, so its
             # time does not depend on it.
@@ -332,8 +333,8 @@ class CuratorAnswers(Answers):
 class _ChoosesWeight:
     """Profile with ``max_weight="auto"``: each release chooses a bound, then answers at the prices for it."""
 
-    def __init__(self, counting, priced, profile):
-        self._counting, self._priced, self._profile = counting, priced, profile
+    def __init__(self, counting, price_rest, profile):
+        self._counting, self._price_rest, self._profile = counting, price_rest, profile
         self._opened: dict[int, Any] = {}  # by bound; at most 12
 
     def __call__(self, bits):
@@ -341,7 +342,8 @@ class _ChoosesWeight:
         chosen = chosen_max_weight(counts.answer(PersonsByWeight()), counts.deviation(PersonsByWeight()))
         if chosen not in self._opened:
             bound = self._profile.bound.chosen(chosen)
-            self._opened[chosen] = self._priced(bound=bound)[1](self._profile.bounded(bound))
+            _, reads = self._price_rest(bound=bound)
+            self._opened[chosen] = reads(self._profile.bounded(bound))
         return self._opened[chosen](bits)
 
     def __getstate__(self):
