@@ -309,14 +309,14 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         if shape.n_items > MOST_MEASURED:
             warn_of_many(shape.n_items)
         channel, rule = self._compose()
-        agreed = {} if items is None else {"items": items}
+        public = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:
             if not getattr(channel, "personal_budgets", False):
                 raise ValueError(
                     f"voter_epsilon is for local mechanisms with one report per voter; {type(channel).__name__} uses "
                     "one epsilon for all voters: leave it out."
                 )
-            agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
+            public["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
         n_voters = shape.n_voters
         if shape.bound is not None:
             if not getattr(channel, "takes_weights", False):
@@ -324,16 +324,9 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                     f"groups and sample_weight are for the channels Exact and Central, and {type(channel).__name__} "
                     "counts each row as one voter: pass a Profile without them, with one row of each person."
                 )
-            agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
+            public["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:
-            plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
-            try:
-                return deepcopy(rule), plan  # a copy: what it keeps of the answers, ballots included, leaves with it
-            except TypeError as error:
-                raise TypeError(
-                    f"{type(rule).__name__} cannot be copied ({error}), and each fit uses a copy of its rule; keep "
-                    "locks, files and generators outside of it."
-                ) from error
+            plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **public)
         except Unanswerable as refusal:
             fitting = []
             with warnings.catch_warnings():
@@ -341,11 +334,18 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                 for name in get_args(RuleName) if hasattr(self, "rule") else ():
                     with suppress(ValueError):
                         asks = asks_of(resolve_rule(name, SortByScore()), shape.n_items)
-                        channel.plan(asks, shape.n_items, n_voters, **agreed)
+                        channel.plan(asks, shape.n_items, n_voters, **public)
                         fitting.append(name)
             if not fitting:
                 raise
             raise Unanswerable(f"{refusal} Values of `rule` that fit: {', '.join(map(repr, fitting))}.") from None
+        try:
+            return deepcopy(rule), plan  # a copy, so that the estimator keeps nothing that a rule stores about ballots
+        except TypeError as error:
+            raise TypeError(
+                f"{type(rule).__name__} cannot be copied ({error}), and each fit uses a copy of its rule; keep "
+                "locks, files and generators outside of it."
+            ) from error
 
     def guarantee_before(self, X: Ballots, voter_epsilon: ArrayLike | None = None) -> PrivacyGuarantee:
         names: Any
