@@ -60,7 +60,7 @@ def channel_can(*abilities):
         try:
             channel, _ = estimator._compose()
         except (TypeError, ValueError):
-            return False
+            return False  # the parameters are invalid, and `fit` reports why
         if any(getattr(channel, ability, False) for ability in abilities):
             return True
         there = [text for ability, text in _INSTEAD.items() if getattr(channel, ability, False)]
@@ -76,9 +76,9 @@ def publishes_intervals(estimator: Any) -> bool:
 
 
 def noise_is_known(estimator):
-    """Raise AttributeError if the fit did not publish scores or margins with a known noise law."""
+    """Return True; raise AttributeError if a fit did not publish scores or margins with a known noise law."""
     if not hasattr(estimator, "ranks_"):
-        return True
+        return True  # the method reports that there is no fit
     noise = getattr(estimator, "noise_", None)
     if noise is None or not noise.orders:
         raise AttributeError(
@@ -89,7 +89,7 @@ def noise_is_known(estimator):
 
 
 def best_and_worst(above):
-    """Return the best and the worst rank of each item, shape (..., n_items, 2), if `above` holds what is above what."""
+    """Return the best and worst ranks, shape (..., n_items, 2); ``above[..., i, j]`` if i is surely above j."""
     return np.stack([above.sum(axis=-2), above.shape[-1] - 1 - above.sum(axis=-1)], axis=-1)
 
 
@@ -393,7 +393,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                     f"X has {profile.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} "
                     "items as input."
                 )
-        elif profile.n_items != self.n_features_in_ or not np.array_equal(names, known):  # names in form NFC
+        elif profile.n_items != self.n_features_in_ or not np.array_equal(names, known):
+            # Only if they differ in form NFC, because scikit-learn compares names as they are written.
             validate_data(self, as_named(X), reset=False, skip_check_array=True)
         if names_differ(names_of(self), names):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")
@@ -457,6 +458,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                     "them; call partial_fit from the first period on.",
                     stacklevel=2,
                 )
+            # `X` too, because a further attempt must not read the table again.
             X = profile = draft.read_ballots(X, reset=before is None, least_voters=0)
             names = profile.item_names if before is None else names_of(draft)
             rule, plan = draft.plan_for(profile)
