@@ -109,8 +109,10 @@ class Local(BaseEstimator):
         guarantee = PrivacyGuarantee(largest, 0.0, "local", "replace", how, randomizer.arithmetic, caveats=caveats)
         reader = _LocalReader(randomizer, protocols.values())
         reads = partial(_opened, randomizer, protocols, personal, reader)
-        own = None if randomizer.name in CLIENT_RANDOMIZERS else client
-        return Plan(guarantee, reads, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items, reader=reader)
+        own_client = None if randomizer.name in CLIENT_RANDOMIZERS else client
+        return Plan(
+            guarantee, reads, protocols[min(grid)], needs=POSITIONS, client=own_client, n_items=n_items, reader=reader
+        )
 
 
 class _LocalReader(ReportReader):
@@ -132,20 +134,21 @@ class _LocalReader(ReportReader):
             return drawn
         voters = [report["voter"] for report in reports]
         new_voters(voters, submissions.keys())
-        m, place = len(self.protocols[name]["items"]), list(self.protocols).index(name)
+        m, p = len(self.protocols[name]["items"]), list(self.protocols).index(name)
         first, second, answers = drawn
-        codes = place * m**2 + np.where(answers, first * m + second, second * m + first)
+        codes = p * m**2 + np.where(answers, first * m + second, second * m + first)
         submissions.update(zip(voters, map(bytes, codes), strict=True))
-        return tuple(part[:0] for part in drawn)
+        return tuple(part[:0] for part in drawn)  # `received` counts them, each voter once
 
     def received(self, counts):
         """Return the `ReceivedReports` of each protocol that has reports."""
         m = len(next(iter(self.protocols.values()))["items"])
-        place, wins = np.divmod(counts.submitted(), m**2)
-        own = np.array([np.frombuffer(codes, np.int64, 1)[0] // m**2 for codes in counts.submissions.values()])
+        # Number of the protocol of each answer, and of each voter, whose answers are all in one report.
+        of_answer, wins = np.divmod(counts.submitted(), m**2)
+        of_voter = np.array([np.frombuffer(codes, np.int64, 1)[0] // m**2 for codes in counts.submissions.values()])
         received = []
         for p, (name, tally) in enumerate(counts.tallies.items()):
-            named = Tally(np.bincount(wins[place == p], minlength=m**2).reshape(m, m), int((own == p).sum()))
+            named = Tally(np.bincount(wins[of_answer == p], minlength=m**2).reshape(m, m), int((of_voter == p).sum()))
             counted, n_reports = tally.plus(named)
             if n_reports:
                 received.append(ReceivedReports(self.protocols[name], counted, n_reports))
@@ -165,25 +168,27 @@ def _opened(randomizer, protocols, personal, reader, voters):
     if isinstance(voters, Profile):
         if voters.n_voters == 0:  # their number is public here
             raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
-        own, ballots = voters.voter_epsilon, ballots_of(voters)
-        if personal != (own is not None) or (own is not None and not protocols.keys() >= set(own.tolist())):
+        epsilons, ballots = voters.voter_epsilon, ballots_of(voters)
+        if personal != (epsilons is not None) or (
+            epsilons is not None and not protocols.keys() >= set(epsilons.tolist())
+        ):
             raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
         for epsilon, protocol in protocols.items():
-            table = ballots.table[:, own == epsilon] if personal else ballots.table
+            table = ballots.table[:, epsilons == epsilon] if personal else ballots.table
             groups.append((protocol, ballots._replace(table=table)))
         published = {"reports_accepted": voters.n_voters, "reports_refused": {}}
     else:
         counts = reader(voters)
-        own = "" if personal else " If voters have their own epsilon, give epsilons=."
-        published, received = counts.inbox(f"Devices {FOLLOW}.{own}").published, reader.received(counts)
+        hint = "" if personal else " If voters have their own epsilon, give epsilons=."
+        published, received = counts.inbox(f"Devices {FOLLOW}.{hint}").published, reader.received(counts)
     return partial(_answers, randomizer, next(iter(protocols.values())), published, received, groups)
 
 
 def _answers(randomizer, protocol, published, received, groups, bits):
     """Return the answers that follow from received reports, or from simulated reports of groups of voters."""
     received = received or [
-        ReceivedReports(own, randomizer.simulated(own, ballots, bits), ballots.table.shape[1])
-        for own, ballots in groups
+        ReceivedReports(followed, randomizer.simulated(followed, ballots, bits), ballots.table.shape[1])
+        for followed, ballots in groups
     ]
     # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
     law = randomizer.law(received[0]) if len(received) == 1 else None
