@@ -140,21 +140,23 @@ class Shuffle(BaseEstimator):
         randomizer = resolve_flips(self, "n_queries of the channel")
         rounds, delta = int(self.n_queries), float(self.delta)
         n_messages = least if self.pairs == "hidden" else balanced_group_size(least, n_items, rounds)
-        # `each` is the local epsilon of a message, and `is_target` whether epsilon is the central one to reach. Below
-        # two messages, delta is 0 and the local epsilon is stated.
+        # `epsilon` becomes the stated one. If `is_target`, it is the central epsilon to reach, else the joint local one
+        # of all messages. Below two messages, nothing is amplified: delta is 0, and the local epsilon is stated.
         amplified, is_target = n_messages >= 2, self.local_epsilon is None
         epsilon = float(self.epsilon if self.local_epsilon is None else self.local_epsilon)
-        each = _local_epsilon(epsilon, n_messages, self.delta, rounds) if amplified and is_target else epsilon / rounds
-        # What the flip may spend: `each` on one message or, without amplification, epsilon on all of them, as locally.
-        allowed, times = (as_text(each), 1) if amplified else (as_text(epsilon), rounds)
+        message_epsilon = epsilon / rounds
+        if amplified and is_target:
+            message_epsilon = _local_epsilon(epsilon, n_messages, self.delta, rounds)
+        # The flip may spend `message_epsilon` on one message or, without amplification, `epsilon` on all, as locally.
+        allowed, times = (as_text(message_epsilon), 1) if amplified else (as_text(epsilon), rounds)
         flip = randomizer.flip(allowed, times)
-        alone = flips_cost(flip, rounds)
+        local_cost = flips_cost(flip, rounds)
         # A printed scale, or a user's randomizer, may spend more or less than allowed: state what the flip spends.
         if not randomizer.is_tight or flips_cost(flip, times) > lower_reading(allowed):
-            each, epsilon = rounded_up(Fraction(flips_cost(flip))), rounded_up(Fraction(alone))
+            message_epsilon, epsilon = rounded_up(Fraction(flips_cost(flip))), rounded_up(Fraction(local_cost))
             is_target = False
-        if amplified and not is_target:  # it is 0 if delta alone covers the answers
-            epsilon = max(_central_epsilon(each, n_messages, self.delta, rounds), LEAST_EPSILON)
+        if amplified and not is_target:  # the bound is 0 if delta alone covers the answers
+            epsilon = max(_central_epsilon(message_epsilon, n_messages, self.delta, rounds), LEAST_EPSILON)
         fields = {
             "n_queries": rounds,
             "flip": [flip, FLIP_GRID],
@@ -164,14 +166,14 @@ class Shuffle(BaseEstimator):
             "central_delta": repr(delta),
         }
         named = n_items if items is None else items
-        protocol = checked(make_protocol("rr-shuffled", named, cost_as_text(alone), fields))
+        protocol = checked(make_protocol("rr-shuffled", named, cost_as_text(local_cost), fields))
         how = f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
-        caveats = (f"without the shuffler, local epsilon = {each * rounds:.6g}",)
+        caveats = (f"without the shuffler, local epsilon = {message_epsilon * rounds:.6g}",)
         whom = ("shuffle", SHUFFLER), ("shuffle", f"{least} of the voters in each batch")
         spent = epsilon, delta if amplified else 0.0
         guarantee = PrivacyGuarantee(*spent, "shuffle", "replace", how, caveats=caveats, whom=whom)
         reader = _ShuffledReader(protocol)
-        reads = partial(_opened, protocol, n_messages, {"local_epsilon": each * rounds}, reader)
+        reads = partial(_opened, protocol, n_messages, {"local_epsilon": message_epsilon * rounds}, reader)
         return Plan(guarantee, reads, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
 
 
@@ -256,7 +258,7 @@ class _ShuffledReader(ReportReader):
         new_numbers(numbers, submissions.keys())
         each = zip(numbers, codes.reshape(-1, k), strict=True)
         submissions.update((int(number, 16), messages.tobytes()) for number, messages in each)
-        return codes[:0]
+        return codes[:0]  # `total` counts them
 
     def _messages(self, messages, head):
         """Return arrays (shuffle, first, second, code); refuse messages with other fields than theirs and `head`."""
