@@ -87,6 +87,7 @@ class PositionalScores(Query):
         """Return the scores on the public grid, int64, and the size of a grid step."""
         scores = np.asarray(self.scores, dtype=float)
         top = np.abs(scores).max() or 1.0
+        # Small integers keep their exact values; other scores are rounded relative to the largest.
         step = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
         grid = np.rint(scores / step).astype(np.int64)
         return grid - int(np.sort(grid)[len(grid) // 2]), step
@@ -157,10 +158,10 @@ class ScoresByHistogram(Query):
         places = completed_ballots(profile, coins, self.scores.unseen_last)
         if profile.weights is None:
             return scores[places].sum(axis=1)
-        weights = np.zeros((profile.n_items, profile.n_items), dtype=np.int64)
+        by_place = np.zeros((profile.n_items, profile.n_items), dtype=np.int64)  # total weight, by item and place
         for item, row in enumerate(places):
-            np.add.at(weights[item], row, profile.weights.each)
-        return weights.astype(object) @ scores.astype(object)  # the sums may exceed 64 bits
+            np.add.at(by_place[item], row, profile.weights.each)
+        return by_place.astype(object) @ scores.astype(object)  # the sums may exceed 64 bits
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)
@@ -176,7 +177,7 @@ class ScoresByHistogram(Query):
         s = self._whole(n_items)[0].tolist()
         spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
         l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread
-        return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
+        return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)  # L1 by Cauchy and Schwarz
 
     def __str__(self):
         return f"{self.scores} by way of a histogram"
@@ -227,7 +228,7 @@ class GroupNetWins(Query):
             for item in items:
                 check_whole(item, "groups", 0)
         except (TypeError, ValueError):
-            items = [0, 0]
+            items = [0, 0]  # refused below
         if len(set(items)) < len(items):  # the sensitivity is that of disjoint groups
             raise ValueError(f"groups must hold items, 0 and up, none of them twice; got {safe_repr(self.groups)}.")
 
@@ -334,7 +335,7 @@ def chosen_max_weight(counts: NDArray[Any], deviation: float) -> int:
     for k in range(len(counts)):
         sums = counts[k + 1 :].cumsum()
         if not (sums >= _SIGNIFICANT * deviation * np.sqrt(np.arange(1, len(sums) + 1))).any():
-            break
+            break  # at the latest at the last class, which has no sums
     return int(2**k)
 
 
