@@ -246,9 +246,9 @@ class KNormNoise(_Noise):
         """Return integers with the order of the noisy net wins; they reveal only that order."""
         m = self.n_items
         out = np.empty((len(vector) // m, m), dtype=np.int64)
-        for wins, places in zip(vector.reshape(out.shape), out, strict=True):
+        for wins, released in zip(vector.reshape(out.shape), out, strict=True):
             # The sampler uses centred Borda scores; net wins are twice as large.
-            places[np.argsort(wins + 2 * knorm_noise(m, self.scale, bits))] = np.arange(1 - m, m, 2)
+            released[np.argsort(wins + 2 * knorm_noise(m, self.scale, bits))] = np.arange(1 - m, m, 2)
         return out.ravel()
 
 

@@ -64,6 +64,7 @@ def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     ballots = np.ascontiguousarray(table.T)
     order, changes = sorted_rows(ballots)
     place, n_items = np.arange(len(table)), len(table)
+    # A tie begins at the last change up to a place, and ends before the next one: running extremes from both sides.
     first = np.maximum.accumulate(changes * place, axis=1)
     last = np.full(ballots.shape, n_items - 1)
     np.minimum.accumulate(np.where(changes[:, 1:], place[:-1], n_items - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
@@ -75,7 +76,7 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     order, first, last, ordered = places(table)
     silent = ordered == sentinel
     n_ranked = len(table) - np.count_nonzero(silent, axis=1, keepdims=True)
-    return placed(np.where(silent, 0, n_ranked - 1 - last - first), order)
+    return placed(np.where(silent, 0, (n_ranked - 1 - last) - first), order)
 
 
 def margins(table: NDArray[Any], sentinel: int, rows: Any, columns: Any) -> NDArray[np.int8]:
@@ -147,8 +148,8 @@ class _GroupNetWins(Statistic):
     asked_about: str | None = "groups"
 
     def __init__(self, n_items: int, sizes: Any) -> None:
-        form = type(sizes) is list and all(is_whole(size, 1, n_items) for size in sizes)
-        if not form or sum(sizes) != n_items:
+        valid = type(sizes) is list and all(is_whole(size, 1, n_items) for size in sizes)
+        if not valid or sum(sizes) != n_items:
             raise ValueError("sizes must be those of groups that hold each item once")
         added = Sensitivity(sum(k * k // 2 for k in sizes), Fraction(sum(k * (k * k - 1) for k in sizes), 3))
         super().__init__(n_items, n_items, max(sizes) - 1, added)
@@ -209,9 +210,9 @@ class _PairCounts(Statistic):
         super().__init__(n_items, n_items**2, 1, added, replaced)
 
     def accepts(self, about):
-        form = type(about) is list and len(about) <= math.comb(self.n_items, 2)
-        form = form and all(is_pair(pair, self.n_items) for pair in about)
-        return form and len(set(map(tuple, about))) == len(about)
+        valid = type(about) is list and len(about) <= math.comb(self.n_items, 2)
+        valid = valid and all(is_pair(pair, self.n_items) for pair in about)
+        return valid and len(set(map(tuple, about))) == len(about)
 
     def of(self, ballots, about, coins):
         m, (first, second) = self.n_items, np.array(about, dtype=np.int64).reshape(-1, 2).T
@@ -268,11 +269,12 @@ class _PositionalScores(Statistic):
     states = ("scores",)
 
     def __init__(self, n_items: int, scores: Any) -> None:
-        form = type(scores) is list and len(scores) == n_items
-        form = form and all(is_whole(score, 1 - 2**53) for score in scores)
-        if not form or sum(map(abs, scores)) >= _LARGEST_SCORES:
+        valid = type(scores) is list and len(scores) == n_items
+        valid = valid and all(is_whole(score, 1 - 2**53) for score in scores)
+        if not valid or sum(map(abs, scores)) >= _LARGEST_SCORES:
             raise ValueError("scores must be an integer for each place")
         self.scores, best_first = scores, sorted(scores, reverse=True)
+        # By the rearrangement inequality, no two ballots differ more than one and its reverse.
         replaced = [high - low for high, low in zip(best_first, reversed(best_first), strict=True)]
         super().__init__(n_items, n_items, max(map(abs, scores)), self._moved(scores), self._moved(replaced))
 
@@ -284,7 +286,7 @@ class _PositionalScores(Statistic):
     def _moved(change):
         """Return the sensitivity, if `change` is the largest change between strict ballots."""
         # Tied ballots are averages of strict ones (convexity), then rounded: at most 1 per item in total, so m in L1
-        # and sqrt(m) in L2.
+        # and sqrt(m) in L2. The squared L2 is (sqrt(squares) + sqrt(m))^2, rounded up.
         m, squares = len(change), sum(each * each for each in change)
         return Sensitivity(sum(map(abs, change)) + m, Fraction(squares + 2 * (math.isqrt(squares * m) + 1) + m))
 
