@@ -664,51 +664,53 @@ class Account:
             sum_mu_squared=self.sum_mu_squared + mu_squared,
             unit=self.unit or guarantee.unit,
         )
-        if self.basic_delta is None and guarantee.delta:
-            *_, mu, _, rest = after._state
-            if not _is_one_gaussian(mu, self.epsilon, rest):
+        if self.basic_delta is None and guarantee.delta:  # the first release; see `basic_delta` of `PrivacyBudget`
+            _, _, mu, _, gaussian_delta = after._state
+            if not _is_one_gaussian(mu, self.epsilon, gaussian_delta):
                 return replace(after, basic_delta=self.delta if math.isinf(mu) else 0.0)
         return after
 
     def holds(self) -> bool:
         """Return whether the releases fit, even if they were chosen adaptively."""
-        epsilon, delta, mu, kept, rest = self._state
-        if _within(epsilon, self.epsilon) and _within(delta, kept):
+        epsilon, delta, mu, basic_delta, gaussian_delta = self._state
+        if _within(epsilon, self.epsilon) and _within(delta, basic_delta):
             return True
-        return _is_one_gaussian(mu, self.epsilon, rest)
+        return _is_one_gaussian(mu, self.epsilon, gaussian_delta)
 
     def spent(self) -> tuple[float, float]:
         """Return the smaller epsilon of the two rules, with its delta."""
-        epsilon, delta, mu, kept, rest = self._state
+        epsilon, delta, mu, basic_delta, gaussian_delta = self._state
         least = math.inf
-        if mu < math.inf and rest:
-            least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, rest), from_zero=True)
-            if _is_one_gaussian(mu, self.epsilon, rest):  # the search rounds up
+        if mu < math.inf and gaussian_delta:
+            least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, gaussian_delta), from_zero=True)
+            if _is_one_gaussian(mu, self.epsilon, gaussian_delta):  # the search rounds up
                 least = min(least, self.epsilon)
-        return min((epsilon, delta) if _within(delta, kept) else (math.inf, 0.0), (least, rest))
+        return min((epsilon, delta) if _within(delta, basic_delta) else (math.inf, 0.0), (least, gaussian_delta))
 
     def left(self) -> Remaining:
         """Return the limits for one more release."""
-        fresh = self.basic_delta is None  # the first release decides how delta is divided
-        epsilon, delta, mu, kept, rest = self._state
-        kept, rest = (self.delta, self.delta) if fresh else (kept, rest)
+        fresh = self.basic_delta is None
+        epsilon, delta, mu, basic_delta, gaussian_delta = self._state
+        if fresh:  # the first release decides how delta is divided
+            basic_delta = gaussian_delta = self.delta
         basic = 0.0, 0.0
-        if _within(epsilon, self.epsilon) and _within(delta, kept):
-            basic = _tidy(self.epsilon, epsilon), _tidy(kept, delta)
-        if math.isinf(mu) or not rest:
+        if _within(epsilon, self.epsilon) and _within(delta, basic_delta):
+            basic = _unspent(self.epsilon, epsilon), _unspent(basic_delta, delta)
+        if math.isinf(mu) or not gaussian_delta:
             return Remaining(basic[0], 0.0, *basic)
-        most = _largest(lambda mu: _is_one_gaussian(mu, self.epsilon, rest))
+        most = _largest(lambda mu: _is_one_gaussian(mu, self.epsilon, gaussian_delta))
         mu = math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
+        # A first pure release leaves less than `gaussian_delta` to the Gaussian rule, so only its epsilon counts.
         pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
         return Remaining(max(basic[0], pure), mu, *basic)
 
     @property
     def _state(self):
         """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up; the deltas of the two rules."""
-        kept = self.delta * 0.5 if self.basic_delta is None else self.basic_delta
-        rest = rounded_down(Fraction(self.delta) - Fraction(kept))
+        basic_delta = self.delta * 0.5 if self.basic_delta is None else self.basic_delta
+        gaussian_delta = rounded_down(Fraction(self.delta) - Fraction(basic_delta))
         mu = math.sqrt(rounded_up(self.sum_mu_squared)) * (1 + 2.0**-50)
-        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), mu, kept, rest
+        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), mu, basic_delta, gaussian_delta
 
 
 def _within(total, most):
@@ -716,7 +718,7 @@ def _within(total, most):
     return total <= most * (1 + _ALIKE)
 
 
-def _tidy(most, spent):
+def _unspent(most, spent):
     """Return the difference of limit and spent, to 12 digits if that much can still be spent."""
     if math.isinf(spent):
         return 0.0
