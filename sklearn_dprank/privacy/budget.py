@@ -309,8 +309,8 @@ class PrivacyBudget:
         budget = cls.__new__(cls)
         budget._kept = Releases(path, new)
         for name, value in given.items():
-            wanted, there = value if new is None else getattr(new, name), getattr(budget._kept.terms, name)
-            if wanted != there:
+            wanted = value if new is None else getattr(new, name)  # `new` is rounded down, as in the file
+            if wanted != (there := getattr(budget._kept.terms, name)):
                 raise ValueError(
                     f"the budget in {path} was opened with {name}={there!r}, got {wanted!r}; leave {name} out. What "
                     "voters were told cannot be changed."
@@ -368,7 +368,7 @@ class PrivacyBudget:
         own = own_copy(estimator)  # what is priced is what is fitted, whatever other threads do to the object
         last, given = last_step(own), last_step_params(own, fit_params)
         forecast = guarantee_before(own, X, **{name: given[name] for name in _PUBLIC if name in given})
-        inspect.signature(own.fit).bind(X, y, **fit_params)
+        inspect.signature(own.fit).bind(X, y, **fit_params)  # raises before the charge, as `refuse_unknown` does
         known = inspect.signature(last.fit).parameters
         refuse_unknown(last, [name for name in given if name not in known])
         what, is_open = type(last).__name__, not is_forecast_proved(own)
@@ -381,17 +381,17 @@ class PrivacyBudget:
             if forecast.epsilon == forecast.delta == 0 and not is_open:  # a search on public ballots
                 hand_over(own, estimator)  # finished trials
             raise
-        more = in_excess(self._kept.terms, forecast, spent)
-        if more is not None or is_open:
+        excess = in_excess(self._kept.terms, forecast, spent)
+        if excess is not None or is_open:
             try:
-                self._kept.amend(number, more or in_terms(self._kept.terms, forecast))
+                self._kept.amend(number, excess or in_terms(self._kept.terms, forecast))
             except BaseException as error:
                 stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
                 raise RuntimeError(
                     f"{what} revealed {spent}, and this could not be written ({error.__cause__ or error}). The account "
                     f"keeps {stays}. The estimator is not fitted. Restore the account before the next release."
                 ) from error
-        if more is not None:
+        if excess is not None:
             raise RuntimeError(
                 f"{what} was charged {forecast} before its fit, and its fit revealed more: {spent}. All of that is "
                 "charged now, and the estimator is not fitted. Use an estimator that states its guarantee beforehand, "
@@ -561,8 +561,8 @@ def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) 
         and set(spent.parties) <= set(charged.parties)
     ):
         return None
-    bounds = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
-    if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
+    is_bounded = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
+    if not is_bounded or spent.trust == "none" or math.isinf(spent.epsilon):
         return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=charged.unit)
     before, after = in_terms(terms, charged), in_terms(terms, spent)
     if after.neighboring != terms.neighboring:
@@ -871,7 +871,7 @@ class Releases:
             raise self._unusable(f"is damaged ({found}); {_RESTORE}")
         counts = "SELECT (SELECT count(*) FROM releases), max(release), count(DISTINCT release) FROM writes"
         n_releases, last, written = connection.execute(counts).fetchone()
-        if (n_releases, last or 0) != (written, written):
+        if (n_releases, last or 0) != (written, written):  # numbers have no gaps, and each has a write
             raise self._unusable(f"is damaged (releases are missing); {_RESTORE}")
 
     def _read(self, connection) -> Account:
@@ -893,8 +893,9 @@ class Releases:
                 "one for other voters only."
             )
         write, account = self._seen or ((0, ""), account_of(terms, []))
+        # The last write that this object has read, if it is still there, and the last one of the file.
         command = "SELECT number, token FROM writes WHERE number = ? OR number = (SELECT max(number) FROM writes)"
-        writes = connection.execute(f"{command} ORDER BY number", write[:1]).fetchall()
+        writes = connection.execute(f"{command} ORDER BY number", (write[0],)).fetchall()
         if write[0] and write not in writes:
             raise self._unusable(
                 "is an old copy of the budget that was opened: charges are missing. Put the latest back."
