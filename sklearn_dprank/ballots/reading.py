@@ -72,14 +72,15 @@ def compact_positions(X):
         block, out = X[start : start + step].T, table[:, start : start + step]
         # In the byte order of this machine: NumPy 2.0 crashes on differences of others.
         block = block.astype(block.dtype.newbyteorder("="), copy=False)
-        lowest = block.min() if block.dtype.kind in "iu" else 0  # larger numbers are compared as doubles
-        moved = block - lowest if 0 < abs(float(lowest)) < 2.0**52 else block
+        shift = block.min() if block.dtype.kind in "iu" else 0  # larger numbers are compared as doubles
+        moved = block - shift if 0 < abs(float(shift)) < 2.0**52 else block
         small = moved.astype(dtype)
         out[:] = small
         out -= np.minimum.reduce(out, axis=0)
         fits = (small == moved) & (small != sentinel)
         if fits.all():
             continue
+        # The other ballots, as doubles: `lowest` is the smallest number of each.
         odd = np.flatnonzero(~fits.all(axis=0))
         values = block[:, odd].astype(np.float64, order="C")
         gaps = np.isnan(values)
@@ -89,8 +90,8 @@ def compact_positions(X):
         values = np.where(gaps, lowest, values)
         places = (values - lowest).astype(dtype)
         # Compare the sum with the original, because a fraction may vanish in the difference.
-        near = ((places + lowest == values) & (places != sentinel)).all(axis=0) & (lowest == np.rint(lowest))
-        places[:, ~near] = smaller_values(np.ascontiguousarray(values[:, ~near].T)).T
+        are_whole = ((places + lowest == values) & (places != sentinel)).all(axis=0) & (lowest == np.rint(lowest))
+        places[:, ~are_whole] = smaller_values(np.ascontiguousarray(values[:, ~are_whole].T)).T
         places[gaps] = sentinel
         out[:, odd] = places
     return Positions(table, unranked)
@@ -358,7 +359,8 @@ def checked_name(name: str, input_name: str) -> str:
         for letter in _REGION.sub("", name):
             is_noncharacter = ord(letter) & 0xFFFE == 0xFFFE or "\ufdd0" <= letter <= "\ufdef"
             is_format = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
-            hidden += letter * (is_noncharacter or is_format or letter in _BLANKS)
+            if is_noncharacter or is_format or letter in _BLANKS:
+                hidden.append(letter)
         if hidden:
             codes = ", ".join(f"U+{ord(letter):04X}" for letter in dict.fromkeys(hidden))
             raise ValueError(
@@ -462,7 +464,8 @@ def names_differ(one, other):
     if one is not None and other is not None:
         return not np.array_equal(one, other)
     named = other if one is None else one
-    return named is not None and list(named) != (numbers := list(range(len(named)))) and set(named) == set(numbers)
+    numbers = [] if named is None else list(range(len(named)))
+    return named is not None and list(named) != numbers and set(named) == set(numbers)
 
 
 # Ranks within rows.
@@ -529,9 +532,9 @@ def completed(table, sentinel, coins, *, unseen_last=False):
     for start in range(0, n_voters, step):
         block, places = table[:, start : start + step], out[:, start : start + step]
         width = block.shape[1]
-        first = np.zeros(width, dtype=bool) if unseen_last else coins.coins(width)
-        # The keys of a ballot are distinct and sort by position, then by chance.
-        keys = (block.astype(wide) + wide(1)) * ~((block == sentinel) & first) * wide(n_items)
+        unseen_first = np.zeros(width, dtype=bool) if unseen_last else coins.coins(width)
+        # The keys of a ballot are distinct and sort by position (0 for unseen items that go first), then by chance.
+        keys = (block.astype(wide) + wide(1)) * ~((block == sentinel) & unseen_first) * wide(n_items)
         keys = keys + coins.permutations(width, n_items).T
         for j in range(1, n_items):
             behind = keys[:j] < keys[j]
