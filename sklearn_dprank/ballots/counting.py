@@ -54,9 +54,9 @@ def count_pairs(positions, weights=None):
         odd = None if width <= _BYTE else odd_ballots(piece)
         if odd is not None:
             strict, piece = piece.copy(), piece[:, odd]
-            strict[:, odd] = 0
+            strict[:, odd] = 0  # they prefer nothing, because no position is below 0
             _add_pairs(counts, strict, strict, width - len(odd))
-        # No position is above the sentinel or below 0, so a missing opinion neither wins nor loses.
+        # Nothing is above the sentinel, so a missing opinion does not win. As a loser it is 0, and nothing is below.
         losers = piece * (piece != positions.sentinel) if np.count_nonzero(positions.unranked) else piece
         if piece.shape[1] > _BYTE:
             _add_pairs(counts, piece, losers)
@@ -158,26 +158,26 @@ def count_placements(positions, weights=None):
            [1, 1, 1, 2]])
     """
     n_items = len(positions.table)
-    strict, tied = np.zeros((n_items, n_items), dtype=np.int64), np.empty((0, 4), dtype=np.int64)
+    strict_counts, tied = np.zeros((n_items, n_items), dtype=np.int64), np.empty((0, 4), dtype=np.int64)
     width = min(_PIECE, max(1, _PLACED // n_items))
     for number, piece in enumerate(_pieces(positions.table, width)):
         odd = odd_ballots(piece) if weights is None else None
         if odd is not None:
-            rest, piece = piece.copy(), piece[:, odd]
-            rest[:, odd] = 0
-            strict += [np.bincount(row, minlength=n_items) for row in rest]
-            strict[:, 0] -= len(odd)
+            strict, piece = piece.copy(), piece[:, odd]
+            strict[:, odd] = 0
+            strict_counts += [np.bincount(row, minlength=n_items) for row in strict]
+            strict_counts[:, 0] -= len(odd)  # the zeros
         if not piece.size:
             continue
         piece, tables = np.ascontiguousarray(piece), [tied]
         test = np.empty(piece.shape, dtype=bool)
         for item, row in enumerate(piece):
             # The sentinel is the largest value, so items without an opinion are tied last.
-            first, above = (
+            first, at_most = (
                 np.add.reduce(compare(piece, row, out=test).view(np.uint8), axis=0, dtype=piece.dtype)
                 for compare in (np.less, np.less_equal)
             )
-            key = first.astype(np.int64) * n_items + above - 1
+            key = first.astype(np.int64) * n_items + at_most - 1
             if weights is None:
                 key, voters = np.unique(key, return_counts=True)
             else:
@@ -186,8 +186,8 @@ def count_placements(positions, weights=None):
                 np.add.at(voters, inverse, weights[number * width :][: len(row)])
             tables.append(np.column_stack([np.full(len(key), item), *np.divmod(key, n_items), voters]))
         tied = merge_placements(tables)
-    items, places = np.nonzero(strict)
-    return merge_placements([np.column_stack([items, places, places, strict[items, places]]), tied])
+    items, places = np.nonzero(strict_counts)
+    return merge_placements([np.column_stack([items, places, places, strict_counts[items, places]]), tied])
 
 
 def merge_placements(tables):
