@@ -458,7 +458,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                     "them; call partial_fit from the first period on.",
                     stacklevel=2,
                 )
-            # `X` too, because a further attempt must not read the table again.
+            # `X` too, so that a further attempt does not read the table again.
             X = profile = draft.read_ballots(X, reset=before is None, least_voters=0)
             names = profile.item_names if before is None else names_of(draft)
             rule, plan = draft.plan_for(profile)

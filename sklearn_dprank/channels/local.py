@@ -102,7 +102,8 @@ class Local(BaseEstimator):
         if n_voters is not None:
             randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
-        client, named = randomizer.client, n_items if items is None else items
+        client = randomizer.client
+        named = n_items if items is None else items
         protocols = {value: checked(randomizer.protocol(value, named), client) for value in grid}
         largest = max(stated_epsilon(protocol, client) for protocol in protocols.values())
         caveats = ("each voter has its own epsilon, which is public; the largest is stated",) if personal else ()
@@ -133,7 +134,7 @@ class _LocalReader(ReportReader):
         if not self._randomizer.names_voters:
             return drawn
         voters = [report["voter"] for report in reports]
-        new_voters(voters, submissions.keys())
+        new_voters(voters, submissions.keys())  # refuses those who have reported
         m, p = len(self.protocols[name]["items"]), list(self.protocols).index(name)
         first, second, answers = drawn
         codes = p * m**2 + np.where(answers, first * m + second, second * m + first)

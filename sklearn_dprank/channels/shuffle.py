@@ -255,7 +255,7 @@ class _ShuffledReader(ReportReader):
         else:
             pairs = np.sort((answers[0] * self._n_items + answers[1]).reshape(-1, k), axis=1)
             reject_unless((pairs[:, 1:] != pairs[:, :-1]).all(), "pair asked twice")
-        new_numbers(numbers, submissions.keys())
+        new_numbers(numbers, submissions.keys())  # refuses those that were received
         each = zip(numbers, codes.reshape(-1, k), strict=True)
         submissions.update((int(number, 16), messages.tobytes()) for number, messages in each)
         return codes[:0]  # `total` counts them
@@ -281,6 +281,7 @@ def _opened(protocol, n_messages, published, reader, voters):
     counts = reader(voters)
     inbox = counts.inbox(f"Devices {FOLLOW}.")
     received, wins = reader.total(counts)
+    # With assigned pairs, the only shuffle has k messages of each voter.
     hiding = [("in a shuffle", received.min(), least if reader.is_hidden else least * k)]
     if not reader.is_hidden:
         hiding.append(("about a pair", (wins + wins.T)[np.triu_indices(len(wins), 1)].min(), n_messages))

@@ -848,7 +848,7 @@ class Releases:
             command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
             number = connection.execute(command, values).lastrowid
             token = secrets.token_hex(16)
-            write = connection.execute(_WRITE, (number, token)).lastrowid, token
+            write = (connection.execute(_WRITE, (number, token)).lastrowid, token)
             return number, (write, account.with_one_more(release.guarantee))
 
         number, self._seen = self._locked(insert)

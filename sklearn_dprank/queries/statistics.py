@@ -87,7 +87,7 @@ def margins(table: NDArray[Any], sentinel: int, rows: Any, columns: Any) -> NDAr
 
 
 def shared_scores(sums: NDArray[Any], first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the mean score of places `first` to `last`, rounded without floats; `sums` are cumulative, from 0."""
+    """Return the mean score of places `first` to `last`, rounded half up in integers; `sums` are cumulative, from 0."""
     size = last - first + 1
     return (2 * (sums[last + 1] - sums[first]) + size) // (2 * size)
 
