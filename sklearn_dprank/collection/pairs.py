@@ -80,10 +80,10 @@ class PairsRandomizer(ReportRandomizer):
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
-        most, flip = pair_count(protocol), protocol["flip"]
+        n, flip = pair_count(protocol), protocol["flip"]
         rule = f"an integer from 1 to the number of pairs, at most {MOST_QUERIES:,}"
-        refuse_unless(is_whole(protocol["n_queries"], 1, min(most, MOST_QUERIES)), "n_queries", rule)
-        refuse_unless(protocol["n_queries"] == 1 or most <= _LARGEST_MARKS, "n_queries", "1 for so many items")
+        refuse_unless(is_whole(protocol["n_queries"], 1, min(n, MOST_QUERIES)), "n_queries", rule)
+        refuse_unless(protocol["n_queries"] == 1 or n <= _LARGEST_MARKS, "n_queries", "1 for so many items")
         form = type(flip) is list and len(flip) == 2 and is_flip(flip[0]) and is_whole(flip[1], FLIP_GRID, FLIP_GRID)
         refuse_unless(form, "flip", "[numerator, 2^52], above 0 and at most a half")
 
@@ -104,11 +104,11 @@ class PairsRandomizer(ReportRandomizer):
         if pairs is not None:
             first, second = pairs[..., 0], pairs[..., 1]
         else:
-            n_voters, k, most = ballots.table.shape[1], protocol["n_queries"], pair_count(protocol)
+            n_voters, k, n = ballots.table.shape[1], protocol["n_queries"], pair_count(protocol)
             if self.draws_distinct:
-                number = distinct(n_voters, k, most, bits.assignment)
+                number = distinct(n_voters, k, n, bits.assignment)
             else:
-                number = bits.assignment.integers(most, n_voters * k).reshape(n_voters, k)
+                number = bits.assignment.integers(n, n_voters * k).reshape(n_voters, k)
             first, second = items_of(number, len(protocol["items"]))
         return first, second, flipped_answers(first, second, protocol["flip"][0], ballots, bits)
 
@@ -312,8 +312,8 @@ class ShuffledRandomizer(PairsRandomizer):
             asked = np.asarray(pairs).tolist()
         except ValueError:  # rows of different lengths
             asked = None
-        known = type(asked) is list and all(is_pair(pair, len(protocol["items"])) for pair in asked)
-        if not (known and len(asked) == len({tuple(pair) for pair in asked}) == k):
+        are_pairs = type(asked) is list and all(is_pair(pair, len(protocol["items"])) for pair in asked)
+        if not (are_pairs and len(asked) == len({tuple(pair) for pair in asked}) == k):
             raise ValueError(f"pairs must hold {k} distinct pairs (i, j) of items, i < j.")
         return np.array(asked, dtype=np.int64)[None]
 
@@ -364,9 +364,9 @@ class InteractiveRandomizer(QuestionRandomizer):
         """
         if type(question) is dict and set(question) - {"voters"} == {"protocol", "question", "kind", "pairs"}:
             number, kind, pairs = question["question"], question["kind"], question["pairs"]
-            known = question["protocol"] == digest(protocol) and is_whole(number, 1)
-            known = known and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
-            if known and type(pairs) is list and 1 <= len(pairs) <= pair_count(protocol):
+            follows = question["protocol"] == digest(protocol) and is_whole(number, 1)
+            follows = follows and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
+            if follows and type(pairs) is list and 1 <= len(pairs) <= pair_count(protocol):
                 if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
                     return f"{kind} {number}", number, kind, pairs
         raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
@@ -450,9 +450,9 @@ class PairFlips(Randomizer):
         if k is None:
             k = best_query_count(float(epsilon), len(names), randomizer=self._count_for, variant="as_printed")
         check_whole(k, "n_queries", 1, most)
-        asked = as_text(epsilon)
-        flip = self.flip(asked, int(k))
-        stated = asked if self.is_tight else cost_as_text(flips_cost(flip, int(k)))
+        budget = as_text(epsilon)
+        flip = self.flip(budget, int(k))
+        stated = budget if self.is_tight else cost_as_text(flips_cost(flip, int(k)))
         return self.make_protocol(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @classmethod
