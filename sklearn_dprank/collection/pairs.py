@@ -141,7 +141,7 @@ def hidden_wins(protocol, ballots, bits):
     """
     cells, unflipped = 2 * pair_count(protocol), FLIP_GRID - 2 * protocol["flip"][0]
     n_voters, coins = ballots.table.shape[1], 0
-    answers = np.zeros(cells, dtype=np.int64)
+    answers = np.zeros(cells, dtype=np.int64)  # of each pair: second before first, first before second
     first, second = np.nonzero(~np.tri(len(ballots.table), dtype=bool))  # faster than np.triu_indices
     for _ in range(protocol["n_queries"]):
         for start in range(0, n_voters, _HIDDEN_BLOCK):
@@ -213,7 +213,7 @@ MOST_HASHES = 1 << 17  # expected number for the pairs of one voter
 class AssignedRandomizer(PairsRandomizer):
     """Client implementation of "rr-assigned".
 
-    `draw` is for simulations: as a random seed does, it gives each voter uniform pairs.
+    `draw` without pairs is for simulations: uniform pairs have the law of assigned pairs over random seeds.
     """
 
     fields = ("n_queries", "flip", "n_voters", "assignment_seed")
@@ -224,7 +224,7 @@ class AssignedRandomizer(PairsRandomizer):
         refuse_unless(is_whole(protocol["n_voters"], 1), "n_voters", "a positive integer")
         seed = is_digits(protocol["assignment_seed"], SEED_DIGITS)
         refuse_unless(seed, "assignment_seed", f"{SEED_DIGITS} lowercase hexadecimal digits")
-        # Each hash draws one of 2^b numbers. A draw is new with a probability of at least (n - found) / 2^b.
+        # A hash draws one of 2^b numbers, b bits, and finds a new pair with probability (n - found) / 2^b.
         n = pair_count(protocol)
         hashes = sum(-(-(1 << (n - 1).bit_length()) // (n - found)) for found in range(protocol["n_queries"]))
         refuse_unless(hashes <= MOST_HASHES, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")
@@ -302,7 +302,7 @@ class ShuffledRandomizer(PairsRandomizer):
         The curator is not trusted. ValueError is raised if `pairs` are not K distinct pairs, or if the protocol
         requires or forbids them.
         """
-        super().assigned(None, protocol, voter)
+        super().assigned(None, protocol, voter)  # refuses the number of a voter
         k = protocol["n_queries"]
         if (pairs is not None) != (protocol["pairs"] == "assigned"):
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
@@ -390,7 +390,7 @@ class InteractiveRandomizer(QuestionRandomizer):
         """
         n_asked = ballots.table.shape[1] if voters is None else len(voters)
         assignment = bits.assignment
-        draw = assignment.integers if n_asked == 1 else assignment.many_integers  # a device uses one word
+        draw = assignment.integers if n_asked == 1 else assignment.many_integers  # wire format: one word
         pick = np.asarray(pairs).take(draw(len(pairs), n_asked), axis=0)
         first, second = pick[:, :1], pick[:, 1:]
         return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits, voters)
@@ -643,7 +643,7 @@ class AssignedPairs(PairFlips):
         return self.flips
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
-        free = self.simulating(0).protocol(epsilon, items)  # as for voters with pairs of their own
+        free = self.simulating(0).protocol(epsilon, items)  # checks the parameters, too
         if self.n_voters is None or self.assignment_seed is None:
             raise ValueError(
                 "n_voters and assignment_seed must be given for devices, got "
