@@ -223,8 +223,8 @@ _NAMES = 1024  # characters of the names of all fields, the digests and some whi
 _EACH = 80  # characters of one commitment, its quotation marks and a separator
 
 
-def read(head, of, n_servers, message):
-    """Return (report, share), as bytes, of an untrusted message for the sum `of`; raise `RefusedReport` if invalid.
+def read(head, target, n_servers, message):
+    """Return (report, share), as bytes, of an untrusted message for the sum `target`; raise `RefusedReport` if invalid.
 
     `head` holds the expected protocol, server and question.
     """
@@ -238,9 +238,9 @@ def read(head, of, n_servers, message):
     each = type(commitments) is list and len(commitments) == n_servers
     each = each and all(is_digits(one, 64) for one in commitments)
     reject_unless(each, "not one commitment for each server")
-    reject_unless(type(share) is list and len(share) == of.summand.numbers, "not the right number of numbers")
+    reject_unless(type(share) is list and len(share) == target.summand.numbers, "not the right number of numbers")
     whole = set(map(type, share)) == {int}  # faster than a loop over thousands of numbers
-    reject_unless(whole and min(share) >= 0 and max(share) < of.modulus, "number out of range")
+    reject_unless(whole and min(share) >= 0 and max(share) < target.modulus, "number out of range")
     # The number of a report may be copied from another voter.
     reject_unless(report_number(commitments) == message["report"], "commitments of another report")
     reject_unless(commitment(message) == commitments[message["server"]], "share of another report")
@@ -415,8 +415,8 @@ class AggregationServer(_Receiver):
                         new += self._file.add(rows)
                         break
                 asked, inbox = state, Inbox()
-                head, of = self._about(asked)
-                valid = partial(read, head, of, self._protocol["servers"])
+                head, target = self._about(asked)
+                valid = partial(read, head, target, self._protocol["servers"])
                 rows = dict(inbox.read(block, valid, self._longest))
             with self._counting:
                 self.refused = dict(Counter(self.refused) + inbox.refused)
@@ -469,12 +469,12 @@ class AggregationServer(_Receiver):
                         f"voters must be {least} to {most} agreed reports (min_reports, max_reports), got "
                         f"{len(chosen)}. No sum is released."
                     )
-                head, of = self._about(state)
+                head, target = self._about(state)
                 wanted, found = set(map(bytes.fromhex, chosen)), 0
-                total = np.zeros(of.summand.numbers, dtype=np.int64)
+                total = np.zeros(target.summand.numbers, dtype=np.int64)
                 for report, share in self._file.rows():  # all of them, so that damage anywhere is detected
                     if report in wanted:
-                        total = (total + np.frombuffer(share, dtype="<i8")) % of.modulus
+                        total = (total + np.frombuffer(share, dtype="<i8")) % target.modulus
                         found += 1
                 if missing := len(chosen) - found:
                     raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")

@@ -156,13 +156,13 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
         return messages(protocol, self.draw(protocol, ballots, bits))
 
 
-def split(protocol, of, ballots, about, bits):
+def split(protocol, target, ballots, about, bits):
     """Draw (salts, shares) of every voter for one sum of a protocol, as in `draw`."""
-    vectors = of.summand.of(ballots, about, bits.coins)
-    noise = skellam_noise(of.rate, vectors.size, bits.noise).reshape(vectors.shape)
+    vectors = target.summand.of(ballots, about, bits.coins)
+    noise = skellam_noise(target.rate, vectors.size, bits.noise).reshape(vectors.shape)
     others = protocol["servers"] - 1
-    shares = bits.noise.integers(of.modulus, others * vectors.size).reshape(len(vectors), others, -1)
-    last = (vectors + noise - shares.sum(axis=1)) & (of.modulus - 1)
+    shares = bits.noise.integers(target.modulus, others * vectors.size).reshape(len(vectors), others, -1)
+    last = (vectors + noise - shares.sum(axis=1)) & (target.modulus - 1)
     salts = bits.noise.words(2 * (others + 1) * len(vectors)).reshape(len(vectors), -1, 2)
     return salts, np.concatenate([shares, last[:, None]], axis=1)
 
