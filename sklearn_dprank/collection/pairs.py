@@ -224,7 +224,7 @@ class AssignedRandomizer(PairsRandomizer):
         refuse_unless(is_whole(protocol["n_voters"], 1), "n_voters", "a positive integer")
         seed = is_digits(protocol["assignment_seed"], SEED_DIGITS)
         refuse_unless(seed, "assignment_seed", f"{SEED_DIGITS} lowercase hexadecimal digits")
-        # A hash draws one of 2^b numbers, b bits, and finds a new pair with probability (n - found) / 2^b.
+        # Each hash draws one of 2^b numbers, which is a new pair with probability (n - found) / 2^b.
         n = pair_count(protocol)
         hashes = sum(-(-(1 << (n - 1).bit_length()) // (n - found)) for found in range(protocol["n_queries"]))
         refuse_unless(hashes <= MOST_HASHES, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")

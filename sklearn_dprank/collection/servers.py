@@ -65,15 +65,15 @@ class CheckedFile:
 
     def __init__(self, path: Any, kind: str, owner: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         self._shown = f"path={safe_repr(path)}"
-        self._lock, self._home = threading.Lock(), os.getpid()
+        self._lock, self._pid = threading.Lock(), os.getpid()
         self._head: dict[str, Any] = {}
         about = {"format": _FORMAT, "kind": kind, "owner": dict(owner)}
-        first = json.dumps({**about, "state": dict(state), "rows": 0, "digest": 0}, sort_keys=True).encode()
+        body = json.dumps({**about, "state": dict(state), "rows": 0, "digest": 0}, sort_keys=True).encode()
 
         def fill(connection):
             for command in _TABLES:
                 connection.execute(command)
-            connection.execute("INSERT INTO server VALUES (?, ?)", (first, _checksum(first)))
+            connection.execute("INSERT INTO server VALUES (?, ?)", (body, _checksum(body)))
 
         try:
             place = os.fsdecode(path)
@@ -84,7 +84,7 @@ class CheckedFile:
                 if os.path.isfile(place) and not os.path.getsize(place):
                     raise self._damaged("is empty")
             self._connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
-            self.close = weakref.finalize(self, _close, self._connection, self._home)  # also of a discarded object
+            self.close = weakref.finalize(self, _close, self._connection, self._pid)  # runs for a discarded object, too
             self._connection.text_factory = bytes  # damaged text may not be UTF-8
             self._connection.execute("PRAGMA secure_delete = ON")
             self._connection.execute("PRAGMA synchronous = EXTRA")
@@ -111,7 +111,7 @@ class CheckedFile:
         With `write`, the write lock is held and changes are kept. Without it, the state and the rows are a snapshot.
         ServerFileError is raised if the file cannot be used, or if this is a forked process.
         """
-        if self._home != os.getpid():  # the lock and the connection belong to the parent
+        if self._pid != os.getpid():  # the lock and the connection belong to the parent
             raise ServerFileError(
                 f"{self._shown} was opened by another process, and this one is a fork of it. Open the file again here."
             )
@@ -189,9 +189,9 @@ class CheckedFile:
         return ServerFileError(f"{self._shown} {problem}")
 
 
-def _close(connection, home):
+def _close(connection, pid):
     """Close the file, unless this process is a fork of the one that opened it."""
-    if home == os.getpid():  # closing in a fork would roll back a transaction of the parent
+    if pid == os.getpid():  # closing in a fork would roll back a transaction of the parent
         connection.close()
 
 
@@ -200,7 +200,7 @@ def _checksum(*parts):
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
 
 
-_ONE = "put a single one into a list."
+_REMEDY_FOR_ONE = "put a single one into a list."
 _MESSAGES_TOGETHER, _CHARACTERS = 1024, 1 << 20  # messages and characters in one transaction
 
 
@@ -399,7 +399,7 @@ class AggregationServer(_Receiver):
         ValueError
             If `messages` is a single message, or the protocol asks questions and `ask` was not called.
         """
-        stream = lines(as_reports(messages, "messages", _ONE, "messages"), self._longest)
+        stream = lines(as_reports(messages, "messages", _REMEDY_FOR_ONE, "messages"), self._longest)
         together = blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)
         new = 0
         for block in filter(None, together):
@@ -613,8 +613,8 @@ class Shuffler(_Receiver):
         self._design = checked_design(design, self._protocol)
         self._name = digest(self._protocol)
         self._longest = min(LONGEST, _HEAD + _EACH_MESSAGE * self._protocol["n_queries"])  # of a submission's text
-        drawn = None if self._design is None else hashlib.sha256(self._design.astype("<i8").tobytes()).hexdigest()
-        super().__init__("Shuffler", path, {"protocol": self._name, "design": drawn}, {"waiting": 0, "batches": 0})
+        checksum = None if self._design is None else hashlib.sha256(self._design.astype("<i8").tobytes()).hexdigest()
+        super().__init__("Shuffler", path, {"protocol": self._name, "design": checksum}, {"waiting": 0, "batches": 0})
 
     @property
     def waiting(self) -> int:
@@ -649,7 +649,7 @@ class Shuffler(_Receiver):
             If the file cannot be written, or is damaged. Blocks of submissions before the error are kept.
         """
         new, limit = 0, self._longest
-        stream = lines(as_reports(submissions, "submissions", _ONE, "submissions"), limit)
+        stream = lines(as_reports(submissions, "submissions", _REMEDY_FOR_ONE, "submissions"), limit)
         for block in blocks(stream, _CHARACTERS, unparsed=_CHARACTERS // _MESSAGES_TOGETHER):  # 1,024 parsed ones
             inbox, accepted = Inbox(), 0
             valid = list(inbox.read(block, self._read, limit))  # outside the transaction: others can write meanwhile
