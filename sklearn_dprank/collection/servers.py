@@ -400,22 +400,21 @@ class AggregationServer(_Receiver):
             If `messages` is a single message, or the protocol asks questions and `ask` was not called.
         """
         stream = lines(as_reports(messages, "messages", _REMEDY_FOR_ONE, "messages"), self._longest)
-        together = blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)
         new = 0
-        for block in filter(None, together):
-            asked: dict[str, Any] = {}
+        for block in filter(None, blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)):
+            snapshot: dict[str, Any] = {}
             rows: dict[bytes, bytes] | None = None
-            # The first pass copies the state without the write lock, then reads the messages for its question. The next
-            # pass stores them, if the question is still the same. Otherwise, it reads them again.
+            # The first pass takes the state without the write lock, then reads the messages for its question, while
+            # others can write. The next pass stores them if the question is still the same, else it reads them again.
             while True:
                 with self._file.transaction(write=rows is not None) as state:
                     if state["said"] is not None:
                         raise BudgetExhausted("this server has released its sum and accepts no more reports.")
-                    if rows is not None and state["name"] == asked["name"]:
+                    if rows is not None and state["name"] == snapshot["name"]:
                         new += self._file.add(rows)
                         break
-                asked, inbox = state, Inbox()
-                head, target = self._about(asked)
+                snapshot, inbox = state, Inbox()
+                head, target = self._about(snapshot)
                 valid = partial(read, head, target, self._protocol["servers"])
                 rows = dict(inbox.read(block, valid, self._longest))
             with self._counting:
@@ -650,7 +649,7 @@ class Shuffler(_Receiver):
         """
         new, limit = 0, self._longest
         stream = lines(as_reports(submissions, "submissions", _REMEDY_FOR_ONE, "submissions"), limit)
-        for block in blocks(stream, _CHARACTERS, unparsed=_CHARACTERS // _MESSAGES_TOGETHER):  # 1,024 parsed ones
+        for block in blocks(stream, _CHARACTERS, unparsed=_CHARACTERS // _MESSAGES_TOGETHER):  # or 1,024 parsed ones
             inbox, accepted = Inbox(), 0
             valid = list(inbox.read(block, self._read, limit))  # outside the transaction: others can write meanwhile
             with self._file.transaction() as state:
