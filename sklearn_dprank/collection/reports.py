@@ -309,8 +309,9 @@ class Inbox:
         for block in blocks(lines(reports, LONGEST), characters, _CHARACTERS // _TOGETHER):
             known = list(self.read(block, partial(of_protocol, places)))
             numbers = [report[number] for report in known if type(report.get(number)) is int]
-            if len(names) > 1 and len(set(numbers)) == len(numbers):  # else the first of a number must stay the first
+            if len(names) > 1 and len(set(numbers)) == len(numbers):  # the first of equal numbers must stay first
                 known.sort(key=lambda report: places[report["protocol"]])
+            # A stack, so that the first reports are on top.
             waiting = [(name, list(mine)) for name, mine in groupby(known, itemgetter("protocol"))][::-1]
             while waiting:
                 name, mine = waiting.pop()
@@ -439,8 +440,9 @@ class ReportCounts:
         self.tallies = dict(tallies)
         self.reports_refused = dict(sorted(reports_refused.items()))
         self.submissions = dict(submissions or {})
-        numbered = self.submitted() if second == RECEIVED_BEFORE else self.submissions
-        self.reports_accepted = sum(tally.n_reports for tally in self.tallies.values()) + len(numbered)
+        # In the shuffle model, the messages of submissions count, not the submissions.
+        counted = self.submitted() if second == RECEIVED_BEFORE else self.submissions
+        self.reports_accepted = sum(tally.n_reports for tally in self.tallies.values()) + len(counted)
 
     def submitted(self) -> NDArray[np.int64]:
         """Return the messages of all submissions.
@@ -542,7 +544,7 @@ class ReportCounts:
             for its protocol and their number of reports.
         """
         problem, tallies = "text must be what ReportCounts.to_json returned; count the reports again.", {}
-        try:
+        try:  # afterwards, `tallies` is empty unless all of the text is valid
             state = json.loads(text)
             if set(state) == {"report_counts", "protocols", "refused"} and is_whole(state["report_counts"], 1):
                 if state["report_counts"] != _VERSION:
