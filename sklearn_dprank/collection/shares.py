@@ -50,7 +50,7 @@ RATE_GRID = 2**20  # noise rates are multiples of 1 / RATE_GRID, or whole number
 MOST_SERVERS = 20
 MOST_BITS = 53  # bits of a share: every language reads such integers in JSON alike
 MOST_NUMBERS = 200_000  # numbers in a message, which then has at most 2^22 characters
-_NEVER = 2**-40  # bound on the probability that a sum leaves the range of the modulus
+_OVERFLOW = 2**-40  # largest probability that a sum leaves the range of the modulus
 
 
 class Sum(NamedTuple):
@@ -87,8 +87,8 @@ def modulus_bits(what: Statistic, max_reports: int, rate: float) -> int:
     Consider noise of variance v = 2 rate max_reports on one of d numbers, and let L = ln(2 d 2^40). By Bernstein's
     inequality, it exceeds t = L / 3 + sqrt(L^2 / 9 + 2 v L) in size with probability at most 2^-40 / d.
     """
-    tail = math.log(2 * what.numbers / _NEVER)
-    noise = tail / 3 + math.sqrt(tail**2 / 9 + 4 * rate * max_reports * tail)
+    log = math.log(2 * what.numbers / _OVERFLOW)
+    noise = log / 3 + math.sqrt(log**2 / 9 + 4 * rate * max_reports * log)  # L / 3 + sqrt(L^2 / 9 + 2 v L)
     return (2 * (max_reports * what.largest + math.ceil(noise)) + 1).bit_length()
 
 
@@ -102,8 +102,8 @@ class SummedRandomizer(ClientRandomizer):
         least = protocol["min_reports"]
         refuse_unless(is_whole(protocol["servers"], 2, MOST_SERVERS), "servers", f"an integer from 2 to {MOST_SERVERS}")
         refuse_unless(is_whole(least, 1, 2**40), "min_reports", "an integer from 1 to 2^40")
-        most = is_whole(protocol["max_reports"], least, 2**40)
-        refuse_unless(most, "max_reports", "an integer from min_reports to 2^40")
+        form = is_whole(protocol["max_reports"], least, 2**40)
+        refuse_unless(form, "max_reports", "an integer from min_reports to 2^40")
         for name in ("delta", "local_epsilon"):
             refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
         refuse_unless(0 < float(protocol["delta"]) < 1, "delta", "below 1")
@@ -118,8 +118,8 @@ class SummedRandomizer(ClientRandomizer):
             if "rounds" not in protocol:
                 rule = "one that needs no question, where voters report once"
                 refuse_unless(what.asked_about is None, "statistic", rule)
-        kept = self.spent(protocol, least) <= Decimal(protocol["epsilon"])
-        refuse_unless(kept, "epsilon", "what min_reports give")
+        covered = self.spent(protocol, least) <= Decimal(protocol["epsilon"])
+        refuse_unless(covered, "epsilon", "what min_reports give")
 
     def spent(self, protocol, n_voters=1):
         """Return the epsilon at `delta` of all sums of `n_voters` voters, as a Decimal.
@@ -158,7 +158,7 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
 
 def split(protocol, target, ballots, about, bits):
     """Draw (salts, shares) of every voter for one sum of a protocol, as in `draw`."""
-    vectors = target.summand.of(ballots, about, bits.coins)
+    vectors = target.summand.of(ballots, about, bits.coins)  # shape (n_voters, numbers)
     noise = skellam_noise(target.rate, vectors.size, bits.noise).reshape(vectors.shape)
     others = protocol["servers"] - 1
     shares = bits.noise.integers(target.modulus, others * vectors.size).reshape(len(vectors), others, -1)
@@ -221,9 +221,9 @@ class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
         form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
         rule = f"a list of at most {_MOST_KINDS:,} kinds of questions, exact in their fields"
         refuse_unless(form and 1 <= len(rounds) <= _MOST_KINDS, "rounds", rule)
-        times = all(is_whole(kind["times"], 1, MOST_ANSWERS) for kind in rounds)
-        few = times and sum(kind["times"] for kind in rounds) <= MOST_ANSWERS
-        refuse_unless(few, "times", f"{MOST_ANSWERS:,} questions together, at most")
+        times = [kind["times"] for kind in rounds]
+        form = all(is_whole(each, 1, MOST_ANSWERS) for each in times) and sum(times) <= MOST_ANSWERS
+        refuse_unless(form, "times", f"{MOST_ANSWERS:,} questions together, at most")
         super().check(protocol)
 
     def asked(self, question, protocol):
