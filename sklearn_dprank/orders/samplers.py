@@ -302,16 +302,16 @@ class PartitionTable(OrderSampler):
         self._table = self._sweep.run(logsumexp, self._scale)
         self.log_partition = self._table[-1, -1].item() - self._scale * constant
         self.n_items = len(gain)
-        self._met: dict = {}  # the items of each set that was met, and the choice of its first item
+        self._choices: dict = {}  # by set of remaining items: them, and the choice of the first
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (m,); choices are cached for each set of remaining items."""
         mask, order = 2**self.n_items - 1, []
         while mask:
-            if mask not in self._met:
+            if mask not in self._choices:
                 left = np.flatnonzero(mask >> np.arange(self.n_items) & 1)
-                self._met[mask] = left.tolist(), Choice(self._sweep.peel(self._table, mask, left, self._scale))
-            left, choice = self._met[mask]
+                self._choices[mask] = left.tolist(), Choice(self._sweep.peel(self._table, mask, left, self._scale))
+            left, choice = self._choices[mask]
             order.append(left[choice.draw(bits)])
             mask ^= 1 << order[-1]
         return np.array(order)
@@ -529,19 +529,20 @@ class Counts:
         self._n_items = len(level)
         self._k = self._n_items if k is None else k
         self._subsets = subsets_of(self._n_items)
-        # For each mask S the largest level[i, j] with i outside and j inside S (0 if none).
+        # For each mask S the largest level[i, j] with i outside and j inside S (0 if none): from this level on, S is a
+        # down-set.
         worst = over_subsets(level, np.maximum)  # over the members of S, for each i
         for item, row in enumerate(worst):
             row.reshape(-1, 2, 1 << item)[:, 1] = 0  # i is inside
         opening = worst.max(axis=0)[self._subsets.masks]
-        every = np.arange(n_levels)
+        levels = np.arange(n_levels)
         self._table = [np.ones((1, n_levels))]  # f by number of items: one row per set, one column per relation
         for start, link in zip(self._subsets.starts[1:], _links(self._n_items)[: self._k], strict=False):
             counts = link @ self._table[-1]
-            counts[every < opening[start : start + len(counts), None]] = 0
+            counts[levels < opening[start : start + len(counts), None]] = 0
             self._table.append(counts)
         self.of_all = self._table[-1].sum(axis=0)
-        self._met: dict = {}
+        self._choices: dict = {}
 
     def draw(self, column, bits, first=False):
         """Draw an extension of the relation of one column, uniformly and with exact integers; return it first to last.
@@ -553,19 +554,19 @@ class Counts:
         """
         order, first, starts, rank = [], first and column > 0, self._subsets.starts, self._subsets.rank
         mask, size = 2**self._n_items - 1, self._n_items
-        while size:
-            rest = min(size - 1, self._k)  # the set of the first k items is drawn at once
+        while size:  # above k items, one step draws the set of the first k; then each step draws the last item
+            rest = min(size - 1, self._k)
             if size <= self._k:
                 first = first and self._table[size][rank[mask] - starts[size], column - 1] > 0
             state = column, first, mask
-            if state not in self._met:
+            if state not in self._choices:
                 smaller = self._subsets.masks[starts[rest] : starts[rest + 1]]
                 if size <= self._k:
                     smaller = mask ^ (1 << np.flatnonzero(mask >> np.arange(self._n_items) & 1))
                 counts = self._table[rest][rank[smaller] - starts[rest]]
                 ways = counts[:, column] - counts[:, column - 1] if first else counts[:, column]
-                self._met[state] = smaller.tolist(), [int(count) for count in ways.cumsum()]
-            smaller, cumulative = self._met[state]
+                self._choices[state] = smaller.tolist(), [int(count) for count in ways.cumsum()]
+            smaller, cumulative = self._choices[state]
             chosen = smaller[bisect_right(cumulative, bits.integer(cumulative[-1]))]
             if size <= self._k:
                 order.append((mask ^ chosen).bit_length() - 1)
