@@ -232,7 +232,8 @@ class MinimaxMarginSampler(OrderSampler):
 def _levels(margins, free, floor=None):
     """Return `floor` and the larger margins of `free` pairs, ascending, and the index of each margin (0 if not free).
 
-    Every order violates one direction of each free pair. By default, `floor` is the largest of these lower limits.
+    Every order violates at least the smaller of the two margins of each free pair. By default, `floor` is the largest
+    of these.
     """
     if floor is None:
         floor = np.minimum(margins, margins.T)[free].max() if free.any() else 0
@@ -434,7 +435,7 @@ def largest_exponentials(log_counts, bits):
     log_v = bits.log_uniform(size)
     small = np.where(log_v < _SMALL, log_v - np.log(2), np.log(-np.log1p(-np.exp(np.maximum(log_v, _SMALL)) / 2)))
     log_exponentials = np.where(bits.coins(size), small, np.log(np.log(2) - log_v))
-    log_w = log_exponentials - log_counts  # -ln U / n
+    log_w = log_exponentials - log_counts  # w = -ln U / n; the result is -ln(1 - e^-w)
     w = np.exp(np.maximum(log_w, _SMALL))
     with np.errstate(divide="ignore"):
         out = np.where(w < np.log(2), -np.log(-np.expm1(-w)), -np.log1p(-np.exp(-w)))
@@ -636,9 +637,10 @@ def costs_of_ways(margins, k):
     for place in range(k):
         if place:
             placed = (placed[:, None] | np.eye(n_items, dtype=bool)).reshape(-1, n_items)
+        # At most `place` items are placed, so one of the place + 1 strongest is not; the strongest such one comes last.
         worst = np.broadcast_to(strength[place], placed.shape)
         for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):
-            worst = np.where(placed[:, rival], worst, margin)  # the strongest unplaced rival overwrites the others
+            worst = np.where(placed[:, rival], worst, margin)
         costs = np.maximum(costs[:, None], worst)
         costs[placed] = never
         costs = costs.ravel()
