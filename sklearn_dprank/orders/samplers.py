@@ -768,8 +768,8 @@ class NextSampler(OrderSampler):
 #
 # Only orders that keep the anchor's order of each pair at least `window` places apart in the anchor are considered.
 # Name items by their place in the anchor. A prefix of such an order is then {0, ..., a - 1} and some of a + 1, ..., a +
-# window - 1. It is represented by the first unplaced item a and a mask of window - 1 bits. One sweep covers all
-# thresholds of the margins.
+# window - 1. It is represented by the first unplaced item a and a mask of window - 1 bits, where bit b stands for item
+# a + 1 + b. One sweep covers all thresholds of the margins.
 
 MAX_WINDOW = 12  # 2**11 masks
 
@@ -784,7 +784,7 @@ def _steps(window):
 
     rows, columns, inversions = [], [], []
     for mask in range(2 ** (window - 1)):
-        run = (~mask & (mask + 1)).bit_length() - 1  # number of placed items right after a
+        run = (~mask & (mask + 1)).bit_length() - 1  # placed items right after a: a + 1 + run becomes a
         rows.append(mask >> (run + 1))
         columns.append(mask)
         inversions.append(0)
@@ -800,8 +800,8 @@ def _opening_level_in_window(level, window, never):
     """Return, for each first unplaced item a and mask, the lowest level that allows the prefix.
 
     It is the largest level[y, x] with y outside and x inside the prefix. The items before a are merged (node 0, always
-    inside). Item a and the items past the window are also merged (last node, always outside). `never` marks masks past
-    the end.
+    inside). Node 1 + b is the item of bit b. Item a and the items past the window are also merged (last node, always
+    outside). `never` marks masks past the end.
     """
     n_items = len(level)
     masks = np.arange(2 ** (window - 1))
@@ -812,15 +812,15 @@ def _opening_level_in_window(level, window, never):
     opening = np.empty((n_items + 1, len(masks)), dtype=np.int64)
     for a in range(n_items + 1):
         end = min(a + window, n_items)
-        near, before = slice(a + 1, end), level[:, :a].max(axis=1, initial=0)
-        count = max(end - a - 1, 0)
+        near, against_placed = slice(a + 1, end), level[:, :a].max(axis=1, initial=0)
+        n_near = max(end - a - 1, 0)
         far = np.r_[a : min(a + 1, n_items), end:n_items]
         merged = np.zeros((window + 1, window + 1), dtype=np.int64)
-        merged[1 : count + 1, 0] = before[near]
-        merged[1 : count + 1, 1 : count + 1] = level[near, near]
-        merged[window, 0] = before[far].max(initial=0)
-        merged[window, 1 : count + 1] = level[far, near].max(axis=0, initial=0)
-        merged[window, count + 1 : window] = never
+        merged[1 : n_near + 1, 0] = against_placed[near]
+        merged[1 : n_near + 1, 1 : n_near + 1] = level[near, near]
+        merged[window, 0] = against_placed[far].max(initial=0)
+        merged[window, 1 : n_near + 1] = level[far, near].max(axis=0, initial=0)
+        merged[window, n_near + 1 : window] = never
         opening[a] = np.where(split, merged, 0).max(axis=(1, 2))
     return opening
 
@@ -893,19 +893,19 @@ class WindowedSampler(OrderSampler):
         self._level = Choice(self._log_weights)
 
     def _sweep(self, opening, n_levels):
-        """Fill the masses of prefixes, one table (masks, levels) per length; each column has its own scale."""
+        """Fill the masses of prefixes, one table (masks, levels) per length; the largest of each column is 1."""
         n_items = len(opening) - 1
         steps = _steps(self._window)
         masks = np.arange(steps.shape[0])
         self._sizes = np.array([mask.bit_count() for mask in masks.tolist()])
-        every = np.arange(n_levels)
+        levels = np.arange(n_levels)
         mass = np.zeros((len(masks), n_levels))
         mass[0] = 1
         self._masses, self._log_masses = [mass], np.zeros(n_levels)
         for length in range(1, n_items + 1):
-            first = length - self._sizes
+            unplaced = length - self._sizes  # item a of each mask
             mass = steps @ mass
-            mass[(first[:, None] < 0) | (every < opening[first, masks][:, None])] = 0
+            mass[(unplaced[:, None] < 0) | (levels < opening[unplaced, masks][:, None])] = 0
             top = mass.max(axis=0)
             mass /= np.where(top > 0, top, 1)
             with np.errstate(divide="ignore"):
@@ -924,7 +924,8 @@ class WindowedSampler(OrderSampler):
             with np.errstate(divide="ignore"):
                 choice = Choice(np.log(steps.data[row] * self._masses[length - 1][before, level]))
             smaller = int(before[choice.draw(bits)])
-            # Either one bit was set, or the first unplaced item was placed and the mask shifted down.
+            # Either one bit was set, or the first unplaced item a was placed and the mask shifted down. The item is
+            # a + offset, and the smaller prefix has a = length - 1 - its size.
             offset = (mask ^ smaller).bit_length() if mask > smaller else 0
             order[length - 1] = length - 1 - self._sizes[smaller] + offset
             mask = smaller
