@@ -945,20 +945,20 @@ class _Cutting:
                 return np.array(order)
         return None
 
-    def _fix(self, order, reduced, room, work):
-        """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
-        free = ~(order | order.T)[self._i, self._j]
+    def _fix(self, relation, reduced, room, work):
+        """Add to a partial order (bool, shape (m, m)) the pairs whose other order costs over `room` above the bound."""
+        free = ~(relation | relation.T)[self._i, self._j]
         later, sooner = free & (reduced > room), free & (-reduced > room)
         if not (later | sooner).any():
-            return order
-        order = order.copy()
-        order[self._j[later], self._i[later]] = True
-        order[self._i[sooner], self._j[sooner]] = True
-        return _transitive_closure(order, work)
+            return relation
+        relation = relation.copy()
+        relation[self._j[later], self._i[later]] = True
+        relation[self._i[sooner], self._j[sooner]] = True
+        return _transitive_closure(relation, work)
 
-    def _limits(self, order):
+    def _limits(self, relation):
         """Return the bounds on x that a partial order implies."""
-        return order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
+        return relation[self._i, self._j].astype(np.int64), 1 - relation[self._j, self._i].astype(np.int64)
 
     def _matrix(self, x):
         before = np.zeros(self._pair.shape)
@@ -1111,16 +1111,16 @@ class LinearOrdering(_Cutting):
             self._offer(memetic_search(self._cost, self.order, self._work, root_bound + self._constant))
             heap = [(root[0], 0, root[1], root[2])]
         while heap and not (self._failed or self._work.over):
-            bound, _, order, x = heapq.heappop(heap)
-            free = ~(order | order.T)[self._i, self._j]
+            bound, _, relation, x = heapq.heappop(heap)
+            free = ~(relation | relation.T)[self._i, self._j]
             if bound > self._goal:
                 continue
             if not free.any():
-                self._offer(np.argsort(-order.sum(axis=1), kind="stable"))  # the only order left
+                self._offer(np.argsort(-relation.sum(axis=1), kind="stable"))  # the only order left
                 continue
             pick = int(np.argmax(np.where(free, np.minimum(x, 1 - x) * np.abs(self._w) + _SLACK, 0)))
             for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
-                child = order.copy()
+                child = relation.copy()
                 child[first, then] = True
                 node = self._solve(bound, _transitive_closure(child, self._work), _NODE_PATIENCE, self._work)
                 if node is not None:
@@ -1131,37 +1131,37 @@ class LinearOrdering(_Cutting):
 
     def _root(self, bound):
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
-        work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
+        work, relation = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         cycles = violated_cycles(majority, 10 * self._cuts, work)
         size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]].min(axis=1)  # the cost to break a cycle
         self._program.add(*self._rows(cycles[np.argsort(-size, kind="stable")[: self._cuts]]))
         few = work.part(min(1, work.share(_TRY)))
-        root = self._solve(bound, order, math.inf, few, root=True)
+        root = self._solve(bound, relation, math.inf, few, root=True)
         if root is None or not (self._failed or few.over) or work.over:
             return root
         self._failed = False
         if len(self._cost) < _LARGE:
             self._offer(memetic_search(self._cost, self.order, work))
-        bound, order, _ = root
+        bound, relation, _ = root
         cycles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
         priced = Relaxation(self._w)
         priced.add(*self._rows(cycles))
-        proved, reduced, _, shift = dual_bound(priced, prices, *self._limits(order))
+        proved, reduced, _, shift = dual_bound(priced, prices, *self._limits(relation))
         self._program.keep(np.zeros(len(self._program.right), dtype=bool))
         self._program.add(*self._rows(cycles[prices > least]))
-        order = self._fix(order, reduced, (self._goal << shift) - proved, work)
+        relation = self._fix(relation, reduced, (self._goal << shift) - proved, work)
         bound = max(bound, self._round_up(proved, shift))
-        return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
+        return self._solve(bound, relation, _ROOT_PATIENCE, work, root=True)
 
-    def _solve(self, bound, order, patience, work, root=False):
-        """Cut at one node; return (bound, partial order, x), or None if no better order lies below."""
+    def _solve(self, bound, relation, patience, work, root=False):
+        """Cut at one node, a partial order; return (bound, partial order, x), or None if no better order agrees."""
         if bound > self._goal:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
         while patience and not (self._failed or work.over):
-            limits = self._limits(order)
+            limits = self._limits(relation)
             solved = self._program.solve(*limits, work)
             if solved is None:
                 self._failed = True
@@ -1175,8 +1175,8 @@ class LinearOrdering(_Cutting):
                 self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
             if bound > self._goal:
                 return None
-            order = self._fix(order, reduced, (self._goal << shift) - proved, work)
-            if (order & order.T).any():  # a better total would imply a cycle, so there is none
+            relation = self._fix(relation, reduced, (self._goal << shift) - proved, work)
+            if (relation & relation.T).any():  # a better total would imply a cycle, so there is none
                 return None
             if root and solved.value > objective + 1e-9:  # dropping rows without progress may repeat forever
                 self._program.keep(solved.tight)
@@ -1185,17 +1185,17 @@ class LinearOrdering(_Cutting):
             if not len(cycles):
                 break
             self._program.add(*self._rows(cycles))
-        return bound, order, x
+        return bound, relation, x
 
 
-def _transitive_closure(order, work):
-    """Return the transitive closure of a relation."""
-    order, m = order.copy(), len(order)
-    between = np.flatnonzero(order.any(axis=0) & order.any(axis=1))
+def _transitive_closure(relation, work):
+    """Return the transitive closure of a relation, bool of shape (m, m)."""
+    relation, m = relation.copy(), len(relation)
+    between = np.flatnonzero(relation.any(axis=0) & relation.any(axis=1))
     work.spend(len(between) * (4000 + m**2 // 16))
     for item in between:  # on busy cores, a BLAS product of matrices takes hundreds of times as long
-        order[order[:, item]] |= order[item]
-    return order
+        relation[relation[:, item]] |= relation[item]
+    return relation
 
 
 def first_optimum(cost, order, cut):
