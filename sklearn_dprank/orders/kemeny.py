@@ -1057,21 +1057,21 @@ class LinearOrdering(_Cutting):
 
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, slack=0):
         m, work = len(cost), work or Work()
-        packing = m**2 // 4 * (_ROW + _PACKED_ENTRY * m // 3)  # at most about so many steps: one row for each majority
-        self._work = work.part(1 - min(work.share(packing), _PACKING))
+        packing_steps = m**2 // 4 * (_ROW + _PACKED_ENTRY * m // 3)  # at most about so many: one row for each majority
+        self._work = work.part(1 - min(work.share(packing_steps), _PACKING))
         super().__init__(cost, _FEW_CUTS if slack else _CUTS)
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False
         by_net_wins = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
         self._offer(insertion_search(cost, by_net_wins, self._work))
-        self._settled, first = False, self.order
+        self._seeks_first, start = False, self.order
         if m >= _LARGE:
-            self._offer(memetic_search(cost, first, self._work.part(_FIRST)))
+            self._offer(memetic_search(cost, start, self._work.part(_FIRST)))
         bound = self._search()
         if bound >= self._best:  # choose among tied optima independently of the solver: by local search, else the first
-            met = memetic_search(cost, first, self._work, self._best + self._constant)
-            self._settled = total_cost(cost, met) - self._constant != self._best
+            found = memetic_search(cost, start, self._work, self._best + self._constant)
+            self._seeks_first = total_cost(cost, found) - self._constant != self._best
 
             def cut(before):
                 before = _transitive_closure(before, self._work)
@@ -1080,21 +1080,21 @@ class LinearOrdering(_Cutting):
                 stopped = self._failed or self._work.over
                 return None if node is None or stopped else (node[1], self._matrix(node[2]))
 
-            self.order = first_optimum(cost, self.order, cut) if self._settled else met
-        pairs = int(np.minimum(self._w, 0).sum())
+            self.order = first_optimum(cost, self.order, cut) if self._seeks_first else found
+        majorities = int(np.minimum(self._w, 0).sum())
         stopped = self._failed or self._work.over
-        if bound < self._best and (stopped or bound <= pairs):  # some slack can end the search at once
-            bound = max(bound, self._round_up(pairs + packed_cycles(cost - cost.T, work)))
+        if bound < self._best and (stopped or bound <= majorities):  # some slack can end the search at once
+            bound = max(bound, self._round_up(majorities + packed_cycles(cost - cost.T, work)))
         self.value = self._constant + self._best
         self.bound = self._constant + min(bound, self._best)
 
     @property
     def _goal(self):
         """Largest total worth finding (without the constant): larger ones are within the tolerance."""
-        if self._settled:
-            return self._best  # equally good orders count too
-        above, one = self._tolerance
-        relative = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
+        if self._seeks_first:
+            return self._best  # the search is now for tied optima
+        numerator, denominator = self._tolerance
+        relative = max(0, self._best + self._constant + self._elsewhere) * numerator // (numerator + denominator)
         return self._best - max(self._grid, relative + 1, self._slack + 1)
 
     def _round_up(self, bound, shift=0):
@@ -1105,7 +1105,7 @@ class LinearOrdering(_Cutting):
         """Branch on the node of lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
         root = self._root(root_bound)
-        heap, count = [], 0
+        heap, count = [], 0  # of (bound, count, relation, x)
         if root is not None:
             root_bound = root[0]
             self._offer(memetic_search(self._cost, self.order, self._work, root_bound + self._constant))
@@ -1136,9 +1136,9 @@ class LinearOrdering(_Cutting):
         cycles = violated_cycles(majority, 10 * self._cuts, work)
         size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]].min(axis=1)  # the cost to break a cycle
         self._program.add(*self._rows(cycles[np.argsort(-size, kind="stable")[: self._cuts]]))
-        few = work.part(min(1, work.share(_TRY)))
-        root = self._solve(bound, relation, math.inf, few, root=True)
-        if root is None or not (self._failed or few.over) or work.over:
+        first_try = work.part(min(1, work.share(_TRY)))
+        root = self._solve(bound, relation, math.inf, first_try, root=True)
+        if root is None or not (self._failed or first_try.over) or work.over:
             return root
         self._failed = False
         if len(self._cost) < _LARGE:
@@ -1171,7 +1171,7 @@ class LinearOrdering(_Cutting):
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
-            if not self._settled:
+            if not self._seeks_first:
                 self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
             if bound > self._goal:
                 return None
