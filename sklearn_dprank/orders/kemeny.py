@@ -259,15 +259,15 @@ def insertion_search(cost, order, work=None):
     """
     excess, order, work = cost - cost.T, np.array(order, dtype=np.int64), work or Work()
     m, places = len(order), np.argsort(order)
-    before = np.zeros(m + 1, dtype=excess.dtype)  # extra cost of the item in first place, compared with each gap
-    after_first, rows = before[1:], list(excess)
+    saved = np.zeros(m + 1, dtype=excess.dtype)  # what the item costs less in each gap than in first place
+    after_first, rows = saved[1:], list(excess)
     item = settled = 0
     while settled < m and not work.over:
         work.spend(_ITEM + _ENTRY * m)
         rows[item].take(order).cumsum(out=after_first)
-        place, gap = places[item], before.argmax()
-        if before[gap] > before[place]:
-            gap -= gap > place
+        place, gap = places[item], saved.argmax()
+        if saved[gap] > saved[place]:
+            gap -= gap > place  # gaps are counted with the item in its old place
             low, high = min(place, gap), max(place, gap) + 1
             if gap < place:
                 order[low + 1 : high] = order[low : high - 1].copy()
@@ -385,16 +385,16 @@ def descended(excess, orders, work):
     orders, places = orders.copy(), np.argsort(orders, axis=1)
     settled, totals = [orders[:0]], [np.empty(0, dtype=excess.dtype)]
     while len(orders):
-        every, before = np.arange(len(orders)), np.zeros((len(orders), len(excess) + 1), dtype=excess.dtype)
+        every, saved = np.arange(len(orders)), np.zeros((len(orders), len(excess) + 1), dtype=excess.dtype)
         moved, ahead = np.zeros(len(orders), dtype=bool), np.zeros(len(orders), dtype=excess.dtype)
         for item, row in enumerate(excess):
             if work.over:
                 return np.concatenate(settled), np.concatenate(totals)
             work.spend(_STEP + _STEP_ENTRY * orders.size)
-            np.cumsum(row.take(orders), axis=1, out=before[:, 1:])  # as in `insertion_search`
-            gap, here = before.argmax(axis=1), before[every, places[:, item]]
-            better = np.flatnonzero(before[every, gap] > here)
-            ahead += here
+            np.cumsum(row.take(orders), axis=1, out=saved[:, 1:])  # as in `insertion_search`
+            gap, here = saved.argmax(axis=1), saved[every, places[:, item]]
+            better = np.flatnonzero(saved[every, gap] > here)
+            ahead += here  # the excess of the item over all items before it
             if len(better):
                 moved[better] = True
                 now = places[better]
