@@ -545,6 +545,7 @@ class Relaxation:
         work.spend(self.pace.steps(size, result.nit, result.nit / len(columns)))
         if result.status != 0:
             return None
+        # Pairs in no row take their cheaper order.
         x = np.clip(np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 0.5)), low, high)
         x[columns] = np.clip(result.x, 0, 1)
         prices = np.maximum(-result.ineqlin.marginals, 0) * self.scale
