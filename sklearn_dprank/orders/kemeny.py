@@ -684,34 +684,34 @@ def alternating_prices(excess, work):
     m = len(excess)
     unit = _RHO * (float(np.abs(excess, dtype=np.float64).mean()) or 1.0)
     pull = (excess / unit).astype(np.float32)
-    pairs = -np.sign(pull) / 2
-    z = pairs.copy()
+    pair_copies = -np.sign(pull) / 2
+    z = pair_copies.copy()
     few = m**3 // 3 < _MOST_CELLS
-    threes = [np.zeros((m - i - 1, m - i - 1), dtype=np.float32) for i in range(m - 2 if few else 0)]
+    triple_copies = [np.zeros((m - i - 1, m - i - 1), dtype=np.float32) for i in range(m - 2 if few else 0)]
     steps = _SWEEP_ROW * m + _SWEEP_CELL * (m**3 // 3)  # an approximate upper limit for one iteration
-    for _ in range(_ITERATIONS if threes else 0):
+    for _ in range(_ITERATIONS if triple_copies else 0):
         if work.left < steps or work.over:
             break
         work.spend(steps)
-        rest = _clipped(z.copy(), pairs) - pull
-        for i, copies in enumerate(threes):
+        r = _reflected(z.copy(), pair_copies) - pull
+        for i, copies in enumerate(triple_copies):
             behind = slice(i + 1, m)
-            reflected = _clipped(z[behind, behind] + z[i, behind, None] - z[i, behind], copies)
-            rest[behind, behind] += reflected
-            rest[i, behind] += reflected.sum(axis=1)
-            rest[behind, i] -= reflected.sum(axis=1)
-        net = rest.sum(axis=1)
-        z = (rest + net[:, None] - net) / np.float32(1 + m)
+            reflected = _reflected(z[behind, behind] + z[i, behind, None] - z[i, behind], copies)
+            r[behind, behind] += reflected
+            r[i, behind] += reflected.sum(axis=1)
+            r[behind, i] -= reflected.sum(axis=1)
+        net = r.sum(axis=1)
+        z = (r + net[:, None] - net) / np.float32(1 + m)
     cycles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
-    for i, copies in enumerate(threes):  # a price is what a copy exceeds its limit by
+    for i, copies in enumerate(triple_copies):  # a price is what a copy exceeds its limit by
         first, second = np.nonzero(copies > 0.5)  # the reversed 3-cycle has the same value with a minus
         prices.append(copies[first, second].astype(float) - 0.5)
         cycles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
     return np.concatenate(cycles), np.concatenate(prices) * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
 
 
-def _clipped(now, copies):
-    """Update the copies before clipping, for their current values `now` (overwritten); return the copies reflected."""
+def _reflected(now, copies):
+    """Add to `copies` an over-relaxed step from clip(copies) to `now` (overwritten); return 2 clip(copies) - copies."""
     within = np.clip(copies, -0.5, 0.5)
     now -= within
     now *= _RELAX
