@@ -751,13 +751,14 @@ def violated_cycles(before, limit, work):
         j = start + 1 + np.flatnonzero((before[i, start + 1 :] > 0).any(axis=0))
         k = start + 1 + np.flatnonzero((before[start + 1 :, i] > 0).any(axis=1))
         work.spend(_SCAN + _CELL * len(i) * len(j) * len(k))
+        # above[p, q, r] is by how much x_ij + x_jk + x_ki exceeds 2, for i[p], j[q] and k[r].
         above = before[i[:, None], j][:, :, None] + before[j[:, None], k]
         above += before[k, i[:, None]][:, None]
         above -= 2 + 1e-6
         found = np.flatnonzero(above > 0)
         from_i, from_j, from_k = np.unravel_index(found, above.shape)
         new = np.stack([i[from_i], j[from_j], k[from_k]], axis=1)
-        once = (new[:, 1] > new[:, 0]) & (new[:, 2] > new[:, 0])
+        once = (new[:, 1] > new[:, 0]) & (new[:, 2] > new[:, 0])  # from the smallest item of the cycle
         triples = np.concatenate([triples, new[once]])
         amounts = np.concatenate([amounts, above.ravel()[found[once]]])
         start = i[-1] + 1
@@ -791,12 +792,12 @@ def packed_cycles(excess, work):
     left, total = room.copy(), 0
     for i in range(len(left) - 2):  # cycles i -> j -> k -> i
         back = left[i + 1 :, i].copy()  # k -> i, for each k
-        for j in np.flatnonzero(left[i, i + 1 :]):
+        for j in i + 1 + np.flatnonzero(left[i, i + 1 :]):
             if work.over:
                 break
             work.spend(_ROW + _PACKED_ENTRY * len(back))
-            forth = left[i + 1 + j, i + 1 :]
-            filled = np.minimum(np.minimum(forth, back).cumsum(), left[i, i + 1 + j])
+            forth = left[j, i + 1 :]  # j -> k, for each k
+            filled = np.minimum(np.minimum(forth, back).cumsum(), left[i, j])  # i -> j limits all of its cycles
             weights = np.diff(filled, prepend=0)
             forth -= weights
             back -= weights
