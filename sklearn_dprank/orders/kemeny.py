@@ -191,6 +191,7 @@ def majority_components(margins):
     ordered = []
     done = 0
     while waiting:  # quadratic in the components, but each step is one operation on masks
+        # a component comes next once all other items above it are done
         mask = next(mask for mask, part in waiting.items() if (mask & ~done).bit_count() == len(part))
         ordered.append(np.array(waiting.pop(mask), dtype=np.int64))
         done |= mask
@@ -913,11 +914,11 @@ class _Cutting:
         has the three items as i, j, k, as j, k, i, or as k, i, j: if the first of them is placed, the other two come in
         their cyclic order.
         """
-        m, dear = len(self._cost), prices > room
+        m, binding = len(self._cost), prices > room
         must = np.zeros((m, m), dtype=bool)
         must[self._i, self._j], must[self._j, self._i] = reduced < -room, reduced > room
-        columns, forward = self._program.columns[dear], self._program.signs[dear] > 0
-        then: list[list[tuple[int, int]]] = [[] for _ in range(m)]
+        columns, forward = self._program.columns[binding], self._program.signs[binding] > 0
+        then: list[list[tuple[int, int]]] = [[] for _ in range(m)]  # (j, k): once the item is placed, j precedes k
         for i, j, k in np.where(forward, self._i[columns], self._j[columns]).tolist():
             then[i].append((j, k))
             then[j].append((k, i))
@@ -927,7 +928,7 @@ class _Cutting:
         waiting = [(0, 2**m - 1, masks_above(must))]  # (next item to try, items left, the items above each)
         while waiting and tries:
             item, left, above = waiting.pop()
-            del order[len(waiting) :]
+            del order[len(waiting) :]  # backtrack: one entry waits for each placed item
             while item < m and (above[item] & left or not left >> item & 1):
                 item += 1
             if item == m:
