@@ -106,6 +106,8 @@ def split_ballots(X, cv, sequence):
 
 # Candidates on splits, and their fits with fresh noise.
 
+_SEED = "random_state"
+
 
 class Candidate(NamedTuple):
     """Estimator, with the ballots to fit and to score.
@@ -243,9 +245,8 @@ def rows_of(seeds, metrics, *fields):
         yield Row(scores, *took, guarantee)
 
 
-_SEED = "random_state"
-_MOST = 30  # trials in one job: enough to share a sampler's table
-_SHARE = 8  # jobs per worker, at least, so that workers finish at about the same time
+_TRIALS_IN_JOB = 30  # at most; enough to share a sampler's table
+_JOBS_PER_WORKER = 8  # at least, so that workers finish at about the same time
 
 
 def run(seeds, prepared, metrics, n_jobs, progress):
@@ -256,7 +257,7 @@ def run(seeds, prepared, metrics, n_jobs, progress):
     """
     workers = effective_n_jobs(n_jobs)
     n_candidates, n_splits, n_trials = seeds.shape
-    size = _MOST if workers == 1 else min(_MOST, math.ceil(seeds.size / (_SHARE * workers)))
+    size = _TRIALS_IN_JOB if workers == 1 else min(_TRIALS_IN_JOB, math.ceil(seeds.size / (_JOBS_PER_WORKER * workers)))
     # Every candidate's first trials come first. A task holds the fields of a candidate, because a backend sends a large
     # argument once, but no part of one.
     tasks = (
