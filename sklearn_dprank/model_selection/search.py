@@ -64,7 +64,7 @@ from .private import PrivateKendallTau, refuse_mixing
 
 
 def split_ballots(X, cv, sequence):
-    """Return [(train, test)] of all splits. `cv` is that of `cross_validate`; `sequence` places persons in folds.
+    """Return [(train, test)] of all splits. `cv` is that of `cross_validate`; `sequence` shuffles persons.
 
     With persons, a fold holds all ballots of a random share of the persons. A splitter by groups would place a person
     by the number of ballots, and so move others if this number changes. Persons are numbered in the order of their
@@ -82,9 +82,9 @@ def split_ballots(X, cv, sequence):
             if not (cv is None or isinstance(cv, Integral)):
                 raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
             who, persons = np.unique(X.weights.persons, return_inverse=True)
-            place = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(who))
+            shuffled = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(who))
             folds = check_cv(cv).split(np.zeros((len(who), 1)))
-            return [tuple(X.take(np.isin(persons, place[part])) for part in parts) for parts in folds]
+            return [tuple(X.take(np.isin(persons, shuffled[part])) for part in parts) for parts in folds]
         take, rows = X.take, np.zeros((X.n_voters, 1))
     else:
         rows = X if hasattr(X, "iloc") else check_ballots(X)
@@ -113,8 +113,9 @@ class Candidate(NamedTuple):
     """Estimator, with the ballots to fit and to score.
 
     If `plan` is not None, the estimator is an aggregator that is planned once, on counted profiles, so that each trial
-    is one release. In a Pipeline, `name` is its step, and `before` holds the fitted steps before it. A scorer gets
-    `ballots`. Other estimators are fitted from the start in each trial.
+    is one release. In a Pipeline, `name` is its step, and `before` holds the fitted steps before it. Its own score
+    reads `test`, a counted profile, and a scorer gets `ballots`. Other estimators are fitted from the start in each
+    trial.
     """
 
     estimator: Any
@@ -131,11 +132,11 @@ def prepare(estimators, parts):
     """Return {(candidate, split): `Candidate`}; the ballots of a split are counted once for all candidates."""
 
     def counted(train, test):
-        fitted = as_profile(train)
-        scored = fitted if test is train else as_profile(test)
-        for profile in (fitted, scored):  # count pairs here, so that workers share the counts
+        train_profile = as_profile(train)
+        test_profile = train_profile if test is train else as_profile(test)
+        for profile in (train_profile, test_profile):  # count pairs here, so that workers share the counts
             profile.pairwise_counts, profile.strict  # noqa: B018
-        return fitted, scored
+        return train_profile, test_profile
 
     prepared = {}
     for split, (train, test) in enumerate(parts):
@@ -150,18 +151,19 @@ def prepare(estimators, parts):
             before = []
             if transformers:
                 pipeline = clone(Pipeline(transformers))
-                first = pipeline.fit_transform(train)
-                second = first if test is train else pipeline.transform(test)
-                (fitted, scored), before = counted(first, second), pipeline.steps
+                changed_train = pipeline.fit_transform(train)
+                changed_test = changed_train if test is train else pipeline.transform(test)
+                (train_profile, test_profile), before = counted(changed_train, changed_test), pipeline.steps
             else:
-                fitted, scored = shared = shared or counted(train, test)
-            rule, plan = last.plan_for(fitted)
-            if "positions" in plan.needs and fitted.positions is None:
+                shared = shared or counted(train, test)
+                train_profile, test_profile = shared
+            rule, plan = last.plan_for(train_profile)
+            if "positions" in plan.needs and train_profile.positions is None:
                 raise ValueError(f"{last} needs the ballots; build the Profile with keep='positions'.")
             if "placements" in plan.needs:
-                fitted.placements  # noqa: B018
-            ballots = scored if name is None else test
-            prepared[candidate, split] = Candidate(last, fitted, scored, ballots, rule, plan, before, name)
+                train_profile.placements  # noqa: B018
+            ballots = test_profile if name is None else test
+            prepared[candidate, split] = Candidate(last, train_profile, test_profile, ballots, rule, plan, before, name)
     return prepared
 
 
