@@ -824,20 +824,20 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
                 self.n_splits_, self.multimetric_, self.scorer_ = len(parts), isinstance(self.scoring, Mapping), metrics
                 self.cv_results_ = results_of(rows, seeds, names, trials)
                 self._account(scored, [], scoring, split_voters)
-        name = deciding(self.refit, names)
+        metric = deciding(self.refit, names)
         if callable(self.refit):
             best = int(self.refit(self.cv_results_))
             if not 0 <= best < len(rows):
                 raise ValueError(f"refit must return a row of cv_results_, got {best}.")
-        elif name is None:  # several metrics, and no refit
+        elif metric is None:  # several metrics, and no refit
             return record_pipeline(self)
         else:
-            if not np.isfinite(self.cv_results_[f"mean_test_{name}"]).any():
-                raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
-            best = int(self.cv_results_[f"rank_test_{name}"].argmin())
+            if not np.isfinite(self.cv_results_[f"mean_test_{metric}"]).any():
+                raise ValueError(f"no candidate has a finite mean {metric}; the scorer gave NaN or infinity for each.")
+            best = int(self.cv_results_[f"rank_test_{metric}"].argmin())
         self.best_index_, self.best_params_ = best, rows[best]
-        if name is not None:
-            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][best])
+        if metric is not None:
+            self.best_score_ = float(self.cv_results_[f"mean_test_{metric}"][best])
         if self.refit is not False:
             start = time.perf_counter()
             self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
@@ -874,10 +874,10 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         """
         refuse_unknown(self, unknown, "score")
         check_is_fitted(self, "best_estimator_")
-        name = deciding(self.refit, list(self.scorer_))
-        if name is None:
+        metric = deciding(self.refit, list(self.scorer_))
+        if metric is None:
             raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
-        return score_of(self.best_estimator_, X, self.scorer_[name])
+        return score_of(self.best_estimator_, X, self.scorer_[metric])
 
     def _checked(self):
         """Return the metrics, the rows of the grid and the candidates; raise ValueError if a parameter is invalid."""
@@ -919,8 +919,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         refit = []
         if self.refit is not False:  # a guarantee that covers each candidate
             total = total_of(fits, split_voters=False)
-            same = [g.under_replace() if total.neighboring == "replace" else g for g in fits]
-            epsilon, delta = max(g.epsilon for g in same), max(g.delta for g in same)
+            comparable = [g.under_replace() if total.neighboring == "replace" else g for g in fits]
+            epsilon, delta = max(g.epsilon for g in comparable), max(g.delta for g in comparable)
             worst = replace(total, epsilon=epsilon, delta=delta, losses=None)
             refit = [fits[0] if len(set(fits)) == 1 else worst]
         return costs_of(fits * self.n_trials, refit, scoring, split_voters=False)[1]
