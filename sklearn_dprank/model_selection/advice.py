@@ -145,23 +145,23 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     """
     levels, families = curves()
     stored = families[family]
-    place = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
+    log_signal = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
     resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST
-    grid = np.log(stored.grid)
+    log_grid = np.log(stored.grid)
     sizes = [size for size, best in stored.curves if (best is None) == (k is None)]
     logs = np.zeros(3)  # of the errors, relative to those of a random order
-    for size, of_size in _around(sizes, n_items, math.log):
+    for size, size_weight in _around(sizes, n_items, math.log):
         around: list[tuple[Any, float]] = [(None, 1.0)]
         if k is not None:
             bests = [best for of_items, best in stored.curves if of_items == size and best is not None]
             around = _around(bests, size ** (math.log(k) / math.log(n_items)), math.log)
-        for best, of_best in around:
-            for level, of_level in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
+        for best, best_weight in around:
+            for level, level_weight in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
                 random = of_random_order(size, level, best)
                 ratios = UNIT * stored.curves[size, best][levels.index(level)] / random
-                rows = np.log(np.clip(ratios, resolution / random, 1))
-                found = [np.interp(place, grid, row, left=0.0) for row in rows]
-                logs += of_size * of_best * of_level * np.array(found)
+                log_ratios = np.log(np.clip(ratios, resolution / random, 1))
+                log_errors = [np.interp(log_signal, log_grid, curve, left=0.0) for curve in log_ratios]
+                logs += size_weight * best_weight * level_weight * np.array(log_errors)
     worst = of_random_order(n_items, disagreement, k)
     return Errors(*(round(min(max(worst * math.exp(x), resolution), worst), 6) for x in logs))
 
