@@ -282,8 +282,9 @@ class ErrorModel:
     def consider(self, estimator: Any, family: str, signal: float, costs: int = 0) -> Considered:
         """Return an estimator with the errors of its family at the signal of ballots without gaps."""
         guess = self.disagreement
-        middle, judged, plausible = REFERENCE, [self.of_sample(level) for level in JUDGED], [*PLAUSIBLE]
-        if guess is not None:
+        if guess is None:
+            middle, judged, plausible = REFERENCE, [self.of_sample(level) for level in JUDGED], [*PLAUSIBLE]
+        else:
             middle, judged = guess, [max(LEAST_GUESS, guess - SLACK), guess, min(LARGEST_GUESS, guess + SLACK)]
             plausible = judged
         found = {level: self.errors(family, signal, level) for level in {middle, *judged, *plausible}}
@@ -301,7 +302,7 @@ class ErrorModel:
         mean, _, largest = shares @ np.array(each) / shares.sum()
         largest = max(largest, each[len(each) // 2].largest)  # rare and frequent opinions may be about the same items
         most = worst = of_random_order(m, disagreement, k)
-        unequal = worst * bias.of_unequal * math.log(shares[-1] / shares[0]) * (m > 2)
+        unequal = worst * bias.of_unequal * math.log(shares[-1] / shares[0]) * (m > 2)  # a single pair is not biased
         if k is None:
             few = (m > 2) / (self.n_voters * shares.mean())
             mean = math.hypot(mean, few * bias.of_few[0], unequal * UNEQUAL[0])
