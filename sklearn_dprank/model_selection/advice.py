@@ -637,6 +637,7 @@ Choice: TypeAlias = tuple[Considered, list[Considered], str]
 def range_of_pick(n_items: int, epsilon: float, delta: float) -> float:
     """Return the range of each pick of a peeled order, within 15 %: many picks lose as much as a Gaussian release."""
     picks = n_items - 1
+    # A pick of range r is r^2 / 8-zCDP, and a Gaussian release is 1 / (2 sigma^2)-zCDP.
     return max(epsilon / picks, 2 / (gaussian_sigma(epsilon, delta) * math.sqrt(picks)))
 
 
@@ -647,7 +648,7 @@ def central_choice(
     m, n, k = model.n_items, model.n_voters, model.k
     summed = n * epsilon / (2 if neighboring == "replace" else 1)  # signal of drawn orders and of K-norm noise
     orders = math.lgamma(m + 1)  # logarithm of the number of orders; with a smaller signal, an order is nearly random
-    moved = NetWins().sensitivity(m, neighboring)
+    sensitivity = NetWins().sensitivity(m, neighboring)
     common: dict[str, Any] = {"epsilon": epsilon, "neighboring": neighboring}
     # Estimator, family of its curves, signal, and number of disadvantages (see `WORTH_MORE`).
     table: list[tuple[Any, str, float, int]] = []
@@ -663,9 +664,9 @@ def central_choice(
         table.append((DPPrudentOrder(delta=delta, **common), "peeled", signal, 1 + (signal < 1)))
     table.append((DPBorda(noise="knorm", **common), "knorm", summed / m, 0))
     # Net wins range twice as wide as ranks, in which the curves count noise.
-    table.append((DPBorda(**common), "gaussian", 2 * n * m / (math.sqrt(2) * moved.l1 / epsilon), 0))
+    table.append((DPBorda(**common), "gaussian", 2 * n * m / (math.sqrt(2) * sensitivity.l1 / epsilon), 0))
     if delta > 0:
-        signal = 2 * n * m / gaussian_sigma(epsilon, delta, math.sqrt(moved.l2_squared))
+        signal = 2 * n * m / gaussian_sigma(epsilon, delta, math.sqrt(sensitivity.l2_squared))
         table.append((DPBorda(delta=delta, noise="gaussian", **common), "gaussian", signal, 1))
         if m >= _LEAST_SWISS_ITEMS:
             table.append((DPSwissBorda(delta=delta, **common), "swiss", signal, 2))
@@ -728,7 +729,8 @@ def shuffle_choice(model: ErrorModel, epsilon: float, delta: float, *_: Any) -> 
 
 def _pairs(model, estimator, answers):
     """Return an estimator from this many truthful answers about random pairs, and its error."""
-    # A margin over n is estimated with variance C(m, 2) / answers, independently of the others.
+    # A margin over n is estimated with variance v = C(m, 2) / answers, independently of the others. Two net wins then
+    # differ with variance 2 m v, as with independent noise of variance m v, so the signal is 2 m / sqrt(m v).
     return model.consider(estimator, "pairs", math.sqrt(8 * answers / (model.n_items - 1)))
 
 
