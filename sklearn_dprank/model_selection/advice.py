@@ -552,7 +552,7 @@ def recommend(
     chosen, considered, why = _CHOICES[trust](model, epsilon, delta, relation, intervals)
     ranked = sorted((each.alternative for each in considered if each is not chosen), key=lambda each: each.error)
     refused = []
-    for best in (chosen.alternative, *ranked):
+    for best in (chosen.alternative, *ranked):  # the first that can be fitted
         try:
             best.estimator.plan_for(Shape(model.n_items, max(1, math.floor(n))))
             break
