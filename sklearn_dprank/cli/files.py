@@ -171,10 +171,10 @@ def _place_of(option, name, places, names):
     if found:
         twice = _joined(names[place] for place in found)
         raise ValueError(f"{option} {name!r} names {len(found)} columns: {twice}. List or rename one of these columns.")
-    these = f"; these are {_joined(places)[:200]}."
+    hint = f"; these are {_joined(places)[:200]}."
     if any(map(_is_no_name, names)):  # cells that look like those of a ballot must not be quoted
-        these = ". Correct the spelling. If other rows stand above the names, delete them."
-    raise ValueError(f"{option} {name!r} is none of the columns{these}")
+        hint = ". Correct the spelling. If other rows stand above the names, delete them."
+    raise ValueError(f"{option} {name!r} is none of the columns{hint}")
 
 
 def _is_no_name(name):
@@ -243,6 +243,7 @@ class Header:
         names = [self.names[place] for place in columns]
         items = [self.parts[name][1] for name in names]
         is_one_question = len({self.parts[name][0] for name in names}) == 1 and all(items)
+        # The words of --items count, unless they are the long names of one question.
         if chosen not in (None, names) or not is_one_question or len(set(items)) < len(items):
             items = chosen or names
         return checked_names(items, "--items" if wanted else "the first row"), columns
@@ -297,10 +298,10 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
     for name, text, own in columns:
         if matched := _QUESTION.fullmatch(own):
             questions[matched[1]][name] = " ".join(normal(text).split()).split(" - ")
-    for question, several in questions.items():  # texts are "question - item", and both may hold " - "
-        starts = zip(*(text[:-1] for text in several.values()), strict=False)
-        same = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
-        parts |= {name: (question, " - ".join(text[same:]) if same else name) for name, text in several.items()}
+    for question, texts_of in questions.items():  # texts are "question - item", and both may hold " - "
+        starts = zip(*(text[:-1] for text in texts_of.values()), strict=False)
+        shared = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
+        parts |= {name: (question, " - ".join(text[shared:]) if shared else name) for name, text in texts_of.items()}
     no_items = frozenset(name for name, _, own in columns if "QID" not in own)
     return Header(names, parts, no_items, reader.line_num)
 
@@ -331,9 +332,9 @@ class Unreadable:
         for row in rows:
             if self.choice == "error":
                 place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-                names = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
+                hint = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
                 raise ValueError(
-                    f"{self.file}, {place}: {problem}{names} --unreadable empty counts such rows as ballots without "
+                    f"{self.file}, {place}: {problem}{hint} --unreadable empty counts such rows as ballots without "
                     f"opinions. This message {_NOT_PUBLIC}"
                 )
             self.rows.add(row)
