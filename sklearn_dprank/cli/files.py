@@ -549,7 +549,7 @@ def _from_table(path, options, unreadable, is_parquet):
                 f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer, "
                 "or only numbers or gaps. If it is a ballot, put a row of names before it; else rename the columns."
             )
-    (segments, persons, weights), places = ([], None, None), head.places()
+    segments, persons, weights, places = [], None, None, head.places()
     if column is not None:
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
@@ -564,11 +564,15 @@ def _from_table(path, options, unreadable, is_parquet):
         nobody = [row for row, person in enumerate(persons) if not person]
         unreadable.add(nobody, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
         for row in nobody:
-            persons[row], weights[row] = f"\0{row}", 0.0  # many such rows may be of one person
+            persons[row], weights[row] = f"\0{row}", 0.0  # no weight, because many such rows may be of one person
     items, columns = head.items(others, options.items)
     values = np.empty((len(cells), len(columns)))
-    must = f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers in words,"
-    must = "answers of --scale, or empty cells, which mean no opinion." if scale else f"{must} use --scale."
+    must = (
+        "answers of --scale, or empty cells, which mean no opinion."
+        if scale
+        else f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers "
+        "in words, use --scale."
+    )
     for item, place in enumerate(columns):
         values[:, item] = _numbers(cells[:, place], scale, codes)
         shown = place + 1 if _is_no_name(head.names[place]) else safe_repr(head.names[place])
