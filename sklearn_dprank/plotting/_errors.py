@@ -39,12 +39,15 @@ from ._style import WIDTH, Display, axes, look, shortened, tone
 def distinct(groups, wholes):
     """Return distinct labels: for each group of parameters its differences from the others, or its text in `wholes`."""
     names = list(dict.fromkeys(name for group in groups for name in group))
-    same = {name for name in names if all(group.get(name) == groups[0].get(name) for group in groups)}
+    shared = {name for name in names if all(group.get(name) == groups[0].get(name) for group in groups)}
     last = [name.rpartition("__")[2] for name in names]
     short = {name: end if last.count(end) == 1 else name for name, end in zip(names, last, strict=True)}
-    told = [{name: text for name, text in group.items() if name not in same} for group in groups]
+    differences = [{name: text for name, text in group.items() if name not in shared} for group in groups]
     # An estimator, rule, channel or function needs no parameter name.
-    parts = [[text if isinstance(text, _Object) else f"{short[name]}={text}" for name, text in g.items()] for g in told]
+    parts = [
+        [text if isinstance(text, _Object) else f"{short[name]}={text}" for name, text in group.items()]
+        for group in differences
+    ]
     labels = [", ".join(part) or whole for part, whole in zip(parts, wholes, strict=True)]
     return [f"{label} ({k})" if label in labels[:k] else label for k, label in enumerate(labels)]
 
@@ -110,12 +113,12 @@ class ErrorDisplay(Display):
         own = values if isinstance(values, dict) else dict.fromkeys(errors, values)
         if set(own) != set(errors):
             raise ValueError(f"{self._parameter}: {sorted(own)} and errors: {sorted(errors)} must have the same names.")
-        self._own = {name: np.atleast_1d(np.asarray(own[name], dtype=float)) for name in errors}
+        self._own = {name: np.atleast_1d(np.asarray(own[name], dtype=float)) for name in errors}  # values of each
         setattr(self, self._argument, self._own if isinstance(values, dict) else next(iter(self._own.values())))
         self.errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
         for name, points in self._own.items():
-            level = points.size == 1 and np.isnan(points).all()
-            if points.ndim != 1 or not (level or (np.isfinite(points) & (points > 0)).all()):
+            is_level = points.size == 1 and np.isnan(points).all()
+            if points.ndim != 1 or not (is_level or (np.isfinite(points) & (points > 0)).all()):
                 raise ValueError(f"{self._parameter} must be a list of positive numbers, got {points.tolist()}.")
             if self.errors[name].ndim != 2 or len(self.errors[name]) != len(points):
                 raise ValueError(
@@ -157,9 +160,9 @@ class ErrorDisplay(Display):
                     f"function of the ballots that returns an order, got {type(estimator).__name__}; for a pipeline, "
                     "use GridSearchCV and from_search."
                 )
-            full = find_parameter(parameters_of(estimator), cls._parameter, None, f"{cls._parameter}= of from_search")
-            own[name] = [math.nan] if full is None else values
-            rows = [{}] if full is None else [{full: value} for value in values]
+            path = find_parameter(parameters_of(estimator), cls._parameter, None, f"{cls._parameter}= of from_search")
+            own[name] = [math.nan] if path is None else values
+            rows = [{}] if path is None else [{path: value} for value in values]
             candidates[name] = [partial(estimator, **row) if function else configured(estimator, row) for row in rows]
         if values not in own.values():
             raise ValueError(f"no mechanism depends on {cls._parameter}, so there is no line to draw.")
@@ -291,16 +294,16 @@ class ErrorDisplay(Display):
                 raise ValueError(f"band must be two quantiles, such as (0.1, 0.9), 'auto' or None, got {band!r}.")
         base = self.floor if excess else 0.0
         percent = excess and self.measure == _DISTANCE
-        own, ax = ax is None, axes(ax, (WIDTH, 4.2))
+        own_figure, ax = ax is None, axes(ax, (WIDTH, 4.2))
         ax.grid(color=tone(ax, 0.08))
         handles: list[Any] = []
-        shown: Any = []
+        all_shown: Any = []
         rings = []
         for k, (name, values, errors) in enumerate(lines):
-            above = errors - base
-            above[np.abs(above) < _ROUNDING] = 0.0
-            means = np.nanmean(above, axis=1)
-            shown.append(means)
+            shown_errors = errors - base
+            shown_errors[np.abs(shown_errors) < _ROUNDING] = 0.0
+            means = np.nanmean(shown_errors, axis=1)
+            all_shown.append(means)
             label = shortened(name, 60)
             if name in best:
                 label = f"{shortened(name, 50)} (best K = {best[name]})"
@@ -309,11 +312,11 @@ class ErrorDisplay(Display):
             size = {"lw": max(2.3 - 0.15 * k, 1.4), "ms": max(8 - 0.9 * k, 3.5)}
             handles += ax.plot(values, means, label=label, **size, **look(k))
             if quantiles is not None:
-                edges = np.nanquantile(above, quantiles, axis=1)
-                shown.extend(edges)
+                edges = np.nanquantile(shown_errors, quantiles, axis=1)
+                all_shown.extend(edges)
                 ax.fill_between(values, *edges, color=handles[-1].get_color(), alpha=0.2)
-        shown = np.concatenate(shown)
-        if self.floor is not None and not (excess and shown.min() > 0):  # a logarithmic axis has no place for 0
+        all_shown = np.concatenate(all_shown)
+        if self.floor is not None and not (excess and all_shown.min() > 0):  # a logarithmic axis has no place for 0
             label = f"{self.floor_name} (not private)"
             handles.append(ax.axhline(self.floor - base, color=tone(ax, 0.8), lw=1, zorder=1.5, label=label))
         if self.ceiling is not None:
@@ -325,7 +328,7 @@ class ErrorDisplay(Display):
         scale(ax, "x", np.concatenate([values for _, values, _ in lines]))
         if self._whole and ax.get_xscale() == "linear":
             ax.xaxis.get_major_locator().set_params(integer=True)
-        scale(ax, "y", np.append(shown, [line.get_ydata()[0] for line in handles[len(lines) :]]), percent)
+        scale(ax, "y", np.append(all_shown, [line.get_ydata()[0] for line in handles[len(lines) :]]), percent)
         ax.set_xlabel(self._xlabel)
         what = f"excess over the {self.floor_name}" if excess else self.measure
         ax.set_ylabel(f"{what}\n({'% of pairs, ' * percent}not private)", parse_math=False)
@@ -333,8 +336,8 @@ class ErrorDisplay(Display):
         if quantiles is not None:
             ends = "from the best fit to the worst" if (low, high) == (0, 1) else "{:g} % to {:g} % of the fits"
             notes = f"lines: means; bands: {ends.format(100 * low, 100 * high)}"
-        ncols = 2 if own and max(len(handle.get_label()) for handle in handles) <= 40 else 1
-        if own:
+        ncols = 2 if own_figure and max(len(handle.get_label()) for handle in handles) <= 40 else 1
+        if own_figure:
             ax.figure.set_size_inches(WIDTH, 4.2 + 0.18 * math.ceil(len(handles) / ncols))
         return self._finish(ax, handles, notes, ncols=ncols)
 
