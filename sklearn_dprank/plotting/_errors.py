@@ -213,16 +213,17 @@ class ErrorDisplay(Display):
             if isinstance(search.estimator, BaseEstimator):
                 whole = text_of(configured(search.estimator, params), {name} - {None})
             functions = tuple(id(value) for value in params.values() if isfunction(value))  # several may have one name
+            # Candidates that differ only in the parameter are one line; its points hold the trials at each value.
             *_, points = lines.setdefault((*others.items(), functions, name is None), (others, whole, {}))
             finished_trials = -scores[np.isfinite(scores)]
             if finished_trials.size:
                 points.setdefault(float(value), []).append(finished_trials)
         texts, wholes, points = zip(*lines.values(), strict=True)
         values, errors = {}, {}
-        for label, each in zip(distinct(texts, wholes), points, strict=True):
-            if each:
-                values[label] = sorted(each)
-                trials = [np.concatenate(each[value]) for value in values[label]]
+        for label, trials_at in zip(distinct(texts, wholes), points, strict=True):
+            if trials_at:
+                values[label] = sorted(trials_at)
+                trials = [np.concatenate(trials_at[value]) for value in values[label]]
                 errors[label] = np.array(list(zip_longest(*trials, fillvalue=np.nan))).T
         if not values:
             raise ValueError("search has no finished trial to draw.")
