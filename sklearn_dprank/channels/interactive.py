@@ -216,6 +216,13 @@ def _shares(rounds, n_voters, bits):
 # Interactive local model: each voter's device randomises the answers to a few adaptive questions.
 
 
+def _check_schedule(schedule, name):
+    """Raise ValueError unless `schedule` is None or a schedule object."""
+    check_made(schedule, name, "schedule")
+    if schedule is not None and not hasattr(schedule, "voter_load"):
+        raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
+
+
 @dataclass(eq=False, repr=False)
 class Interactive(BaseEstimator):
     """Local differential privacy with adaptive questions to voters who still have budget.
@@ -243,7 +250,11 @@ class Interactive(BaseEstimator):
     schedule: Slots | Groups | Rounds | None = None
     randomizer: PairFlips | None = None
 
-    parameter_checks: ClassVar[dict[str, Check]] = {**EPSILON, "randomizer": check_randomizer}
+    parameter_checks: ClassVar[dict[str, Check]] = {
+        **EPSILON,
+        "schedule": _check_schedule,
+        "randomizer": check_randomizer,
+    }
     asks_questions = True
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
@@ -256,9 +267,6 @@ class Interactive(BaseEstimator):
         """
         check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
-        check_made(schedule, "schedule", "schedule")
-        if not hasattr(schedule, "voter_load"):
-            raise ValueError(f"schedule must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
         name, (first, *rest) = type(schedule).__name__, asks
         if first.query.kind != schedule.question:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, Never, Self
+from typing import Any, ClassVar, NamedTuple, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -488,7 +488,7 @@ class SegmentedAggregator(RankAggregator):
     score_std_: NDArray[np.float64] = field(init=False)
     own_weights_: NDArray[np.float64] = field(init=False)
     sizes_: NDArray[Any] = field(init=False)
-    set_score_request: Callable[..., Self] = field(init=False)  # created by scikit-learn
+    set_score_request: ClassVar[Callable[..., Any]]  # created by scikit-learn
 
     parameter_checks = {"pooling": check_flag}
 

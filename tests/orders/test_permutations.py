@@ -15,7 +15,6 @@ from sklearn_dprank.orders.permutations import (
     _log_moments,
     indexed_permutations,
     opposite_pairs,
-    overrun_probability,
     p_sort_max_queries,
     permutation_index,
     quicksort_comparisons,
@@ -32,6 +31,11 @@ def test_numbers_are_a_bijection(m):
     every = np.array(list(permutations(range(m)))).T
     np.testing.assert_array_equal(permutation_index(every), np.arange(factorial(m)))
     np.testing.assert_array_equal(indexed_permutations(np.arange(factorial(m)), m), every)
+
+
+def overrun_probability(m, paid):
+    """P(comparisons > paid), for correct answers."""
+    return quicksort_comparisons(m)[paid + 1 :].sum()
 
 
 def naive_index(positions):
