@@ -78,7 +78,7 @@ def _add_pairs(counts, winners, losers, n_strict=None):
     n_items, width = winners.shape
     step = max(1, _TESTS // width)
     test = np.empty((min(step, n_items), width), dtype=bool)
-    won = np.zeros((n_items, n_items), dtype=np.int64)
+    won = np.zeros((n_items, n_items), dtype=np.int64)  # won[i, j]: voters who put i before j
     for start in range(0, n_items, step):
         end = min(start + step, n_items)
         for j in range(end - 1):
@@ -173,10 +173,8 @@ def count_placements(positions, weights=None):
         test = np.empty(piece.shape, dtype=bool)
         for item, row in enumerate(piece):
             # The sentinel is the largest value, so items without an opinion are tied last.
-            first, at_most = (
-                np.add.reduce(compare(piece, row, out=test).view(np.uint8), axis=0, dtype=piece.dtype)
-                for compare in (np.less, np.less_equal)
-            )
+            first = np.add.reduce(np.less(piece, row, out=test).view(np.uint8), axis=0, dtype=piece.dtype)
+            at_most = np.add.reduce(np.less_equal(piece, row, out=test).view(np.uint8), axis=0, dtype=piece.dtype)
             key = first.astype(np.int64) * n_items + at_most - 1
             if weights is None:
                 key, voters = np.unique(key, return_counts=True)

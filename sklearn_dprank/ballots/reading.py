@@ -395,8 +395,8 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     if isinstance(names, (str, bytes, set, frozenset)) or not isinstance(names, Iterable):
         raise ValueError(f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names.")
     listed: list[Any] = list(names)
-    is_whole = {type(name): isinstance(name, Integral) and not isinstance(name, bool) for name in listed}
-    kinds = {"str" if issubclass(kind, str) else "int" if whole else kind.__name__ for kind, whole in is_whole.items()}
+    whole = {type(name): isinstance(name, Integral) and not isinstance(name, bool) for name in listed}  # by type
+    kinds = {"str" if issubclass(kind, str) else "int" if whole[kind] else kind.__name__ for kind in whole}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
         raise ValueError(
             f"{input_name} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; "

@@ -71,7 +71,7 @@ def _check_noise(noise, name):
         return
     check_made(noise, name, "mechanism")
     lacks = [part for part in ("answers_with", "pure", "refusal", "calibrated") if not hasattr(noise, part)]
-    if lacks:
+    if lacks:  # what has "calibrated" is meant as a mechanism, so the message states what it lacks
         why = f", which lacks {', '.join(lacks)}" if hasattr(noise, "calibrated") else ""
         raise ValueError(
             f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {safe_repr(noise)}{why}."

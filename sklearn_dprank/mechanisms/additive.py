@@ -276,7 +276,7 @@ class Laplace(AnyQuery):
         """
         rate = Fraction(epsilon) / times / sensitivity.l1
         if rate * (_LIMIT - 1) < 1:
-            least = 1.001 * times * sensitivity.l1 / _LIMIT
+            least = 1.006 * times * sensitivity.l1 / _LIMIT  # three digits may round it down by .5 %
             raise ValueError(
                 f"epsilon={float(epsilon):g} is too small for {float(times):.10g} answers of sensitivity "
                 f"{sensitivity.l1}; use at least {float(least):.3g}."

@@ -140,8 +140,13 @@ def test_laplace_rate_is_a_fraction_rounded_down():
 
 
 def test_laplace_epsilon_too_small_for_the_arithmetic_is_refused():
-    with pytest.raises(ValueError, match="too small"):
-        calibrated("laplace", Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), 0.0)
+    """The epsilon that the message names is enough."""
+    for l1 in (10**9, *range(1, 60)):
+        sensitivity = Sensitivity(l1, Fraction(l1**2))
+        with pytest.raises(ValueError, match="use at least") as refused:
+            calibrated("laplace", sensitivity, Fraction(1, 10**30), 0.0)
+        least = float(str(refused.value).rpartition(" ")[2].rstrip("."))
+        assert calibrated("laplace", sensitivity, Fraction(least), 0.0).rate > 0
 
 
 def test_noise_of_large_statistics_does_not_overflow():
