@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from process_tools import ROOT, forking, in_child
 from state_tools import at_once
 
-from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank import LDPPairwise, SecAggBorda
 from sklearn_dprank.collection import Allowance, Device, RefusedProtocol, allowance as allowance_module
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
@@ -67,13 +67,6 @@ def test_decimal_deltas_fill_the_allowance_exactly():
         Device(summed(name, 1e-5), max_delta=1e-5, allowance=allowance)
     assert allowance.spent[1] == 1e-4
     assert refused(lambda: Device(summed("k", 1e-9), allowance=allowance), "delta=1e-09")
-
-
-def test_shuffled_protocol_is_charged_its_local_epsilon():
-    allowance, protocol = Allowance(epsilon=9.0), ShufflePairwise(epsilon=0.3, min_reports=1000).protocol(3)
-    device = Device(protocol, allowance=allowance)
-    assert allowance.spent[0] == pytest.approx(device.epsilon, rel=1e-15)
-    assert device.epsilon > 1.6
 
 
 def test_a_second_device_of_one_protocol_is_refused():

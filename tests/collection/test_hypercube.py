@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
-from itertools import accumulate, combinations, product
+from itertools import accumulate, chain, combinations, product, repeat
 
 import numpy as np
 import pytest
@@ -13,9 +13,10 @@ from hypothesis import given, settings, strategies as st
 from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
+from wire_vectors import DealtBits
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.collection import HypercubeSampling, RefusedReport
+from sklearn_dprank.collection import HypercubeSampling
 from sklearn_dprank.collection.hypercube import LEAD, WeightedLaw
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
@@ -128,45 +129,12 @@ def test_margins_of_four_items_from_mixed_ballots():
     assert np.array_equal(answer, -answer.T)
 
 
-GOOD = {"protocol": "0" * 16, "signs": "a0"}
-
-
-@pytest.mark.parametrize(
-    ("report", "reason"),
-    [
-        ({**GOOD, "voter": 7}, "wrong keys"),
-        ({**GOOD, "signs": 160}, "not the right number of signs"),
-        ({**GOOD, "signs": "a0a0"}, "not the right number of signs"),
-        ({**GOOD, "signs": "A0"}, "not the right number of signs"),
-        ({**GOOD, "signs": "zz"}, "not the right number of signs"),
-        ({**GOOD, "signs": " a"}, "not the right number of signs"),
-        ({**GOOD, "signs": "a1"}, "not the right number of signs"),  # a padding bit
-    ],
-)
-def test_refusals(report, reason):
-    protocol = HypercubeSampling().protocol(1.0, 3)
-    HypercubeSampling.read(GOOD, protocol)
-    with pytest.raises(RefusedReport) as refused:
-        HypercubeSampling.read(report, protocol)
-    assert refused.value.reason == reason
-
-
 def test_a_wrong_variant():
     with pytest.raises(ValueError, match="variant must be one of"):
         HypercubeSampling("cap").protocol(1.0, 3)
 
 
 # --- exact draws by weight: against fractions, at the boundaries of the law
-
-
-class Script:
-    """Words written beforehand, then zeros."""
-
-    def __init__(self, words):
-        self._words = list(words)
-
-    def words(self, size):
-        return np.array([self._words.pop(0) if self._words else 0 for _ in range(size)], dtype=np.uint64)
 
 
 def naive_index(weights, point):
@@ -184,7 +152,7 @@ def test_boundaries_are_settled_by_more_bits(weights, step, off, words):
     steps = list(accumulate(weights))
     lead = min(max(steps[step % len(steps)] * LEAD // steps[-1] + off, 0), LEAD - 1)
     point = Fraction(lead, LEAD) + sum(Fraction(w, LEAD * 2 ** (64 * (k + 1))) for k, w in enumerate(words))
-    index = WeightedLaw(weights).pick(np.array([lead]), Script(words))
+    index = WeightedLaw(weights).pick(np.array([lead]), DealtBits(chain(words, repeat(0))))
     assert index.tolist() == [naive_index(weights, point)]
 
 

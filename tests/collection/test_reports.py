@@ -378,14 +378,6 @@ def test_another_epsilon_or_other_items_are_another_protocol(epsilon, items):
         LDPPairwise(epsilon=epsilon).fit_reports(reports, items=items)
 
 
-def test_another_minimum_of_a_shuffle_is_another_protocol():
-    """Devices at a minimum of 20 promised their owners another guarantee than 21 gives."""
-    submission = ShufflePairwise(min_reports=20).client(ITEMS, 0).report([0, 1, 2, 3])
-    for sent in ([submission] * 30, apart(submission) * 30):
-        with pytest.raises(ValueError, match="another protocol"):
-            ShufflePairwise(min_reports=21).fit_reports(sent, items=ITEMS)
-
-
 def test_epsilons_that_the_curator_does_not_name():
     reports = [report for epsilon in (0.5, 2.0) for report in messages_of(LDPPairwise(), epsilon=epsilon)]
     with pytest.raises(ValueError, match=r"refused: 40 'another protocol'.*give epsilons="):
