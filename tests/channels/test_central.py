@@ -247,23 +247,6 @@ def test_each_session_completes_ballots_with_its_own_coins():
     assert len(seen) == 6 and {sum(cells) for cells in seen} == {1}
 
 
-@pytest.mark.parametrize(
-    ("release", "message"),
-    [
-        (NetWins, r"release must be a query object, got the class NetWins; use release=NetWins\(\)."),
-        ("wins", "release must be None or a query object, got 'wins'."),
-    ],
-)
-def test_a_release_must_be_a_query(release, message):
-    with pytest.raises(ValueError, match=message):
-        Central(release=release).plan([Ask(NetWins())], M)
-
-
-def test_an_ask_without_answers_is_refused():
-    with pytest.raises(ValueError, match="times of NetWins must be a positive integer, got 0"):
-        Central(neighboring="replace").plan([Ask(NetWins(), times=0)], 10, 100)
-
-
 class Scaled(Query):
     """Net wins times a factor that is not a field, so that all of these queries are equal."""
 

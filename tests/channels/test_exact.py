@@ -15,7 +15,6 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Exact, Local, NonPrivateSurvey
 from sklearn_dprank.collection import RandomizedResponse
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, read_preflib
-from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies, PositionalScores
 from sklearn_dprank.rules import SortByScore
 from sklearn_dprank.sampling.bit_source import Bits
@@ -35,22 +34,6 @@ CLASSIC = [
     HierarchicalAggregation(),
     BradleyTerry(),
 ]
-
-
-def named(estimator):
-    return repr(estimator)
-
-
-def check_fitted(fitted, X):
-    """The consensus and the ranks are one ranking, and the score is its distance."""
-    n_items = X.n_items if isinstance(X, Profile) else np.shape(X)[1]
-    assert fitted.n_features_in_ == n_items
-    assert sorted(fitted.ranks_.tolist()) == list(range(n_items))
-    names = getattr(fitted, "feature_names_in_", np.arange(n_items))
-    np.testing.assert_array_equal(fitted.consensus_, names[np.argsort(fitted.ranks_)])
-    assert fitted.score(X) == -average_kendall_tau(fitted.ranks_, X)
-    assert -1 <= fitted.score(X) <= 0
-    assert str(fitted.privacy_) == "not private"
 
 
 # Known answers
@@ -120,7 +103,6 @@ def test_kemeny_is_optimal(X):
     assert naive_disagreements(kemeny.ranks_, X) == fewest
     assert tuple(kemeny.consensus_.tolist()) in orders
     assert kemeny.optimal_gap_ == 0
-    check_fitted(kemeny, X)
 
 
 # Every kind of ballot
@@ -172,7 +154,7 @@ def test_positional_rules_by_hand():
 # No column is special
 
 
-@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+@pytest.mark.parametrize("estimator", CLASSIC, ids=repr)
 @pytest.mark.parametrize("seed", range(5))
 def test_relabelling_columns_relabels_the_consensus(estimator, seed):
     """An odd number of clear voters: majorities are strict and without cycles."""

@@ -303,12 +303,6 @@ def test_the_group_of_a_question_is_uniform_and_the_counter_rises_before_it():
     assert len(everyone_asked(terms.start(m, OneGroup(np.random.SeedSequence(0))))) == terms.answers == 7
 
 
-def test_a_rule_that_can_run_out_early_keeps_half_back():
-    asks = KwikSortRule(max_queries=3, on_exhausted="kemeny").asks(6)
-    terms = Groups().voter_load(1.0, asks, 6, 100)
-    assert (terms.answers, terms.reserve) == (3, 0.5)
-
-
 # --- Rounds
 
 
@@ -364,13 +358,3 @@ def test_too_few_public_voters_are_warned_of(epsilon, slots, least):
     """29 comparisons of ten items: s sinh(epsilon / 2K)^2 = 1/2, and one answer to each comparison at least."""
     assert _warned(slots, least - 1, 10, epsilon)
     assert not _warned(slots, least, 10, epsilon)
-
-
-def test_a_warning_of_few_voters_names_the_remedy():
-    ballots = np.tile(np.arange(10), (20, 1))
-    expected = r"20 voters with n_queries=1 give 0.69 answers to each of 29 comparisons, at an epsilon of 1 each"
-    with pytest.warns(UserWarning, match=expected):
-        LDPQuickSort(random_state=0).fit(ballots)
-    with pytest.warns(UserWarning, match=expected):  # it depends on the shape only
-        LDPQuickSort().plan_for(Shape(10, 20))
-    LDPQuickSort().protocol(10)  # a device knows no number of voters

@@ -95,15 +95,6 @@ def test_each_bad_report_is_left_out_for_a_reason_that_does_not_quote_it(estimat
     assert "secret-7" not in str(fitted.__dict__)
 
 
-def test_a_bad_report_counts_not_even_in_part():
-    half_bad = {**GOOD, "pairs": [[0, 1], [0, 9]]}
-    session = plan(2).open(iter([half_bad, GOOD] * 50))(Bits.from_random_state(0))
-    (tallies,) = session.answer(PairTallies())
-    assert tallies.wins.sum() == 100
-    assert session.published["reports_accepted"] == 50
-    assert session.published["reports_refused"] == {"pair out of range": 50}
-
-
 # Sessions and plans
 
 

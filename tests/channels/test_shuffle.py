@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from local_tools import apart, same_law
+from local_tools import apart, messages_of, same_law
 from oracles import flip_epsilon, flip_probability
 from scipy.stats import chisquare, norm
 from sklearn.base import clone
@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Shuffle, balanced_design
-from sklearn_dprank.collection import Device, RandomizedResponse
+from sklearn_dprank.collection import RandomizedResponse
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
@@ -283,16 +283,8 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
     X[::5, 2] = NAN
     X[1::5, 3] = X[1::5, 0]
     found = plan(4, size, pairs=pairs, n_queries=n_queries, local_epsilon=2.0)
-    design = balanced_design(size, 4, n_queries, Bits.from_random_state(9).assignment)
-    devices = [Device(found.protocol, random_state=int(seed)) for seed in rng.integers(2**32, size=size)]
-    lines = [
-        json.dumps(message)
-        for device, ballot, asked in zip(devices, X, design, strict=True)
-        for message in apart(device.report(ballot, *([asked] if pairs == "assigned" else [])))
-    ]
-    rng.shuffle(lines)
     seen = []
-    for voters in (Profile.from_rankings(X), iter(lines)):
+    for voters in (Profile.from_rankings(X), iter(messages_of(found.protocol, X, seed=9))):
         session = found.open(voters)(Bits.from_random_state(1))
         (tally,) = session.answer(PairTallies())
         assert tally.flip == pytest.approx(flip_probability(2.0 / n_queries), rel=1e-14)
@@ -351,26 +343,6 @@ PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, **PRINTED_NOISE)
 MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
 
 
-class Shuffler:
-    """Devices, and somebody who mixes their messages."""
-
-    def __init__(self, estimator, items, n_voters):
-        self._protocol = json.loads(json.dumps(estimator.protocol(items)))
-        self._size = n_voters, len(self._protocol["items"]), self._protocol["n_queries"]
-
-    def __call__(self, ballots, seed):
-        rng = np.random.default_rng(seed)
-        assigned = self._protocol["pairs"] == "assigned"
-        design = balanced_design(*self._size, Bits.from_random_state(seed).assignment).tolist()
-        lines = []
-        for ballot, asked in zip(ballots, design, strict=True):
-            device = Device(self._protocol, random_state=int(rng.integers(2**32)))
-            said = device.report(ballot, asked) if assigned else device.report(ballot)
-            lines += map(json.dumps, apart(said))
-        rng.shuffle(lines)
-        return lines
-
-
 # --- the release rule
 
 
@@ -379,7 +351,7 @@ def test_a_fit_below_min_reports_releases_no_result(estimator):
     estimator = clone(estimator).set_params(min_reports=12, local_epsilon=1.0, random_state=0)
     with pytest.raises(ValueError, match="min_reports=12 is above the 11 voters; no result is released"):
         estimator.fit([[0, 1, 2]] * 11)
-    lines = Shuffler(estimator, 3, 12)([[0, 1, 2]] * 12, 0)
+    lines = messages_of(estimator.protocol(3), [[0, 1, 2]] * 12, seed=0)
     with pytest.raises(ValueError, match="no result is released") as error:
         estimator.fit_reports(lines[1:], items=3)
     assert "[" not in str(error.value)  # no message is quoted

@@ -9,6 +9,7 @@ import numpy as np
 from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
+from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection import Device, hypercube, hypercube as weighted
 from sklearn_dprank.collection.base import joined, simulated
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
@@ -162,6 +163,19 @@ def reports_of(estimator, ballots, seed, items=None):
 def apart(submission):
     """The messages of a submission, as a shuffler releases them."""
     return [{"protocol": submission["protocol"], **message} for message in submission["messages"]]
+
+
+def messages_of(protocol, ballots, seed):
+    """All messages of these voters as JSON lines, in a random order; assigned pairs are those of a balanced design."""
+    rng, n = np.random.default_rng(seed), len(ballots)
+    assignment = Bits.from_random_state(seed).assignment
+    design = balanced_design(n, len(protocol["items"]), protocol["n_queries"], assignment).tolist()
+    lines = []
+    for s, ballot, pairs in zip(rng.integers(2**32, size=n), ballots, design, strict=True):
+        device = Device(protocol, random_state=int(s))
+        lines += map(json.dumps, apart(device.report(ballot, pairs if protocol["pairs"] == "assigned" else None)))
+    rng.shuffle(lines)
+    return lines
 
 
 def same_law(first, second):
