@@ -28,13 +28,6 @@ def script(example):
     return example("judge_recommendations")
 
 
-@pytest.fixture
-def real(script, monkeypatch):
-    """Return the script, the real votes at hand."""
-    monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(DATA))
-    return script
-
-
 def ladder(n_voters, n_items, rng):
     """Plackett-Luce votes whose weights fall by the same factor from item to item."""
     return make_plackett_luce(n_voters, n_items, 0.75 ** rng.permutation(n_items), random_state=rng)
@@ -121,13 +114,15 @@ def test_no_mechanism_outside_the_candidates_is_better(script, monkeypatch, name
     "name",
     ["dots 1", "dots 4", "puzzles 2", "Vermont", "Dublin", "Dublin with gaps", "SUSHI", "JESTER 15", "JESTER 40"],
 )
-def test_picks_on_real_votes(real, name):
+def test_picks_on_real_votes(script, monkeypatch, name):
     """Right, with errors in the stated range, without an estimate and with one: of 31 or 34 picks, all but one."""
-    found = real.judge((name,), n_trials=15)
+    monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(DATA))
+    found = script.judge((name,), n_trials=15)
     assert len(found) >= 31
     for place in (0, 1):
         verdicts = [
-            (both[place], real.TOLERANCE if key[4] is None else real.TOLERANCE_OF_BEST) for key, both in found.items()
+            (both[place], script.TOLERANCE if key[4] is None else script.TOLERANCE_OF_BEST)
+            for key, both in found.items()
         ]
         assert sum(not each.right(tolerance) for each, tolerance in verdicts) <= 1
         assert sum(not each.in_range() for each, _ in verdicts) <= 1

@@ -19,6 +19,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from wire_vectors import DealtBits
 
 from sklearn_dprank import (
     Aggregator,
@@ -438,28 +439,17 @@ def test_gamma_is_the_inverse_of_the_mean(eta, log_inverse_gamma):
     assert mean_draws_of(eta, -math.log(found)) == pytest.approx(mean, rel=1e-6)
 
 
-class Words:
-    """A bit source that returns given 64-bit words."""
-
-    def __init__(self, *words):
-        self.words = list(words)
-
-    def integer(self, bound):
-        assert bound == 2**64
-        return self.words.pop(0)
-
-
 def test_coins_have_exact_probabilities():
     """Uniform words are compared with the digits of p in base 2^64: 1/3 is 0.5555... in base 16, and 1/2 has one."""
     third = 2**64 // 3
-    assert happens(Fraction(1, 3), Words(third - 1))
-    assert not happens(Fraction(1, 3), Words(third + 1))
-    assert happens(Fraction(1, 3), Words(third, third, third - 1))
-    assert not happens(Fraction(1, 3), Words(third, third, third + 1))
-    assert happens(Fraction(1, 2), Words(2**63 - 1))
-    assert not happens(Fraction(1, 2), Words(2**63))
-    assert happens(Fraction(1), Words(2**64 - 1))
-    assert not happens(Fraction(0), Words())
+    assert happens(Fraction(1, 3), DealtBits([third - 1]))
+    assert not happens(Fraction(1, 3), DealtBits([third + 1]))
+    assert happens(Fraction(1, 3), DealtBits([third, third, third - 1]))
+    assert not happens(Fraction(1, 3), DealtBits([third, third, third + 1]))
+    assert happens(Fraction(1, 2), DealtBits([2**63 - 1]))
+    assert not happens(Fraction(1, 2), DealtBits([2**63]))
+    assert happens(Fraction(1), DealtBits([2**64 - 1]))
+    assert not happens(Fraction(0), DealtBits([]))
     fine = Fraction(1, 2**100)
-    assert happens(fine, Words(0, 2**28 - 1))
-    assert not happens(fine, Words(0, 2**28))
+    assert happens(fine, DealtBits([0, 2**28 - 1]))
+    assert not happens(fine, DealtBits([0, 2**28]))

@@ -230,23 +230,12 @@ def test_transformers_run_once(counted):
     assert len(calls) == len(found.cv_results_["params"])
 
 
-def test_subclasses_keep_their_own_score_and_fit():
-    """An estimator that overrides `score` or `fit` is not planned once; its methods are called, in a pipeline too."""
-
+def test_subclasses_keep_their_own_score():
     class OwnScore(DPBorda):
         def score(self, X, y=None):
             return 42.0
 
-    class OwnFit(DPBorda):
-        def fit(self, X, y=None):
-            super().fit(X)
-            self.marked_ = 42.0
-            return self
-
-    piped = make_pipeline(RatingsToRankings(), OwnFit())
     assert search(OwnScore()).fit(X).best_score_ == 42.0
-    assert search(OwnFit(), scoring=lambda fitted, X: fitted.marked_).fit(X).best_score_ == 42.0
-    assert search(piped, {}, scoring=lambda fitted, X: fitted[-1].marked_).fit(X).best_score_ == 42.0
 
 
 @pytest.mark.parametrize("columns", [list("abcde"), [10, 20, 30, 40, 50]])
