@@ -17,10 +17,7 @@ from sklearn_dprank.orders.kemeny import (
     Relaxation,
     WarmRelaxation,
     Work,
-    descended,
-    insertion_search,
     minimum_order,
-    total_cost,
     violated_cycles,
 )
 from sklearn_dprank.orders.subset_dp import best_order
@@ -106,16 +103,3 @@ def test_against_lazy_circles(benchmark, solver, m, n, phi):
     cost = np.maximum(Profile.from_rankings(make_mallows(n, m, phi, random_state=7)).margins.T, 0)
     found = compare(benchmark, partial(minimum_order, cost), partial(lazy_circles, cost), at_least=0.5, rounds=3)
     assert found.value == found.bound == lazy_circles(cost)
-
-
-@pytest.mark.parametrize("m", [45, 216])
-def test_descents_side_by_side(benchmark, m):
-    cost = np.maximum(uniform_margins(m, 12, 6).T, 0)
-    starts = np.array([np.random.default_rng(seed).permutation(m) for seed in range(64)])
-
-    def one_after_another():
-        return [insertion_search(cost, start) for start in starts]
-
-    together = partial(descended, cost - cost.T, starts, Work())
-    _, totals = compare(benchmark, together, one_after_another, at_least=1.5, rounds=2)
-    assert sorted(totals.tolist()) == sorted(total_cost(cost - cost.T, order) for order in one_after_another())

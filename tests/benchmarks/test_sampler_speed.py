@@ -1,17 +1,15 @@
-"""Exact draws of orders, against the obvious ways to make them."""
+"""Exact draws of orders, against the obvious way to make their table."""
 
 import math
 from functools import partial
-from itertools import permutations
 
 import numpy as np
 import pytest
 from benchmark_tools import compare
-from oracles import seeded
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.samplers import MinimaxMarginSampler, PartitionTable
+from sklearn_dprank.orders.samplers import PartitionTable
 
 
 def mallows(n, m, phi, seed=0):
@@ -37,24 +35,3 @@ def test_table_of_subsets(benchmark):
     ours, twin = (partial(make, cost, scale) for make in (PartitionTable, naive_partition))
     table = compare(benchmark, ours, twin, at_least=5, rounds=2)
     assert table.log_partition == pytest.approx(twin(), rel=1e-12)
-
-
-def naive_prudent(margins, scale, bits):
-    """List all orders with their largest overruled margin, and pick."""
-    orders = np.array(list(permutations(range(len(margins)))))
-    worst = np.full(len(orders), -np.inf)
-    for a in range(len(margins)):
-        for b in range(a):
-            worst = np.maximum(worst, margins[orders[:, a], orders[:, b]])
-    mass = np.exp(-scale * (worst - worst.min())).cumsum()
-    return orders[np.searchsorted(mass, bits.uniform(1)[0] * mass[-1])]
-
-
-def test_prudent_orders_of_eight(benchmark):
-    margins, bits = mallows(500, 8, 0.9).margins, seeded(2)
-    compare(
-        benchmark,
-        lambda: MinimaxMarginSampler(margins, 0.05).sample(1, bits),
-        partial(naive_prudent, margins, 0.05, bits),
-        at_least=3,
-    )
