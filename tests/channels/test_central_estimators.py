@@ -57,12 +57,6 @@ def noises(estimator, m):
     return {query: price.mechanism for query, price in prices(estimator, m).items()}
 
 
-def unanimous(m, n):
-    """(centre, profile of n voters who all hold it)."""
-    centre = np.random.default_rng(0).permutation(m)
-    return centre, Profile.from_rankings(np.tile(centre, (n, 1)))
-
-
 # --- the budget
 
 
@@ -94,7 +88,7 @@ def test_prices_add_up_to_the_budget(estimator, neighboring, moves):
     for m in (3, 5):
         paid = prices(estimator, m).values()
         assert sum(price.epsilon * price.times for price in paid) == round_down(0.7)
-        stated = estimator.fit(unanimous(m, 300)[1]).privacy_
+        stated = estimator.fit([range(m)] * 300).privacy_
         assert (stated.epsilon, stated.delta) == (0.7, delta)
         assert (stated.trust, stated.neighboring, stated.unit) == ("central", neighboring, "one ballot")
         exact = all(isinstance(price.mechanism, (LaplaceNoise, GaussianNoise)) for price in paid)
@@ -322,19 +316,6 @@ def test_scores_are_the_order_if_the_model_explains_them(neighboring):
     fitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(X)
     np.testing.assert_array_equal(fitted.ranks_, (-fitted.scores_).argsort().argsort())
     assert abs(fitted.scores_.sum()) < 1e-6
-    refitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(Profile.from_rankings(X))
-    np.testing.assert_array_equal(refitted.scores_, fitted.scores_)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 50.0, 1e4])
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
-def test_any_budget_ends_in_an_order(epsilon, neighboring):
-    X = np.tile(np.random.default_rng(0).permutation(25), (200, 1))
-    fitted = DPSwissBorda(epsilon, neighboring=neighboring, random_state=0).fit(X)
-    assert sorted(fitted.ranks_) == list(range(25)) and np.isfinite(fitted.scores_).all()
-    if epsilon > 1:
-        np.testing.assert_array_equal(fitted.ranks_, X[0])
 
 
 # The best k items
@@ -440,9 +421,6 @@ def test_a_peeled_order_of_voters_of_one_mind(m):
             45,
             "with a delta, choices of one kind use the whole budget; use delta=0",
         ),
-        (DPPrudentOrder(delta=-1e-6), 5, "delta must be a number in \\[0, 1\\), got"),
-        (DPPrudentOrder(delta=1.0), 5, "delta must be a number in \\[0, 1\\), got"),
-        (DPPrudentOrder(delta="1e-6"), 5, "delta must be a number"),
         (DPPrudentOrder(), 17, "the prudent order of 17 items needs a window .* one after another, with delta=1e-6"),
     ],
 )

@@ -263,15 +263,3 @@ def test_a_poll_of_the_field_has_read_its_reports_once(estimator, collected):
         assert heard(again, rule, seed) == heard(poll, rule, seed)
     published = again(Bits.from_random_state(0)).published
     assert (published["reports_accepted"], published["reports_refused"]) == (60, {"not JSON": 1})
-
-
-def no_answers(question):
-    return []
-
-
-def test_a_poll_of_questions_needs_a_messenger_that_travels():
-    rule = KwikSortRule(on_exhausted="coin")
-    plan = Interactive().plan(rule.asks(MANY_ITEMS), MANY_ITEMS, 60)
-    again = pickle.loads(pickle.dumps(plan.open(no_answers)))
-    with pytest.raises(ValueError, match="none arrived"):
-        heard(again, rule, 0)

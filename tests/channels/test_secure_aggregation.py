@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from extensions.footrule import Footrule
 from scipy import stats
+from share_tools import collected
 
 from sklearn_dprank import Aggregator, SecAggBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.collection import AggregationServer, agreed
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
@@ -21,18 +21,6 @@ from sklearn_dprank.sampling.bit_source import Bits
 
 NAN = np.nan
 BALLOTS = [[0, 1, 2], [0, 1, 2], [2, 0, 1], [1, 0, 1], [NAN, 0, 1], [NAN] * 3]
-
-
-def collected(estimator, ballots, seed):
-    """The sums of servers that all devices reached."""
-    protocol = estimator.protocol(len(ballots[0]))
-    servers = [AggregationServer(protocol, number) for number in range(protocol["servers"])]
-    for voter, ballot in enumerate(ballots):
-        said = estimator.client(len(ballot), seed * 1000 + voter, max_delta=0.5).report(ballot)
-        for server, message in zip(servers, said, strict=True):
-            server.receive([message])
-    chosen = agreed(server.reports() for server in servers)
-    return [server.release(chosen) for server in servers]
 
 
 # --- what is promised
@@ -142,7 +130,7 @@ def test_fit_simulates_what_devices_and_servers_send(release):
     exact = query.vector(profile, None)
     poll = plan.open(profile)
     rate = float(plan.prices[query].mechanism.rate * 6)
-    sums = [plan.open(collected(estimator, BALLOTS, seed)) for seed in range(40)]
+    sums = [plan.open(collected(estimator.protocol(3), BALLOTS, seed)) for seed in range(40)]
     received = [opened(Bits.from_random_state(0)).answer(query) for opened in sums]
     simulated = [poll(Bits.from_random_state(seed)).answer(query) for seed in range(300)]
     cells = np.arange(*stats.skellam.ppf([0.05, 0.95], rate, rate), 2)
@@ -158,7 +146,7 @@ def read(answer, query):
     return answer if query == NetWins() else np.array(answer)[np.triu_indices(3, 1)]
 
 
-SUMS = collected(SecAggBorda(min_reports=5), BALLOTS, 7)
+SUMS = collected(SecAggBorda(min_reports=5).protocol(3), BALLOTS, 7)
 
 
 def fit_sums(sums, items=3, **parameters):

@@ -168,22 +168,19 @@ GOOD = made(1, 0)
 
 
 COMMITMENTS = GOOD["commitments"]
+# Values of other types; vectors.json and the state machine of servers have the other reasons.
 BAD = {
-    "not JSON": ["{", "[" * 1200, b"\xff"],
+    "not JSON": ["[" * 1200, b"\xff"],
     "not a JSON object": ["[]", None],
-    "another protocol": [{"protocol": "0" * 16}, {"protocol": None}],
-    "wrong keys": [{"name": "Ada"}],
-    "another server": [{"server": 1}, {"server": False}],
-    "no report number": [{"report": "1" * 63}, {"report": "G" * 64}, {"report": 7}],
-    "no salt": [{"salt": "0" * 31}, {"salt": 0}],
+    "another protocol": [{"protocol": None}],
+    "another server": [{"server": False}],
+    "no report number": [{"report": "G" * 64}, {"report": 7}],
+    "no salt": [{"salt": 0}],
     "not one commitment for each server": [
-        {"commitments": wrong}
-        for wrong in (COMMITMENTS[:1], [*COMMITMENTS, "0" * 64], COMMITMENTS[0], [None, COMMITMENTS[1]])
+        {"commitments": wrong} for wrong in ([*COMMITMENTS, "0" * 64], COMMITMENTS[0], [None, COMMITMENTS[1]])
     ],
-    "commitments of another report": [{"commitments": COMMITMENTS[::-1]}, {"report": "0" * 64}],
-    "share of another report": [{"share": GOOD["share"][::-1]}, {"salt": "0" * 32}],
-    "not the right number of numbers": [{"share": GOOD["share"][1:]}, {"share": "abcd"}],
-    "number out of range": [{"share": [wrong, 0, 0, 0]} for wrong in (MODULUS, -1, 1.0, True)],
+    "not the right number of numbers": [{"share": "abcd"}],
+    "number out of range": [{"share": [wrong, 0, 0, 0]} for wrong in (MODULUS, 1.0, True)],
 }
 
 
@@ -323,16 +320,7 @@ def test_server_refuses_earlier_rounds():
 
 @pytest.mark.parametrize(
     "question",
-    [
-        None,
-        {},
-        {**asked(1), "protocol": digest(ONCE)},
-        {**asked(1), "question": 5},
-        {**asked(1), "groups": GROUPS[2]},
-        {**asked(2), "groups": GROUPS[3]},
-        {**asked(2), "groups": [[*range(8)], [*range(8)], [*range(16, 20)]]},
-        {**asked(2), "voters": [1, 2]},
-    ],
+    [None, {**asked(1), "protocol": digest(ONCE)}, {**asked(2), "groups": GROUPS[3]}, {**asked(2), "voters": [1, 2]}],
 )
 def test_servers_check_questions_as_devices_do(question):
     server = AggregationServer(ROUNDS, 0)

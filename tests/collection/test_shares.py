@@ -102,10 +102,7 @@ def test_devices_state_what_is_left_where_all_servers_collude():
 
 RATE = BORDA["rate"][0]
 WRONG = {
-    "statistic": [
-        *("ballot", ["net_wins"], {"name": "net_wins"}, {"name": "net_wins", "sizes": [4]}),
-        *({"name": "group_net_wins", "sizes": [4]}, "pair_margin", "positional_scores"),
-    ],
+    "statistic": ["pair_margin", {"name": "group_net_wins", "sizes": [4]}],  # test_shares_statistics.py has more
     "servers": [1, 21, True],
     "rate": [[RATE * 9999 // 10_000, 2**20], [0, 2**20], [RATE, 2**21], [RATE, 2**19], RATE],
     "min_reports": [199, 0],

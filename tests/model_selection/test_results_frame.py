@@ -7,13 +7,9 @@ from sklearn_dprank import DPBorda, DPKwikSort, PositionalRule
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, results_frame
 
+pytest.importorskip("pandas")
 NAN = float("nan")
 X = make_mallows(60, 4, 0.7, random_state=0)
-
-
-@pytest.fixture(autouse=True)
-def pandas():
-    return pytest.importorskip("pandas")
 
 
 def test_every_row(searched):
