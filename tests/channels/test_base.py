@@ -7,25 +7,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from every_estimator import CLASSES, parameters
 
 from sklearn_dprank import (
     Aggregator,
     Borda,
     DPBorda,
-    DPHistogram,
-    DPKemenySampler,
-    DPKwikSort,
-    DPPairwise,
-    DPPrudentOrder,
     DPStreamingBorda,
     Kemeny,
     LDPAdaptivePairs,
-    LDPBorda,
-    LDPGroupKwikSort,
     LDPPairwise,
     LDPQuickSort,
     SecAggBorda,
-    ShuffleHierarchical,
     ShufflePairwise,
 )
 from sklearn_dprank.ballots.profile import Profile
@@ -125,8 +118,7 @@ BALLOTS = [[0, 1, 2]] * 5
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @pytest.mark.parametrize(
     "estimator",
-    [DPBorda, DPHistogram, DPKwikSort, DPPairwise, DPKemenySampler, DPPrudentOrder, LDPPairwise, LDPBorda, LDPQuickSort]
-    + [LDPGroupKwikSort, LDPAdaptivePairs, ShufflePairwise, ShuffleHierarchical],
+    [cls for cls in CLASSES if "epsilon" in parameters(cls) and not cls.__name__.startswith("SecAgg")],
 )
 def test_epsilon_and_delta_of_every_kind(estimator):
     """Fractions and single precision are numbers too, and never understated; what is too small is named."""

@@ -172,10 +172,6 @@ def reason_of(message):
     return "wrong keys" if "name" in message else None
 
 
-def test_a_curator_and_plain_counts():
-    walk(Curator, 20, 15)
-
-
-@pytest.mark.slow
-def test_a_curator_and_plain_counts_for_long():
-    walk(Curator, 400, 40, shrink=True)
+@pytest.mark.parametrize("walks", [(20, 15), pytest.param((400, 40, True), marks=pytest.mark.slow)])
+def test_a_curator_and_plain_counts(walks):
+    walk(Curator, *walks)

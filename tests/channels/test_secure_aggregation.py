@@ -43,14 +43,8 @@ def test_parties_of_several_releases():
     one, two = (SecAggBorda(n_servers=k).fit([[0, 1, 2]] * 50 * k).privacy_ for k in (2, 3))
     plain = PrivacyGuarantee(1.0, 0.0, "central", "replace", "noise")
     total = PrivacyGuarantee.compose([one, plain, two])
-    assert total.trust == "secure_aggregation + central"
-    assert total.parties == (
-        "one of the 2 servers",
-        "100 of the voters",
-        "one of the 3 servers",
-        "150 of the voters",
-        "the curator",
-    )
+    named = "one of the 2 servers", "100 of the voters", "one of the 3 servers", "150 of the voters", "the curator"
+    assert (total.trust, total.parties) == ("secure_aggregation + central", named)
     general = PrivacyGuarantee(1.0, 1e-6, "secure_aggregation", "replace", "noise")
     assert set(general.parties) < set(PrivacyGuarantee.compose([one, general]).parties)
     assert PrivacyGuarantee.compose([total, one]).parties == total.parties

@@ -170,10 +170,6 @@ class Streams(RuleBasedStateMachine):
                 assert stream.consensus_.tolist() == twin.consensus_.tolist()
 
 
-def test_streams_and_plain_sums():
-    walk(Streams, 40, 20)
-
-
-@pytest.mark.slow
-def test_streams_and_plain_sums_for_long():
-    walk(Streams, 600, 40, shrink=True)
+@pytest.mark.parametrize("walks", [(40, 20), pytest.param((600, 40, True), marks=pytest.mark.slow)])
+def test_streams_and_plain_sums(walks):
+    walk(Streams, *walks)

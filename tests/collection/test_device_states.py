@@ -189,10 +189,6 @@ class OneDevice(RuleBasedStateMachine):
         assert len(json.loads(self.kept)["said"]) == len(self.sent)
 
 
-def test_device_matches_a_reference_model():
-    walk(OneDevice, 60, 20)
-
-
-@pytest.mark.slow
-def test_device_matches_a_reference_model_for_long():
-    walk(OneDevice, 800, 40, shrink=True)
+@pytest.mark.parametrize("walks", [(60, 20), pytest.param((800, 40, True), marks=pytest.mark.slow)])
+def test_device_matches_a_reference_model(walks):
+    walk(OneDevice, *walks)

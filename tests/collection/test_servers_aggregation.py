@@ -5,14 +5,13 @@ give the ballot away. The tests check sums by hand, restarts and kills, and mess
 """
 
 import json
-import signal
 import sqlite3
 import tracemalloc
 from collections import Counter
 
 import numpy as np
 import pytest
-from process_tools import python
+from process_tools import killed
 from share_tools import message_to
 from state_tools import at_once
 
@@ -105,24 +104,11 @@ def test_many_threads_get_one_sum():
 # --- restarts
 
 
-KILLED = """
-import json, os, signal, sys
-from sklearn_dprank.collection import AggregationServer
-given = json.loads(sys.stdin.read())
-server = AggregationServer(given["protocol"], 0, given["path"])
-server.receive(given["messages"])
-if given["voters"]:
-    server.release(given["voters"])
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 @pytest.mark.parametrize("released", [False, True])
 def test_server_state_survives_sigkill(released, tmp_path):
-    voters = names(range(25)) if released else []
-    messages = [made(voter, 0) for voter in range(26)]
-    given = {"protocol": PROTOCOL, "path": str(tmp_path / "s.db"), "messages": messages, "voters": voters}
-    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
+    calls = [["receive", [[made(voter, 0) for voter in range(26)]]]]
+    calls += [["release", [names(range(25))]]] if released else []
+    killed("AggregationServer", {"protocol": PROTOCOL, "number": 0, "path": str(tmp_path / "s.db")}, calls)
     server = AggregationServer(PROTOCOL, 0, tmp_path / "s.db")
     if released:
         with pytest.raises(BudgetExhausted):

@@ -6,7 +6,6 @@ file of the shuffler.
 
 import json
 import math
-import signal
 import sqlite3
 from collections import Counter
 from contextlib import closing, suppress
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from local_tools import apart
-from process_tools import python
+from process_tools import killed
 from scipy.stats import chisquare
 from state_tools import at_once
 
@@ -214,27 +213,15 @@ def test_each_voter_is_released_once_after_a_restart(tmp_path):
     last.close()
 
 
-KILLED = """
-import json, os, signal, sys
-from sklearn_dprank.collection import Shuffler
-given = json.loads(sys.stdin.read())
-shuffler = Shuffler(given["protocol"], given["path"])
-shuffler.receive(given["submissions"])
-if given["release"]:
-    shuffler.release()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("release", [False, True])
 def test_shuffler_state_survives_sigkill(release, tmp_path):
     path = tmp_path / "shuffler.db"
-    sent = {"submissions": [submission(voter) for voter in range(8)], "release": release}
-    given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
-    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
+    sent = [submission(voter) for voter in range(8)]
+    calls = [["receive", [sent]], *([["release", []]] if release else [])]
+    killed("Shuffler", {"protocol": PROTOCOL["hidden"], "path": str(path)}, calls)
     shuffler = Shuffler(PROTOCOL["hidden"], path)
-    assert shuffler.receive(sent["submissions"]) == 0 and shuffler.refused == {"received before": 8}
+    assert shuffler.receive(sent) == 0 and shuffler.refused == {"received before": 8}
     assert (shuffler.batches, shuffler.waiting) == ((1, 0) if release else (0, 8))
     assert as_set(shuffler.batch(0) if release else shuffler.release()) == messages_of(range(8))
     shuffler.close()

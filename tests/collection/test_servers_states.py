@@ -351,10 +351,6 @@ class Servers(RuleBasedStateMachine):
                 assert handle.refused == dict(self.refused[handle])
 
 
-def test_servers_match_a_reference_model():
-    walk(Servers, 40, 25)
-
-
-@pytest.mark.slow
-def test_servers_match_a_reference_model_for_long():
-    walk(Servers, 600, 50, shrink=True)
+@pytest.mark.parametrize("walks", [(40, 25), pytest.param((600, 50, True), marks=pytest.mark.slow)])
+def test_servers_match_a_reference_model(walks):
+    walk(Servers, *walks)

@@ -121,8 +121,8 @@ def test_picks_on_real_votes(script, monkeypatch, name):
     assert len(found) >= 31
     for place in (0, 1):
         verdicts = [
-            (both[place], script.TOLERANCE if key[4] is None else script.TOLERANCE_OF_BEST)
-            for key, both in found.items()
+            (both[place], script.TOLERANCE if k is None else script.TOLERANCE_OF_BEST)
+            for (*_, k), both in found.items()
         ]
         assert sum(not each.right(tolerance) for each, tolerance in verdicts) <= 1
         assert sum(not each.in_range() for each, _ in verdicts) <= 1

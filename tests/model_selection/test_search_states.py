@@ -213,10 +213,6 @@ class Searches(RuleBasedStateMachine):
         assert vars(self.estimator) == vars(DPBorda())
 
 
-def test_searches_and_plain_fits():
-    walk(Searches, 12, 12)
-
-
-@pytest.mark.slow
-def test_searches_and_plain_fits_for_long():
-    walk(Searches, 150, 40, shrink=True)
+@pytest.mark.parametrize("walks", [(12, 12), pytest.param((150, 40, True), marks=pytest.mark.slow)])
+def test_searches_and_plain_fits(walks):
+    walk(Searches, *walks)

@@ -1,7 +1,8 @@
-"""Running code in a forked process or in a new interpreter."""
+"""Running code in a forked process or in a new interpreter, which may be killed."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -44,3 +45,16 @@ def python(code, text="", ends_with=0):
     )
     assert done.returncode == ends_with, done.stderr
     return done.stdout
+
+
+def killed(kind, made_of, calls):
+    """Make a server or shuffler in a process of its own, call its methods [name, arguments], and kill the process."""
+    code = (
+        "import json, os, signal, sys\n"
+        "from sklearn_dprank import collection\n"
+        "kind, made_of, calls = json.loads(sys.stdin.read())\n"
+        "made = getattr(collection, kind)(**made_of)\n"
+        "for name, arguments in calls: getattr(made, name)(*arguments)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    python(code, json.dumps([kind, made_of, calls]), ends_with=-signal.SIGKILL)
