@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from every_estimator import CLASSES
 from sklearn.model_selection import GroupKFold, KFold
 
 from sklearn_dprank import (
@@ -16,16 +17,9 @@ from sklearn_dprank import (
     DPHistogram,
     DPKwikSort,
     DPPairwise,
-    DPStreamingBorda,
     DPSwissBorda,
     Kemeny,
-    LDPBorda,
-    LDPPairwise,
-    LDPQuickSort,
     PositionalRule,
-    SecAggBorda,
-    SecAggSwissBorda,
-    ShufflePairwise,
 )
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.profile import Shape
@@ -99,19 +93,10 @@ def test_classic_rules_weigh_without_a_price():
 
 @pytest.mark.parametrize(
     "estimator",
-    [
-        LDPPairwise(),
-        LDPBorda(),
-        LDPQuickSort(),
-        ShufflePairwise(min_reports=100),
-        SecAggBorda(min_reports=100),
-        SecAggSwissBorda(min_reports=100),
-        DPStreamingBorda(),
-        Aggregator(NonPrivateSurvey(), KemenyRule()),
-    ],
+    [cls() for cls in CLASSES if cls.__name__.startswith(("LDP", "Shuffle", "SecAgg", "DPStreaming"))]
+    + [Aggregator(NonPrivateSurvey(), KemenyRule())],
     ids=lambda one: type(one).__name__,
 )
-@pytest.mark.filterwarnings("ignore:LDPQuickSort")
 def test_channels_of_one_report_refuse_before_a_charge(estimator):
     for profile in (PERSONS, WEIGHED.counted()):
         with pytest.raises(ValueError, match=r"^groups and sample_weight are for the channels Exact and Central"):

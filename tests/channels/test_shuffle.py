@@ -340,7 +340,6 @@ ESTIMATORS = [
 ]
 PRINTED_NOISE = {"randomizer": song.PrintedGaussian(1e-4)}
 PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, **PRINTED_NOISE)
-MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
 
 
 # --- the release rule
@@ -356,14 +355,14 @@ def test_a_fit_below_min_reports_releases_no_result(estimator):
         estimator.fit_reports(lines[1:], items=3)
     assert "[" not in str(error.value)  # no message is quoted
     with pytest.raises(ValueError, match="no result is released"):
-        estimator.fit_reports([*lines[1:], "junk", {**MESSAGE, "pair": [0, 3]}], items=3)
+        estimator.fit_reports([*lines[1:], "junk", {**GOOD, "pair": [0, 3]}], items=3)
     assert not hasattr(estimator, "consensus_")
     assert sorted(estimator.fit_reports(lines, items=3).consensus_.tolist()) == [0, 1, 2]
     estimator.fit([[0, 1, 2]] * 12)
 
 
 def test_the_field_needs_min_reports_from_the_start():
-    for call in (lambda e: e.client(3), lambda e: e.protocol(3), lambda e: e.fit_reports([MESSAGE], items=3)):
+    for call in (lambda e: e.client(3), lambda e: e.protocol(3), lambda e: e.fit_reports([GOOD], items=3)):
         with pytest.raises(ValueError, match="min_reports must be given"):
             call(ShufflePairwise())
 

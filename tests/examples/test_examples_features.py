@@ -10,6 +10,7 @@ from sklearn_dprank import DPBorda, DPStreamingBorda, LDPBorda, LDPPairwise
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels.streaming import root_weights
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.privacy import PrivacyGuarantee
 
 pytest.importorskip("matplotlib")
@@ -92,3 +93,19 @@ def test_laws_of_two_mechanisms(example):
     flips, other = top.expected_errors(top.mallows(500, 4, 0.3), (1e-9, 0.05, 5.0)).values()
     assert (flips <= other).all() and flips[1, 0] < 0.9 * other[1, 0]
     assert flips[0, 0] == pytest.approx(other[0, 0], rel=1e-6) and flips[2, 0] < 1e-6
+
+
+@pytest.mark.slow
+def test_the_sweep_prints_what_its_search_found(example, capsys):
+    made = example("plot_sweep")
+    search, optimum = made.search, average_kendall_tau(kemeny_positions(made.votes), made.votes)
+    means = search.cv_results_["mean_test_score"]
+    assert means[-1] == pytest.approx(-optimum)  # Kemeny
+    epsilons = np.array([params.get("aggregator__epsilon", np.inf) for params in search.cv_results_["params"]])
+    assert search.best_params_["aggregator__epsilon"] == epsilons[means >= means.max() - 0.005].min() < 1
+    assert search.privacy_.epsilon == 0
+    assert len(made.display.errors) == 5
+    assert np.isclose(made.display.floor, optimum)
+    printed = capsys.readouterr().out
+    assert str(search.best_estimator_[-1].consensus_) in printed
+    assert "DPBorda(noise='knorm')" in printed
