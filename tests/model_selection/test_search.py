@@ -128,9 +128,9 @@ coin_flips = pytest.mark.filterwarnings("ignore:.*little better than coin flips:
 @pytest.mark.parametrize("cv", ["all", pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_a_plain_loop_of_clone_and_fit(case, cv):
-    """Every score is that of ``clone(candidate).fit`` with the recorded seed."""
+    """Every score is that of ``clone(candidate).fit`` with the recorded seed, of one metric or two."""
     estimator, grid = CASES[case]
-    scoring = {"distance": kendall_tau_scorer, "errors": error_rate} if cv == 2 else None
+    scoring = {"distance": kendall_tau_scorer, "errors": error_rate} if cv == 2 or case == "gaussian" else None
     found = search(estimator, grid, cv=cv, n_trials=12, scoring=scoring, refit=False).fit(RATINGS).cv_results_
     parts = [(slice(None),) * 2] if cv == "all" else list(KFold(2).split(X))
     assert found["params"] == list(ParameterGrid(grid))
@@ -345,14 +345,9 @@ METRICS = {"distance": kendall_tau_scorer, "errors": error_rate}
 
 
 def test_several_metrics():
-    """Each has its own columns, equal to those of a plain fit, and the named one decides."""
+    """The named one decides."""
     found = search(scoring=METRICS, refit="errors", n_trials=6).fit(X)
     assert found.multimetric_
-    for row, parameters in enumerate(found.cv_results_["params"]):
-        for trial, seed in enumerate(found.cv_results_["seed"][row][0].tolist()):
-            fitted = DPBorda(**parameters, random_state=seed).fit(X)
-            assert found.cv_results_["trial_test_distance"][row][0, trial] == fitted.score(X)
-            assert found.cv_results_["trial_test_errors"][row][0, trial] == error_rate(fitted, X)
     assert found.best_score_ == found.cv_results_["mean_test_errors"].max()
     assert found.score(X) == error_rate(found.best_estimator_, X)
 
