@@ -15,6 +15,8 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from sklearn_dprank.orders import kemeny
+
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the processors; set before anything imports NumPy
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
@@ -126,3 +128,12 @@ def searched():
         return SimpleNamespace(cv_results_=results, estimator=estimator, scorer_=scorers or dict.fromkeys(trials))
 
     return make
+
+
+@pytest.fixture(params=["Relaxation", "WarmRelaxation"], ids=["scipy", "highspy"])
+def solver(request, monkeypatch):
+    """Each of the two solvers of linear programs in turn; without this, highspy would be used if it is installed."""
+    if request.param == "WarmRelaxation":
+        pytest.importorskip("highspy", reason="needs the extra solver")
+    monkeypatch.setattr(kemeny, "relaxation", getattr(kemeny, request.param))
+    return kemeny.relaxation

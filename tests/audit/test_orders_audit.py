@@ -125,6 +125,3 @@ def test_each_stage_keeps_to_its_half(epsilon, neighboring):
             if m == 3:
                 laws = [knorm_cells(anchors, profile.net_wins)[0] for profile in profiles]
                 assert worst_loss(laws, pairs) <= epsilon / 2 * (1 + 1e-6)
-
-
-# The histogram of three items

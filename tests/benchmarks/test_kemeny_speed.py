@@ -11,24 +11,13 @@ from scipy.sparse import csr_array, vstack
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders import kemeny as linear_ordering
 from sklearn_dprank.orders.kemeny import (
     WORK_LIMIT,
-    Relaxation,
-    WarmRelaxation,
     Work,
     minimum_order,
     violated_cycles,
 )
 from sklearn_dprank.orders.subset_dp import best_order
-
-
-@pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
-def solver(request, monkeypatch):
-    """Each of the two solvers of linear programs in turn."""
-    if request.param is WarmRelaxation:
-        pytest.importorskip("highspy", reason="needs the extra solver")
-    monkeypatch.setattr(linear_ordering, "relaxation", request.param)
 
 
 def naive_best(cost):

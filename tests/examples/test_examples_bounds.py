@@ -29,6 +29,3 @@ def test_a_cell_can_be_measured_again(bounds, name):
     again = bounds.cell(bounds.BY_NAME[name], *sizes, n_trials=40, seed=1)
     assert abs(again.mean - mean) < 4 * math.hypot(again.error, error)
     assert again.error > 0
-
-
-# Limits

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from oracles import random_counts
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank.orders import kemeny
@@ -24,22 +25,6 @@ from sklearn_dprank.orders.kemeny import (
     warn_of_gap,
 )
 from sklearn_dprank.orders.subset_dp import best_order
-
-
-@pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
-def solver(request, monkeypatch):
-    """Each of the two solvers in turn; without this, highspy would be used if it is installed."""
-    if request.param is WarmRelaxation:
-        pytest.importorskip("highspy", reason="needs the extra solver")
-    monkeypatch.setattr(kemeny, "relaxation", request.param)
-    return request.param
-
-
-def random_counts(rng, m, n):
-    """Pairwise counts of n weak rankings with missing items."""
-    ballots = rng.integers(0, m, (n, m)).astype(float)
-    ballots[rng.random((n, m)) < 0.2] = np.nan
-    return (ballots[:, :, None] < ballots[:, None, :]).sum(axis=0)
 
 
 def uniform_counts(m, n, seed):

@@ -250,13 +250,6 @@ def test_searches_check_the_work_before_each_item(search, overdrawn):
 # Linear programs
 
 
-@pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
-def solver(request):
-    if request.param is WarmRelaxation:
-        pytest.importorskip("highspy", reason="needs the extra solver")
-    return request.param
-
-
 def dense(program, low, high):
     """The same program in one call, every row and column written out."""
     rows = np.zeros((len(program.right), len(program.weights)))

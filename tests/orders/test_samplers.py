@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from audit_tools import log_flipped_law
-from oracles import every_total, fit_of, random_counts, seeded
+from oracles import every_total, fit_of, permutohedron_gauge, random_counts, seeded
 from scipy import stats
 from scipy.stats import chi2
 
@@ -206,11 +206,9 @@ def test_no_exponential_underflows(scale):
 # K-norm noise: uniform points of the permutohedron
 
 
-def gauge(u):
-    """Norm of centred scores: the largest sum of any k of them over its bound k (m - k) / 2 (Rado's theorem)."""
-    m = np.shape(u)[-1]
-    k = np.arange(1, m)
-    return np.max(np.cumsum(-np.sort(-u, axis=-1), axis=-1)[..., :-1] / (k * (m - k) / 2), axis=-1)
+def gauge(scores):
+    """Norm of centred scores, half the net wins, for each row."""
+    return np.apply_along_axis(permutohedron_gauge, -1, 2 * np.asarray(scores))
 
 
 def balls(n_items, bits, size):
