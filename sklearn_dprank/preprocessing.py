@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._utils.checks import check_flag, check_whole
-from ._utils.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from ._utils.estimators import AllowsMissing, OneToOneFeatureMixin, TransformerMixin
 from ._utils.types import ItemNames
 from .ballots import reading
 from .privacy.estimator_guarantees import row_wise
@@ -211,7 +211,7 @@ def _like(X, positions):
 
 @dataclass(eq=False, repr=False)
 @row_wise
-class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, AllowsMissing):
     """Transformer from ratings to positions, for ballots with larger numbers for better items.
 
     Estimators read smaller numbers as better. Ratings that are not converted give the reverse consensus, without an
@@ -298,8 +298,3 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         reading.column_names(X)  # raises an error if the columns are not item names
         validate_data(self, reading.as_named(X), reset=reset, skip_check_array=True)  # compares the items
         return ratings
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
