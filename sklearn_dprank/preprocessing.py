@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import Any, Self, overload
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._utils.checks import check_flag, check_whole
-from ._utils.estimators import AllowsMissing, OneToOneFeatureMixin, TransformerMixin
+from ._utils.estimators import AllowsMissing, OneToOneFeatureMixin, TransformerMixin, parametrized
 from ._utils.types import ItemNames
 from .ballots import reading
 from .privacy.estimator_guarantees import row_wise
@@ -142,13 +142,15 @@ def _indices_of_names(table, items):
     """Return the indices of named items, -1 where no item is listed."""
     index, named = {name: i for i, name in enumerate(items)}, ~reading.missing(table)
     indices = np.full(table.shape, -1, dtype=np.int64)
-    try:
-        indices[named] = [index[reading.normal(name) if isinstance(name, str) else name] for name in table[named]]
-    except (KeyError, TypeError):  # objects that cannot be hashed are not names
+    with suppress(TypeError):  # objects that cannot be hashed are not names
+        indices[named] = [
+            index.get(reading.normal(name) if isinstance(name, str) else name, -1) for name in table[named]
+        ]
+    if (indices[named] < 0).any():  # outside of any handler, so that no exception holds the name
         raise ValueError(
             f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
             "add it to items, or mend the spelling."
-        ) from None
+        )
     return indices
 
 
@@ -209,7 +211,7 @@ def _like(X, positions):
     return type(X).from_pydict(dict(zip(X.schema.names, np.ascontiguousarray(positions.T), strict=True)))
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 @row_wise
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, AllowsMissing):
     """Transformer from ratings to positions, for ballots with larger numbers for better items.

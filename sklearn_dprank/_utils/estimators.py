@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from inspect import signature
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 MYPY: Literal[False] = False
 
 if MYPY:
+    from dataclasses import dataclass as parametrized
 
     class BaseEstimator:
         """Stand-in with the methods for parameters."""
@@ -53,6 +55,32 @@ else:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, OneToOneFeatureMixin, TransformerMixin, _fit_context
     from sklearn.utils.metaestimators import available_if
 
+    _Class = TypeVar("_Class", bound=type)
+
+    @dataclass_transform(eq_default=False, field_specifiers=(field,))
+    def parametrized(cls: _Class) -> _Class:
+        """Write the constructor of a class, whose annotated attributes are the parameters and their defaults.
+
+        The class is not a dataclass afterwards: dask and pandas take dataclasses apart by their fields, and would lose
+        or confuse what was fitted. It has no attributes with the defaults either, which a subclass that forgets a
+        parameter would use.
+
+        Examples
+        --------
+        >>> @parametrized
+        ... class Scaled(BaseEstimator):
+        ...     factor: float = 2.0
+        >>> Scaled(3.0), Scaled().factor, hasattr(Scaled, "factor")
+        (Scaled(factor=3.0), 2.0, False)
+        """
+        made = dataclass(eq=False, repr=False)(cls)
+        for parameter in fields(made):
+            if parameter.name in vars(made):
+                delattr(made, parameter.name)
+        del made.__dataclass_fields__, made.__dataclass_params__, made.__match_args__
+        return made
+
+
 __all__ = [
     "MYPY",
     "AllowsMissing",
@@ -62,6 +90,7 @@ __all__ = [
     "TransformerMixin",
     "_fit_context",
     "available_if",
+    "parametrized",
 ]
 
 

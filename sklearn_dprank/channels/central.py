@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Real
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, one_of, safe_repr
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanism, NoNoise
@@ -104,7 +104,7 @@ def rescale_shares(asks, sensitivities):
     return asks
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Central(BaseEstimator):
     """Central differential privacy: a trusted curator holds the ballots and randomises the answers.
 
@@ -353,7 +353,7 @@ class _ChoosesWeight:
 # Borda estimators for a trusted curator, in one release or in Swiss rounds.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPBorda(RankAggregator):
     """Private Borda ranking for a trusted curator; try this estimator first.
 
@@ -433,7 +433,7 @@ class DPBorda(RankAggregator):
         return Central(self.epsilon, self.delta, self.noise, neighboring=self.neighboring), SortByScore()
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPSwissBorda(RankAggregator):
     """Private ranking in Swiss rounds for a trusted curator; use it for 14 or more items, with a positive delta.
 
@@ -525,7 +525,7 @@ class DPSwissBorda(RankAggregator):
 # Estimators for a trusted curator that publish noisy statistics.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class _PublishedOnce(RankAggregator):
     """Base class of estimators that publish one noisy statistic and apply any rule to it."""
 
@@ -710,7 +710,7 @@ class DPHistogram(_PublishedOnce):
 # Estimators for a trusted curator that compare items or draw orders.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPKwikSort(RankAggregator):
     """Private sorting by noisy comparisons for a trusted curator; use it to reproduce P-SORT or DPKwikSort.
 
@@ -801,7 +801,7 @@ class DPKwikSort(RankAggregator):
         return channel, KwikSortRule(self.max_queries, self.on_exhausted, self.strategy)
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPKemenySampler(RankAggregator):
     """Private random ranking of up to 25 items for a trusted curator; use it to reproduce P-SAMPLE.
 
@@ -872,7 +872,7 @@ class DPKemenySampler(RankAggregator):
 # Estimators for a trusted curator that draw prudent orders.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPPrudentOrder(RankAggregator):
     """Private ranking for a trusted curator, without the bias of Borda; use it if you have many voters.
 
@@ -989,7 +989,7 @@ class DPPrudentOrder(RankAggregator):
         return Central(self.epsilon, self.delta, noise, neighboring=self.neighboring), rule
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPTopK(RankAggregator):
     """Private top-k ranking for a trusted curator; use it if you need only the best items.
 

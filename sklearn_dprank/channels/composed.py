@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .._utils.checks import check_made, safe_repr
+from .._utils.estimators import parametrized
 from .._utils.types import RandomState, RuleName
 from ..rules import RULE, Rule, SortByScore, resolve_rule
 from .base import RankAggregator
@@ -23,7 +22,7 @@ def _check_channel(channel, name):
         raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {safe_repr(channel)}.")
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Aggregator(RankAggregator):
     """Combination of any channel with any rule; use it if no other estimator has the combination that you need.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import ClassVar
 from warnings import warn
@@ -10,7 +9,7 @@ from warnings import warn
 import numpy as np
 
 from .._utils.checks import COUNT, Check, check_parameters, check_whole
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import RandomState, Scores
 from ..ballots.weights import WeightBound
 from ..collection.base import simulated
@@ -121,7 +120,7 @@ class Borda(RankAggregator):
         return Exact(), SortByScore()
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class PositionalRule(RankAggregator):
     """Ranking by position scores without privacy; use it for plurality, veto, or scores of your own.
 
@@ -164,7 +163,7 @@ class PositionalRule(RankAggregator):
         return Exact(), SortByScore(self.scores)
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class KwikSort(RankAggregator):
     """Quicksort by majority preferences without privacy; use it as a fast approximation of `Kemeny`.
 
@@ -207,7 +206,7 @@ class KwikSort(RankAggregator):
         return Exact(), KwikSortRule()
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Kemeny(RankAggregator):
     """Optimal ranking without privacy; use it as the reference for all other estimators.
 
@@ -304,7 +303,7 @@ class HierarchicalAggregation(RankAggregator):
         return Exact(), HierarchicalRule()
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class BradleyTerry(RankAggregator):
     """Ranking by Bradley-Terry strengths without privacy; use it if each ballot compares few of the items.
 
@@ -349,7 +348,7 @@ class BradleyTerry(RankAggregator):
 # Non-private survey: each voter answers a few random questions without randomisation.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class NonPrivateSurvey(BaseEstimator):
     """Non-private baseline for `Local`: voters answer a few random questions without randomisation.
 

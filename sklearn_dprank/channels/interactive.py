@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import EPSILON, Check, check_made, check_parameters, check_whole, safe_repr
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import MOST_ANSWERS, joined, make_protocol
@@ -65,7 +64,7 @@ class VoterLoad(NamedTuple):
     start: Callable[..., Iterator[NDArray[np.int64] | None]]
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Slots(BaseEstimator):
     """Schedule that gives every voter `n_queries` slots and divides all slots equally among the questions.
 
@@ -223,7 +222,7 @@ def _check_schedule(schedule, name):
         raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Interactive(BaseEstimator):
     """Local differential privacy with adaptive questions to voters who still have budget.
 
@@ -379,7 +378,7 @@ class _InteractiveAnswers(Answers):
 # Estimators for the local model with adaptive questions.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class LDPQuickSort(RankAggregator):
     """Quicksort in the local model; use it to reproduce the baseline of Song et al. (2022).
 
@@ -442,7 +441,7 @@ class LDPQuickSort(RankAggregator):
         return Interactive(self.epsilon, Slots(self.n_queries)), KwikSortRule(on_exhausted="coin")
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class LDPGroupKwikSort(RankAggregator):
     """KwikSort over groups of voters in the local model; use it to reproduce Alabi et al. (2022).
 
@@ -507,7 +506,7 @@ class LDPGroupKwikSort(RankAggregator):
         return Interactive(self.epsilon, Groups()), KwikSortRule(on_exhausted="kemeny")
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class LDPAdaptivePairs(RankAggregator):
     """Private ranking in the local model in rounds; use it if you can query voters in rounds.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters, one_of
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
 from ..collection import HypercubeSampling, PrivUnitG, RandomizedResponse, Randomizer
@@ -33,7 +32,7 @@ from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable
 _LARGEST_GRID = 100  # epsilons; each needs separate counts
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Local(BaseEstimator):
     """Local differential privacy: each voter sends one randomised report, and all answers are derived from the reports.
 
@@ -201,7 +200,7 @@ def _answers(randomizer, protocol, published, received, groups, bits):
 # Estimators for the local model with one report per voter.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class LDPPairwise(RankAggregator):
     """Private ranking in the local model; try this estimator first if voters trust only their own device.
 
@@ -322,7 +321,7 @@ class LDPPairwise(RankAggregator):
         return Local(self.epsilon, randomizer), resolve_rule(self.rule, SortByScore() if djw else BradleyTerryRule())
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class LDPKwikSort(RankAggregator):
     """KwikSort in the local model; use it to reproduce Yan et al. (2020).
 
@@ -400,7 +399,7 @@ class LDPKwikSort(RankAggregator):
         return Local(self.epsilon, flips_of(self.randomizer, self.n_queries)), KwikSortRule()
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class LDPBorda(RankAggregator):
     """Private Borda ranking in the local model; use it for 20 or more items from about epsilon = 1 on.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole, is_whole
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
 from ..collection.base import make_protocol
@@ -208,7 +207,7 @@ _SPARE = 100  # default of max_reports, as a multiple of min_reports
 _unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; cached, because repeated fits need the same values
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class SecureAggregation(BaseEstimator):
     """Secure aggregation: voters add noise and split their reports among servers, and only sums are revealed.
 
@@ -389,7 +388,7 @@ class SecureAggregation(BaseEstimator):
 # Estimators for secure aggregation by several servers.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class _Summed(RankAggregator):
     """Base class of estimators that receive only sums over many voters."""
 

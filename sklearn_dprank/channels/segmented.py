@@ -26,7 +26,7 @@ from .._utils.checks import (
     refuse_unknown,
     safe_repr,
 )
-from .._utils.estimators import available_if
+from .._utils.estimators import available_if, parametrized
 from .._utils.types import Amount, Neighboring, NoiseName, RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
 from ..ballots.reading import check_aligned, checked_name, is_frame, normal, seen, shape_of
@@ -294,7 +294,7 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
 _OF_SIZES, _OF_TOTAL = Fraction(5, 100), Fraction(15, 100)  # shares of the budget; the segments have the rest
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class SegmentRule(Rule):
     """Rule that sorts the items of each segment by their net wins; its consensus has one order per segment.
 
@@ -371,7 +371,7 @@ def _labels(classes):
     return list(labels)
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class SegmentedAggregator(RankAggregator):
     """Private Borda ranking of every segment of the voters, such as regions; each has the full budget.
 

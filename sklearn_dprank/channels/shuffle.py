@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import ClassVar, Literal
@@ -22,7 +21,7 @@ from .._utils.checks import (
     check_whole,
     one_of,
 )
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
 from ..collection.base import Randomizer, make_protocol
@@ -59,7 +58,7 @@ _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Shuffle(BaseEstimator):
     """Shuffle model: a shuffler mixes the voters' randomised messages, so that their senders stay unknown.
 
@@ -312,7 +311,7 @@ def _answers(protocol, published, wins, ballots, bits):
 # Estimators for the shuffle model.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class ShufflePairwise(RankAggregator):
     """Private ranking in the shuffle model; try this estimator first if voters trust a shuffler.
 
@@ -416,7 +415,7 @@ class ShufflePairwise(RankAggregator):
         return channel, resolve_rule(self.rule, BradleyTerryRule())
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class ShuffleHierarchical(RankAggregator):
     """Hierarchical ranking in the shuffle model; use it to reproduce Song et al. (2022).
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_parameters, check_whole
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, Neighboring, RandomState
 from ..ballots.profile import Profile
 from ..mechanisms.additive import Gaussian, GaussianNoise
@@ -124,7 +124,7 @@ class CorrelatedNoise:
 _MOST = 100_000  # periods; the stored sums grow with their number
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Streaming(BaseEstimator):
     """Continual release: after each of up to `horizon` periods, publish the consensus of all ballots so far.
 
@@ -276,7 +276,7 @@ class Stream(Answers):
 # Estimator for a trusted curator who receives ballots over time.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class DPStreamingBorda(RankAggregator):
     """Private Borda ranking of ballots that arrive over time; use it to publish after every period.
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import changed_ballots, check_epsilon, check_number, refuse_unknown, safe_repr
-from .._utils.estimators import AllowsMissing, BaseEstimator, MetaEstimatorMixin, clear_fitted
+from .._utils.estimators import AllowsMissing, BaseEstimator, MetaEstimatorMixin, clear_fitted, parametrized
 from .._utils.types import Amount, Neighboring, RandomState
 from ..ballots.profile import Ballots, Profile, Shape, as_profile
 from ..ballots.reading import shape_of
@@ -33,7 +33,7 @@ from ..sampling.bit_source import Bits, BitSource, SecureBits, SeededBits, seed_
 from .parameters import Grid, configured, grid_of, in_words, is_aggregator, with_seed
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class PrivateKendallTau(BaseEstimator):
     """Score a fitted aggregator privately, by the noisy agreement of the ballots with its order.
 
@@ -399,7 +399,7 @@ def candidates_of(estimator, param_grid):
 # `PrivateSelection`: the best of a random number of private fits, with one total guarantee.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     """Choose a candidate on private ballots: the best, by a private score, of a random number of private releases.
 

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Never, Self
 
@@ -23,7 +23,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import check_flag, check_jobs, check_number, check_whole, refuse_unknown, safe_repr
-from .._utils.estimators import AllowsMissing, BaseEstimator, MetaEstimatorMixin, available_if, clear_fitted, draft_of
+from .._utils.estimators import (
+    AllowsMissing,
+    BaseEstimator,
+    MetaEstimatorMixin,
+    available_if,
+    clear_fitted,
+    draft_of,
+    parametrized,
+)
 from .._utils.progress import progress_bar
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
@@ -537,7 +545,7 @@ def deciding(refit, names):
     return refit if isinstance(refit, str) else getattr(refit, "metric", None) or only
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class smallest_within(BaseEstimator):
     """Choose the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
 
@@ -643,7 +651,7 @@ def _refitted(search):
     return True
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._utils.checks import Check, check_parameters, safe_repr
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Scores
 from ..orders.permutations import check_order
 from ..queries import Ask, NetWins, PositionalScores
@@ -139,7 +138,7 @@ def _as_vector(scores):
         return np.array(0.0)
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class SortByScore(Rule):
     """Rule that sorts items by positional scores, Borda by default.
 

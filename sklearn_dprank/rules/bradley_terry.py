@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from .._utils.checks import check_number, check_parameters, check_whole
+from .._utils.estimators import parametrized
 from ..orders.kemeny import majority_components
 from ..queries import AllMargins, Ask, PairTallies, Tallies, estimated_margins
 from .base import Consensus, Rule, descending
@@ -28,7 +28,7 @@ _MANY = 64  # items from which a dense solve by BLAS would start threads, which 
 _SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class BradleyTerryRule(Rule):
     """Rule that sorts items by Bradley-Terry strengths, fitted to answers that devices may have flipped.
 
@@ -185,7 +185,7 @@ class AllPairsLoss:
 _MOST_ROUNDS = 1000  # each round solves for all strengths
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class AdaptiveBradleyTerryRule(Rule):
     """Bradley-Terry rule in rounds; after the first, it asks only about pairs that are close in the current order.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from .._utils.checks import COUNT, COUNT_OR_NONE, check_made, check_parameters, safe_repr
+from .._utils.estimators import parametrized
 from ..orders.samplers import largest_batch
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, NetWins, Query
 from ..queries.utilities import check_window
@@ -25,7 +25,7 @@ def _check_query(query, name):
         raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class Choose(Rule):
     """Rule that returns the order with which a query is answered.
 
@@ -57,7 +57,7 @@ class Choose(Rule):
         return Consensus(answers.answer(self.query or KemenyUtility()))
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class ChooseNearAnchor(Rule):
     """Rule that finds an anchor by net wins, and draws a prudent order near it, with half of the budget for each.
 
@@ -111,7 +111,7 @@ class ChooseOneByOne(Rule):
         return Consensus(np.array([*placed, *last]))
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class ChooseTop(Rule):
     """Rule that returns the best k items in order; all others are tied behind them.
 

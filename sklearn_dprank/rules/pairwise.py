@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._utils.checks import COUNT_OR_NONE, check_number, check_parameters, check_whole, one_of
+from .._utils.estimators import parametrized
 from ..orders.kemeny import WORK_LIMIT, majority_order, minimum_order, warn_of_gap
 from ..orders.permutations import (
     binary_insertion_bound,
@@ -27,7 +27,7 @@ from .base import Consensus, Rule
 _NOISY = WORK_LIMIT // 6  # for margins with noise: in 12 paired fits, a tenth of it had the same error
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class KemenyRule(Rule):
     """Rule that returns the Kemeny order of the margins, exact or with a certified gap.
 
@@ -112,7 +112,7 @@ class KemenyRule(Rule):
 # Rules that sort items by the margins of single pairs: KwikSort and binary insertion.
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class KwikSortRule(Rule):
     """Rule that sorts by majority margins: KwikSort (Ailon, Charikar and Newman 2008) or binary insertion.
 

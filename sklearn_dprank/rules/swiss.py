@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from .._utils.checks import check_number, check_parameters
+from .._utils.estimators import parametrized
 from ..orders.kemeny import Work, insertion_search, total_cost
 from ..privacy.errors import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
@@ -230,7 +230,7 @@ _TINY = 1e-100  # least variance of a margin, where all seem to agree
 _FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
 
-@dataclass(eq=False, repr=False)
+@parametrized
 class SwissRule(Rule):
     """Rule with rounds as in a Swiss tournament: items are compared with their neighbours in the current order.
 

@@ -4,6 +4,7 @@ import math
 import pickle
 import warnings
 from contextlib import nullcontext
+from dataclasses import is_dataclass
 
 import numpy as np
 import pandas as pd
@@ -347,3 +348,18 @@ def test_an_average_over_no_voters_does_not_exist():
             average_kendall_tau([0, 1, 2, 3], profile)
     with pytest.raises(ValueError, match="X holds no ballot"):
         sklearn_dprank.DPBorda().fit(VOTES).score(NOBODY)
+
+
+@every_class
+def test_constructor_leaves_neither_fields_nor_defaults_on_the_class(cls):
+    """dask and pandas take dataclasses apart; a subclass that forgets a parameter must not use a default."""
+    assert not is_dataclass(cls)
+    assert not {name for name in cls().get_params(deep=False) if hasattr(cls, name)}
+
+
+def test_dask_tells_fits_with_equal_parameters_apart():
+    dask = pytest.importorskip("dask")
+    ballots = np.array([[0, 1, 2]] * 300)
+    fits = [sklearn_dprank.DPBorda(5.0, random_state=0).fit(X) for X in (ballots, 2 - ballots)]
+    first = dask.delayed(lambda fitted: fitted.consensus_[0].item(), pure=True)
+    assert dask.compute(*map(first, fits), scheduler="sync") == (0, 2)
