@@ -77,8 +77,10 @@ def sums(protocol: Any) -> list[Sum]:
 
 def sum_about(protocol: Any, number: int = 1) -> Sum:
     """Return the sum for the question of this number; questions are numbered from 1 through all kinds in order."""
-    kinds = sums(protocol)
-    return kinds[bisect_left(list(accumulate(kind.times for kind in kinds)), number)]
+    kinds = protocol.get("rounds", [protocol])
+    last_numbers = list(accumulate(kind.get("times", 1) for kind in kinds))
+    (found,) = sums({"items": protocol["items"], "rounds": [kinds[bisect_left(last_numbers, number)]]})
+    return found
 
 
 def modulus_bits(what: Statistic, max_reports: int, rate: float) -> int:

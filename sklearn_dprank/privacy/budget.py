@@ -327,8 +327,8 @@ class PrivacyBudget:
         relation and trusted parties. If the fit revealed more, the charge is raised to that, even beyond the budget,
         and an error is raised. A subclass of an aggregator or a search must not override the methods that `fit` calls
         between ballots and release, such as ``read_ballots``, or ``guarantee_after``. If it states its guarantee by a
-        ``guarantee_before`` of its own, nothing proves that before the fit. Then all that is left is charged first, and
-        the charge is settled after the fit. If the process ends before that, nothing is left.
+        ``guarantee_before`` of its own, that is not proved before the fit. Then all that is left is charged first, and
+        the charge is settled after the fit. If the process ends before that, the whole budget is spent.
 
         Parameters
         ----------

@@ -379,7 +379,7 @@ _GAMES = {
 def _in_words(guarantee):
     """Return the meaning of the guarantee for lay readers, and of epsilon as a probability ratio and an even bet.
 
-    The former says how often a guess between two neighbours is right. The latter is None if nobody is protected.
+    The former states how often a guess between two neighbours is right. The latter is None without any protection.
     """
     is_declaration = DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
     if math.isinf(guarantee.epsilon) or is_declaration:

@@ -313,7 +313,7 @@ def test_lines_of_a_statement_are_wrapped(width):
     assert DPBorda().fit(VOTES).privacy_.statement() == DPBorda().fit(VOTES).privacy_.statement(width=88)
 
 
-def test_exact_release_has_infinite_epsilon_and_protects_nobody():
+def test_exact_release_has_infinite_epsilon_and_states_that_it_does_not_protect():
     nothing = PrivacyGuarantee.nothing("exact sums")
     assert (nothing.epsilon, nothing.delta, nothing.trust, nothing.how) == (math.inf, 0.0, "none", "exact sums")
     assert nothing.neighboring == "add_remove"

@@ -83,7 +83,7 @@ def test_exact_curve_is_the_worst_dataset_of_binary_response(n, local_epsilon, e
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(2, 0.3), (3, 0.3), (4, 0.1), (4, 0.5)])
-def test_hidden_pair_is_no_worse_than_binary_response_of_all_users(n, epsilon):
+def test_hidden_pair_is_at_most_as_bad_as_binary_response_of_all_users(n, epsilon):
     worst = worst_delta(hidden_pair_inputs(1.0), n, epsilon)
     assert worst == pytest.approx(exact_curve(1.0, n)(epsilon), rel=1e-9)
     assert worst <= blanket_curve(1.0, n)(epsilon)
