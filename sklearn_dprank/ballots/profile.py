@@ -117,9 +117,8 @@ class Profile:
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
         self.bound, self.weights = bound, weights
-        each = None if weights is None else _read_only(weights.each)
-        counted = self.n_voters if each is None else each.sum()
-        self.total_weight = int(counted if total_weight is None else total_weight)
+        own_weight = self.n_voters if weights is None else _read_only(weights.each).sum()
+        self.total_weight = int(own_weight if total_weight is None else total_weight)
         self.item_names = None if items is None else np.array(items, dtype=object)
         self.positions = positions
         self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
@@ -141,9 +140,8 @@ class Profile:
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
-        wins = None
-        if self.weights is None and "pairwise_counts" not in self.__dict__:
-            wins = counting.net_wins(self.positions)
+        are_counted = self.weights is not None or "pairwise_counts" in vars(self)
+        wins = None if are_counted else counting.net_wins(self.positions)  # None if few ballots are strict
         return _read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     @cached_property
@@ -162,11 +160,11 @@ class Profile:
 
         A person without a positive weight is not counted.
         """
-        if self.weights is not None:
-            return _read_only(persons_by_weight(self.weights))
-        if self.bound is not None:
+        if self.bound is None:
+            return _read_only(np.array([self.n_voters, *[0] * (N_CLASSES - 1)]))  # each weighs 1
+        if self.weights is None:
             raise ValueError(_ONLY_COUNTS)
-        return _read_only(np.bincount(np.zeros(self.n_voters, dtype=int), minlength=N_CLASSES))
+        return _read_only(persons_by_weight(self.weights))
 
     @cached_property
     def strict(self) -> bool:
@@ -177,7 +175,7 @@ class Profile:
     @cached_property
     def without_opinions(self) -> bool:
         """Whether all ballots have only ties and missing opinions."""
-        return not self.net_wins.any() and not self.pairwise_counts.any()
+        return not (self.net_wins.any() or self.pairwise_counts.any())  # net wins are faster, and mostly decide
 
     @classmethod
     def from_rankings(
@@ -252,7 +250,7 @@ class Profile:
         bound = weight_bound(groups, sample_weight, max_weight)
         if bound is not None:
             weights = weights_of(profile.n_voters, groups, sample_weight, bound.kept)
-            profile = profile._weighted(bound, weights, profile.n_voters)
+            profile = profile._weighted(bound, weights)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
         return profile if keep == "positions" else profile.counted()
@@ -268,9 +266,9 @@ class Profile:
             raise ValueError(f"items has {len(names)} names for {n_items} items; give one name an item.")
         return cls(n_voters, n_items, names, positions=positions)
 
-    def _weighted(self, bound, weights, n_voters):
-        """Return the profile of the same ballots with weights, as part of a profile of `n_voters`."""
-        refuse_large(n_voters, self.n_items, bound)
+    def _weighted(self, bound, weights):
+        """Return the profile of the same ballots with weights."""
+        refuse_large(self.n_voters, self.n_items, bound)
         own = {"positions": self.positions, "bound": bound, "weights": weights}
         return type(self)(self.n_voters, self.n_items, self.item_names, **own)
 
@@ -377,8 +375,9 @@ class Profile:
             raise ValueError("profiles add up only if all have the same max_weight and unit, or none has weights.")
         total = sum(profile.total_weight for profile in profiles)
         refuse_large(n_voters, first.n_items, first.bound)
-        whole = partial(cls, n_voters, first.n_items, names, bound=first.bound, total_weight=total)
-        whole = partial(whole, voter_epsilon=np.concatenate(own) if own else None)
+        facts: dict[str, Any] = {"bound": first.bound, "total_weight": total}
+        facts["voter_epsilon"] = np.concatenate(own) if own else None
+        whole = partial(cls, n_voters, first.n_items, names, **facts)
         if all(profile.positions is not None for profile in profiles):
             tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
             positions = Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked))
@@ -465,7 +464,7 @@ class Profile:
         """
         if self.weights is None or self.bound != bound._replace(most=None) or bound.most is None:
             raise ValueError("only a Profile with max_weight='auto' can be given a bound that a fit has chosen.")
-        return self._weighted(bound, reduced(self.weights, bound.most), self.n_voters)
+        return self._weighted(bound, reduced(self.weights, bound.most))
 
     def counted(self) -> Profile:
         """Return this profile without the ballots, with all counts computed.
@@ -525,7 +524,8 @@ def _weighted_parts(chunks, read, weights, bound, **columns):
         reading.check_aligned(chunk, **{name: values.iloc[start:end] for name, values in of_pandas.items()})
         if end > n_voters:
             raise ValueError("groups and sample_weight have fewer values than the chunks have ballots.")
-        part, start = part._weighted(bound, Weights(weights.each[start:end], None), n_voters), end
+        part = part._weighted(bound, Weights(weights.each[start:end], None))
+        start = end
         del chunk  # the next one is made without it
         yield part
     if start < n_voters:

@@ -145,8 +145,8 @@ def as_array(X):
                 is_number = plain is not None and plain.kind in "biuf"
                 columns.append(column.to_numpy(np.float64, na_value=np.nan) if is_number else np.asarray(column))
         else:
-            names = X.schema.names if _is_arrow(type(X)) else X.columns
-            columns = [np.asarray(column) for column in (X.columns if _is_arrow(type(X)) else X.get_columns())]
+            names, columns = (X.schema.names, X.columns) if _is_arrow(type(X)) else (X.columns, X.get_columns())
+            columns = [np.asarray(column) for column in columns]
         columns = [_as_numbers(column, name) for name, column in zip(names, columns, strict=True)]
         return np.stack(columns).T if columns else np.empty((0, 0))
     if not isinstance(X, (list, tuple)):
@@ -209,7 +209,8 @@ def missing(objects):
     pandas = sys.modules.get("pandas")
     if pandas is not None:
         return pandas.isna(objects)
-    return np.frompyfunc(lambda cell: cell is None or (isinstance(cell, float) and isnan(cell)), 1, 1)(objects) > 0
+    is_missing = np.frompyfunc(lambda cell: cell is None or (isinstance(cell, float) and isnan(cell)), 1, 1)
+    return is_missing(objects).astype(bool)
 
 
 def unmasked(X):
@@ -395,8 +396,9 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     if isinstance(names, (str, bytes, set, frozenset)) or not isinstance(names, Iterable):
         raise ValueError(f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names.")
     listed: list[Any] = list(names)
-    whole = {type(name): isinstance(name, Integral) and not isinstance(name, bool) for name in listed}  # by type
-    kinds = {"str" if issubclass(kind, str) else "int" if whole[kind] else kind.__name__ for kind in whole}
+    types = set(map(type, listed))
+    whole = {kind for kind in types if issubclass(kind, Integral) and kind is not bool}
+    kinds = {"str" if issubclass(kind, str) else "int" if kind in whole else kind.__name__ for kind in types}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
         raise ValueError(
             f"{input_name} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; "
@@ -463,9 +465,10 @@ def names_differ(one, other):
     """
     if one is not None and other is not None:
         return not np.array_equal(one, other)
-    named = other if one is None else one
-    numbers = [] if named is None else list(range(len(named)))
-    return named is not None and list(named) != numbers and set(named) == set(numbers)
+    if one is None and other is None:
+        return False
+    names = list(other if one is None else one)
+    return names != list(range(len(names))) and set(names) == set(range(len(names)))
 
 
 # Ranks within rows.
@@ -533,9 +536,9 @@ def completed(table, sentinel, coins, *, unseen_last=False):
         block, places = table[:, start : start + step], out[:, start : start + step]
         width = block.shape[1]
         unseen_first = np.zeros(width, dtype=bool) if unseen_last else coins.coins(width)
-        # The keys of a ballot are distinct and sort by position (0 for unseen items that go first), then by chance.
-        keys = (block.astype(wide) + wide(1)) * ~((block == sentinel) & unseen_first) * wide(n_items)
-        keys = keys + coins.permutations(width, n_items).T
+        # The keys of a ballot are distinct and sort by place (0 for unseen items that go first), then by chance.
+        place = np.where((block == sentinel) & unseen_first, wide(0), block.astype(wide) + wide(1))
+        keys = place * wide(n_items) + coins.permutations(width, n_items).T
         for j in range(1, n_items):
             behind = keys[:j] < keys[j]
             places[j] = np.add.reduce(behind, axis=0, dtype=places.dtype)

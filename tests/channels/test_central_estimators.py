@@ -57,6 +57,11 @@ def noises(estimator, m):
     return {query: price.mechanism for query, price in prices(estimator, m).items()}
 
 
+def test_a_budget_that_is_not_given_is_1():
+    private = (DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder, DPTopK)
+    assert {kind().epsilon for kind in private} == {1.0}
+
+
 # --- the budget
 
 

@@ -506,6 +506,12 @@ def test_extreme_budgets(epsilon, delta, n_choices):
     assert width * n_choices <= epsilon or range_delta(epsilon, width, n_choices) <= delta
 
 
+@pytest.mark.parametrize("n_choices", range(1, 12))
+def test_wide_choices_never_spend_more_than_epsilon(n_choices):
+    for epsilon in np.random.default_rng(n_choices).uniform(1e5, 1e6, size=20):
+        assert n_choices * Fraction(choice_range(epsilon, 1e-6, n_choices)) <= Fraction(epsilon)
+
+
 def test_a_delta_close_to_one_takes_few_steps(monkeypatch):
     """The slack below such a delta is as large as 1 - delta, so a search by small steps would take millions of them."""
     steps = []

@@ -48,6 +48,18 @@ def test_text_of_a_guarantee(shown, text):
     assert str(shown) == text
 
 
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *((name, 3) for name in ("how", "arithmetic", "unit", "caveats", "whom", "losses", "certified")),
+        *(("caveats", (3,)), ("whom", ("curator",)), ("whom", (("central", 3),))),
+    ],
+)
+def test_fields_of_another_kind_are_refused(field, wrong):
+    with pytest.raises(ValueError, match=f"^{field} must be"):
+        guarantee(**{field: wrong})
+
+
 @pytest.mark.parametrize("trust", ["curator", "central + shuffle", "local + central", "shuffle + ", None])
 def test_bad_trust_models_are_refused(trust):
     with pytest.raises(ValueError, match=r"trust must be one of \['central', .*\] or 'shuffle \+ central', got"):
@@ -160,6 +172,13 @@ def test_different_neighbouring_relations_do_not_add_up():
 def test_a_composition_needs_guarantees(guarantees, message):
     with pytest.raises(ValueError, match=f"^guarantees {message}"):
         PrivacyGuarantee.compose(guarantees)
+
+
+def test_a_joint_delta_covers_what_the_releases_leave_outside():
+    parts = [guarantee(0.1, 1e-8)] * 20  # as doubles, their deltas add up to more than the double 2e-7
+    assert PrivacyGuarantee.compose(parts, delta=2e-7).delta > 2e-7
+    with pytest.raises(ValueError, match=r"^delta=1e-07 is too small .*, 2e-07; raise it"):
+        PrivacyGuarantee.compose(parts, delta=1e-7)
 
 
 def test_replacing_is_removing_and_adding():

@@ -1,6 +1,7 @@
 """Shuffle amplification against enumeration, and against published and derived figures."""
 
 import math
+from fractions import Fraction
 from functools import reduce
 from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
 
@@ -236,7 +237,9 @@ def test_extreme_shuffles():
 def test_composition_splits_delta_and_adds_epsilon():
     total = composed_shuffle_epsilon(1.0, 1000, 1e-6, n_shuffles=4)
     assert total == pytest.approx(4 * shuffle_amplification(1.0, 1000, 2.5e-7))
-    assert total >= 4 * shuffle_amplification(1.0, 1000, 2.5e-7)
+    for n_shuffles in range(3, 14):  # the product is rounded up
+        each = shuffle_amplification(1.0, 1000, 1e-6 / n_shuffles)
+        assert Fraction(composed_shuffle_epsilon(1.0, 1000, 1e-6, n_shuffles)) >= n_shuffles * Fraction(each)
     each = composed_local_epsilon(total, 1000, 1e-6, n_shuffles=4)
     assert each == pytest.approx(1.0, rel=1e-6)
     assert composed_shuffle_epsilon(each, 1000, 1e-6, n_shuffles=4) <= total * (1 + 1e-8)
