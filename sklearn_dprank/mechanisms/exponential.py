@@ -70,14 +70,12 @@ class Exponential(AnyQuery):
         budget = Fraction(epsilon) / times
         if delta:
             budget = Fraction(choice_range(float(epsilon), delta, math.ceil(times)))
-        # rate times the cost of any order is at most budget * n, so no sum has a larger exponent.
+        # `l1` is the largest cost of an order per ballot, or twice that, so the cost of any order times the rate is at
+        # most budget * n, and no sum has a larger exponent.
         exponent = float(budget) * MOST_VOTERS
         eta = 2 * log_rounding_error(n_items, exponent)
         eta += log_choice_error(query.options(n_items), exponent + math.lgamma(n_items + 1), n_items)
-        rate = float(budget) * (1 - 2**-50) - (4 if delta else 2) * eta
-        if rate <= 0:
-            raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
-        return ExponentialNoise(rate / sensitivity.l1)
+        return ExponentialNoise(_rate(epsilon, budget, (4 if delta else 2) * eta, sensitivity))
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,12 @@ class PermuteAndFlip(AnyQuery):
         budget = Fraction(epsilon) / times
         # One ballot changes costs by at most l1 / 2, so rate times a difference of costs is at most budget * n.
         eta = log_flip_error(float(budget) * MOST_VOTERS, math.lgamma(n_items + 1))
-        rate = float(budget) * (1 - 2**-50) - 2 * eta
-        if rate <= 0:
-            raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
-        return PermuteAndFlipNoise(rate / sensitivity.l1)
+        return PermuteAndFlipNoise(_rate(epsilon, budget, 2 * eta, sensitivity))
+
+
+def _rate(epsilon, budget, rounding_loss, sensitivity):
+    """Return (budget - rounding_loss) / l1, rounded down; raise ValueError if nothing is left of the budget."""
+    left = float(budget) * (1 - 2**-50) - rounding_loss
+    if left <= 0:
+        raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
+    return left / sensitivity.l1
