@@ -893,16 +893,16 @@ class _Cutting:
     """Linear program of one Kemeny problem, to which directed 3-cycles are added, and the best order found."""
 
     def __init__(self, cost, cuts=_CUTS):
-        self._cost, self._cuts = cost, cuts
+        self._cost, self._cuts = np.triu(cost - cost.T, 1), cuts  # the totals of all orders are less by one constant
         self._i, self._j, self._pair = _pairs(len(cost))
-        self._w = (cost - cost.T)[self._i, self._j]
+        self._w = self._cost[self._i, self._j]
+        self._majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         self._program = relaxation(self._w)
-        self._constant = int(np.tril(cost, -1).sum())
-        self.order, self._best = np.arange(len(cost)), int(self._w.sum())  # `_best` leaves out the constant
+        self.order, self._best = np.arange(len(cost)), int(self._w.sum())
 
     def _offer(self, order):
         """Keep an order if it is better than the best one."""
-        value = total_cost(self._cost, order) - self._constant
+        value = total_cost(self._cost, order)
         if value < self._best:
             self.order, self._best = order, value
 
@@ -944,7 +944,7 @@ class _Cutting:
                     if left >> later & left >> sooner & 1:
                         above[later] |= 1 << sooner
                 waiting.append((0, left, above))
-            elif total_cost(self._cost, order) - self._constant <= self._best:
+            elif total_cost(self._cost, order) <= self._best:
                 return np.array(order)
         return None
 
@@ -1016,9 +1016,9 @@ def first_by_programs(cost, work):
     if len(cost) <= search._program.table:
         return None
     low, high = np.zeros_like(search._w), np.ones_like(search._w)
-    x = np.where(search._w < 0, 1.0, np.where(search._w > 0, 0.0, 0.5))  # the majorities
+    before = search._majority
     for _ in range(_ROUNDS):
-        cycles = violated_cycles(search._matrix(x), _CUTS, work)
+        cycles = violated_cycles(before, _CUTS, work)
         if not len(cycles):
             return None
         search._program.add(*search._rows(cycles))
@@ -1026,8 +1026,8 @@ def first_by_programs(cost, work):
         if solved is None:
             return None
         proved, reduced, prices, shift = dual_bound(search._program, solved.multipliers, low, high)
-        x = solved.x
-        search._offer(np.argsort(-search._matrix(x).sum(axis=1), kind="stable"))
+        before = search._matrix(solved.x)
+        search._offer(np.argsort(-before.sum(axis=1), kind="stable"))
         room = (search._best << shift) - proved
         if room < 1 << shift:  # totals are integers, so the best order is an optimum
             return search._first_optimum(reduced, prices, room, work)
@@ -1063,6 +1063,7 @@ class LinearOrdering(_Cutting):
         packing_steps = m**2 // 4 * (_ROW + _PACKED_ENTRY * m // 3)  # at most about so many: one row for each majority
         self._work = work.part(1 - min(work.share(packing_steps), _PACKING))
         super().__init__(cost, _FEW_CUTS if slack else _CUTS)
+        self._constant = int(np.tril(cost, -1).sum())  # of all totals
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False
@@ -1073,8 +1074,8 @@ class LinearOrdering(_Cutting):
             self._offer(memetic_search(cost, start, self._work.part(_FIRST)))
         bound = self._search()
         if bound >= self._best:  # choose among tied optima independently of the solver: by local search, else the first
-            found = memetic_search(cost, start, self._work, self._best + self._constant)
-            self._seeks_first = total_cost(cost, found) - self._constant != self._best
+            found = memetic_search(self._cost, start, self._work, self._best)
+            self._seeks_first = total_cost(self._cost, found) != self._best
 
             def cut(before):
                 before = _transitive_closure(before, self._work)
@@ -1111,7 +1112,7 @@ class LinearOrdering(_Cutting):
         heap, count = [], 0  # of (bound, count, relation, x)
         if root is not None:
             root_bound = root[0]
-            self._offer(memetic_search(self._cost, self.order, self._work, root_bound + self._constant))
+            self._offer(memetic_search(self._cost, self.order, self._work, root_bound))
             heap = [(root[0], 0, root[1], root[2])]
         while heap and not (self._failed or self._work.over):
             bound, _, relation, x = heapq.heappop(heap)
@@ -1135,8 +1136,7 @@ class LinearOrdering(_Cutting):
     def _root(self, bound):
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
         work, relation = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
-        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        cycles = violated_cycles(majority, 10 * self._cuts, work)
+        cycles = violated_cycles(self._majority, 10 * self._cuts, work)
         size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]].min(axis=1)  # the cost to break a cycle
         self._program.add(*self._rows(cycles[np.argsort(-size, kind="stable")[: self._cuts]]))
         first_try = work.part(min(1, work.share(_TRY)))
