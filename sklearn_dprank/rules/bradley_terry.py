@@ -219,23 +219,17 @@ class AdaptiveBradleyTerryRule(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         reach = max(2, answers.n_items // 6)
         pairs: tuple[tuple[int, int], ...] | None = None
-        tallies: tuple[Tallies, ...] = ()
+        total: dict[float, NDArray[Any]] = {}  # by flip probability
         for number in range(self.n_rounds):
-            tallies = _added(tallies, answers.answer(PairTallies(pairs, number)))
+            for flip, wins in answers.answer(PairTallies(pairs, number)):
+                total[flip] = total.get(flip, 0) + wins
+            tallies = tuple(Tallies(flip, wins) for flip, wins in total.items())
             order = descending(bradley_terry_strengths(tallies, self.ridge), answers)
             # The pairs (i, j), i < j, of items at most `reach` ranks apart.
             gaps = range(1, min(reach, len(order) - 1) + 1)
             ahead, behind = (np.concatenate(ends) for ends in ([order[:-g] for g in gaps], [order[g:] for g in gaps]))
             pairs = tuple(zip(np.minimum(ahead, behind).tolist(), np.maximum(ahead, behind).tolist(), strict=True))
         return Consensus(order)
-
-
-def _added(tallies, more):
-    """Return the tallies, with those of equal flip probability added up."""
-    total: dict[float, np.ndarray] = {}
-    for flip, wins in (*tallies, *more):
-        total[flip] = total.get(flip, 0) + wins
-    return tuple(Tallies(*each) for each in total.items())
 
 
 # Markov chain rule MC4.

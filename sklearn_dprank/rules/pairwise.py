@@ -170,24 +170,27 @@ class KwikSortRule(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         def before(i, j):
             try:
-                margin = answers.answer(_margin(i, j) if i < j else _margin(j, i))
+                margin = answers.answer(_margin(min(i, j), max(i, j)))
             except BudgetExhausted:
                 if self.on_exhausted != "coin":
                     raise
                 return bool(answers.coins.integer(2))
             return answers.tied_before(i, j) if margin == 0 else (margin > 0) == (i < j)
 
-        sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
+        # In random order, so that the choice of the pairs left without an answer does not depend on columns.
+        items = answers.coins.permutation(answers.n_items).tolist()
         try:
-            # In random order, so that the choice of the pairs left without an answer does not depend on columns.
-            return Consensus(np.array(sort(answers.coins.permutation(answers.n_items).tolist(), before)))
+            if self.strategy == "quicksort":
+                return Consensus(np.array(_quicksort(items, before)))
+            order: list[int] = []
+            for item in items:  # at most ceil(log2 k) comparisons for the k-th item
+                order.insert(bisect_left(order, True, key=partial(before, item)), item)
+            return Consensus(np.array(order))
         except BudgetExhausted:
             return KemenyRule().aggregate(answers)
 
 
-@lru_cache(maxsize=2**12)
-def _margin(i, j):
-    return PairMargin(i, j)  # cached, because a sweep asks for thousands of them
+_margin = lru_cache(maxsize=2**12)(PairMargin)  # a sweep asks for thousands of them
 
 
 def _quicksort(items, before):
@@ -205,14 +208,6 @@ def _quicksort(items, before):
         for item in rest:
             (left if before(item, pivot) else right).append(item)
         parts += [right, [pivot], left]
-    return out
-
-
-def _binary_insertion(items, before):
-    """Return the items sorted by binary insertion, with at most ceil(log2 k) comparisons for the k-th item."""
-    out: list[int] = []
-    for item in items:
-        out.insert(bisect_left(out, True, key=partial(before, item)), item)
     return out
 
 

@@ -62,10 +62,6 @@ class Fit(NamedTuple):
     residuals: NDArray[np.float64]
     curvature: NDArray[np.float64]
 
-    def model(self):
-        """Return (margins of the model, their derivatives by a difference of strengths), shape (n_items, n_items)."""
-        return _model(self.strengths, self.voters)
-
 
 def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     """Return the `Fit` that explains noisy net wins, and noisy margins of pairs, best.
@@ -119,7 +115,7 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     return Fit(now.s - now.s.mean(), n_voters * math.exp(now.log_share), now.residuals, now.diagonal[:-1])
 
 
-def _model(strengths, voters):
+def model_margins(strengths, voters):
     """Return (margins of the model, their derivatives by a difference of strengths), shape (n_items, n_items)."""
     odds = np.exp(np.clip(strengths - strengths.mean(), -_FAR, _FAR))
     shares = (odds[:, np.newaxis] - odds) / (odds[:, np.newaxis] + odds)  # tanh((s_i - s_j) / 2)
@@ -146,7 +142,7 @@ class _Point(NamedTuple):
 def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
     """Return the `_Point` at these strengths, without sums by BLAS, whose digits vary by the number of threads."""
     m, items = len(s), np.arange(len(s))
-    margins, slopes = _model(s, n_voters * math.exp(log_share))
+    margins, slopes = model_margins(s, n_voters * math.exp(log_share))
     bends = margins - slopes * (s[:, np.newaxis] - s)  # derivatives by log(nu / n), as `fitted` scales strengths
     jacobian = np.empty((*wins.shape, m + 1))
     np.multiply(weights, -slopes, out=jacobian[..., :m])
@@ -216,7 +212,7 @@ def conjugate_gradients(product, diagonal, right, tolerance, max_steps):
 _COUNTED = Fraction(2, 100)  # share of the budget for the number of voters
 _SHARES = [Fraction(share, 100) for share in (30, 20, 25)]  # shares of the rest, one per round of groups
 _LAST = Fraction(25, 100)  # share of the rest for the last question
-_SIZES = [Fraction(size, 10) for size in (10, 4, 2)]  # group size in each round, as a share of the items
+_SIZES = [Fraction(size, 10) for size in (10, 4, 2, 2)]  # group size in each round and last, as a share of the items
 _LEAST, _MOST = 8, Fraction(6, 10)  # smallest group, and share of all items above which there is one group
 _EXACT = 0.5  # smallest deviation for weights, because answers are integers
 _DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
@@ -274,7 +270,8 @@ class SwissRule(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         shares = [_COUNTED, *((1 - _COUNTED) * share for share in (*_SHARES, _LAST))]
-        rounds = [_round(number, n_items, partial(np.arange, n_items)) for number in range(len(_SHARES))]
+        any_order = partial(np.arange, n_items)
+        rounds = [GroupNetWins(_groups(number, n_items, any_order), number) for number in range(len(_SHARES))]
         asked = [NumberOfVoters(), *rounds, ScaledMargins()]
         return [Ask(query, share=share) for query, share in zip(asked, shares, strict=True)]
 
@@ -292,7 +289,7 @@ class SwissRule(Rule):
             return descending(_rounded(fit_all().strengths) if rounds[1:] else rounds[0].wins, answers)
 
         for number in range(len(_SHARES)):
-            query = _round(number, answers.n_items, order)
+            query = GroupNetWins(_groups(number, answers.n_items, order), number)
             try:
                 wins = answers.answer(query)
             except BudgetExhausted:  # the other rounds decide
@@ -320,17 +317,15 @@ class SwissRule(Rule):
         return Consensus(found if pairs is None else _searched(found, fit, pairs, answers.coins), {"scores": scores})
 
 
-def _round(number, n_items, order):
-    """Return the query of a round; every second round shifts the cuts by half a group."""
-    return GroupNetWins(_cut(n_items, _SIZES[number], number % 2 == 0, order), number)
+def _groups(number, n_items, order):
+    """Return the groups of a round, neighbours in `order()`, or None for one group of all.
 
-
-def _cut(n_items, share, shifted, order):
-    """Return groups of neighbours in `order()`, about this share of the items each, or None for one group of all."""
-    size = max(_LEAST, int(share * n_items))
+    Every second round shifts the cuts by half a group.
+    """
+    size = max(_LEAST, int(_SIZES[number] * n_items))
     if size >= _MOST * n_items:
         return None
-    first = size // 2 if shifted else size
+    first = size // 2 if number % 2 == 0 else size
     return tuple(tuple(group.tolist()) for group in np.split(order(), range(first, n_items, size)))
 
 
@@ -353,7 +348,7 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
         misfit = max(0.0, excess / opponents) if opponents else 0.0
         if noise_of_many <= max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
             return _pairs_in_doubt(fit, misfit, noise, n_voters)
-    return ScaledMargins(groups=_cut(m, _SIZES[-1], False, order))
+    return ScaledMargins(groups=_groups(len(_SHARES), m, order))
 
 
 def _pairs_in_doubt(fit, misfit, noise, n_voters):
@@ -363,7 +358,7 @@ def _pairs_in_doubt(fit, misfit, noise, n_voters):
     """
     m = len(fit.strengths)
     first, second = np.triu_indices(m, 1)
-    margins, slopes = (each[first, second] for each in fit.model())
+    margins, slopes = (each[first, second] for each in model_margins(fit.strengths, fit.voters))
     variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit + _TINY
     doubt = np.argsort(np.abs(margins) / np.sqrt(variance), kind="stable")[:MOST_PAIRS]
     margins, variance = margins[doubt], variance[doubt]
@@ -381,7 +376,7 @@ def _pairs_in_doubt(fit, misfit, noise, n_voters):
 
 def _searched(order, fit, pairs, coins):
     """Return the order that a local search finds on margins of model and answers; `order` if the model explains all."""
-    margins, _ = fit.model()
+    margins, _ = model_margins(fit.strengths, fit.voters)
     asked = pairs.weights > 0
     apart, noise = pairs.margins[asked] - margins[asked], 1 / pairs.weights.max()
     misfit = (apart**2).mean() - noise * (1 + 2 / np.sqrt(len(apart)))  # the matrix has each pair twice
