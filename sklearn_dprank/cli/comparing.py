@@ -62,8 +62,11 @@ def run(options: argparse.Namespace) -> str:
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
-    if options.file is None:
-        files.check_no_layout(options)
+    if options.file is None and (names := files.given(options)):
+        raise ValueError(
+            f"no file is given, but {', '.join(names)} describe{'s' * (len(names) == 1)} one. Name the file, or "
+            "leave out these options for simulated ballots."
+        )
     ballots = files.read(options)[0] if options.file else simulated(10, phi=0.75)
     if ballots.n_voters == 0:
         raise ValueError(f"{called(options.file)} holds no ballots; add ballots to compare estimators on.")

@@ -110,15 +110,6 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise")
 
 
-def check_no_layout(options: argparse.Namespace) -> None:
-    """Raise ValueError if options describe a file, and none is given."""
-    if names := given(options):
-        raise ValueError(
-            f"no file is given, but {', '.join(names)} describe{'s' * (len(names) == 1)} one. Name the file, or "
-            "leave out these options for simulated ballots."
-        )
-
-
 def given(options: argparse.Namespace, *others: str) -> list[str]:
     """Return the given options that describe a file, and those of the others that are given."""
     names = ("items", "scale", "no_answer", "separator", "unranked", "person", "weight", "max_weight", *others)

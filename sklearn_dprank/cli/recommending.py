@@ -39,9 +39,12 @@ def run(options: argparse.Namespace) -> str:
     if options.format == "json":
         made = []
         for advice in advised.values():
+            best, *others = (
+                {"estimator": repr(each.estimator), "error": each.error, "error_range": list(each.error_range)}
+                for each in (advice, *advice.alternatives)
+            )
             own = {"rank_options": options_of(advice.estimator), "intervals": advice.intervals, "reason": advice.reason}
-            others = [_as_data(each) for each in advice.alternatives]
-            made.append({**_as_data(advice), **own, "alternatives": others})
+            made.append({**best, **own, "alternatives": others})
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)
     missed = "% of the best missed" if options.top else "points of excess error"
     about = [] if options.top else [A_POINT]
@@ -57,7 +60,3 @@ def run(options: argparse.Namespace) -> str:
     pasted = options_of(advice.estimator)
     run_it = [] if pasted is None else [f"Options for dprank rank: {' '.join(pasted)}"]
     return "\n".join([repr(advice.estimator), expected, *about, advice.reason, *run_it])
-
-
-def _as_data(advice):
-    return {"estimator": repr(advice.estimator), "error": advice.error, "error_range": list(advice.error_range)}

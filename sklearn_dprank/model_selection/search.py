@@ -955,7 +955,7 @@ def results_of(candidates, seeds, names, trials):
             if name in candidate:
                 column[row] = candidate[name]
         found[f"param_{name}"] = column
-    found["seed"] = _cells(seeds)
+    found["seed"] = np.fromiter(seeds, dtype=object)  # one array of shape (n_splits, n_trials) per candidate
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
         for name, each in zip(["fit_time", "score_time"], times, strict=True):
@@ -970,12 +970,5 @@ def results_of(candidates, seeds, names, trials):
                 found[f"{statistic}_test_{name}"] = getattr(np, f"nan{statistic}")(scores, axis=(1, 2))
             worst_last = np.where(np.isnan(mean), np.inf, -mean)
             found[f"rank_test_{name}"] = rankdata(worst_last, method="min").astype(np.int32)
-            found[f"trial_test_{name}"] = _cells(scores)
+            found[f"trial_test_{name}"] = np.fromiter(scores, dtype=object)
     return found
-
-
-def _cells(array):
-    """Return a one-dimensional object array with one array of shape (n_splits, n_trials) per candidate."""
-    cells = np.empty(len(array), dtype=object)
-    cells[:] = list(array)
-    return cells
