@@ -397,16 +397,6 @@ def _generating(n_items):
     return generating
 
 
-def _log_moments(t, n_items):
-    """Return ln g(k), k = 0..m, where g(k) = E exp(t comparisons) for quicksort on k items."""
-    log_g = np.zeros(n_items + 1)
-    for k in range(2, n_items + 1):
-        sides = log_g[:k] + log_g[k - 1 :: -1]
-        top = sides[0]  # ln g is convex, so the most uneven split is the largest
-        log_g[k] = t * (k - 1) + top + math.log(np.exp(sides - top).mean())
-    return log_g
-
-
 @lru_cache(maxsize=1024)
 def quicksort_query_bound(n_items, xi=1.0):
     """Return q such that quicksort makes more than q comparisons with probability at most xi / m^4.
@@ -460,7 +450,11 @@ def quicksort_query_bound(n_items, xi=1.0):
 
     def chernoff(s):
         # s = 1/t: the bound is the perspective of a convex function, so it has a single minimum in s
-        log_g = _log_moments(1 / s, n_items)
+        log_g = np.zeros(n_items + 1)  # ln g(k), where g(k) = E exp(t comparisons) for quicksort on k items
+        for k in range(2, n_items + 1):
+            sides = log_g[:k] + log_g[k - 1 :: -1]
+            top = sides[0]  # ln g is convex, so the most uneven split is the largest
+            log_g[k] = 1 / s * (k - 1) + top + math.log(np.exp(sides - top).mean())
         return s * (log_g[-1] + level) if (np.diff(log_g, 2) >= 0).all() else math.inf
 
     best = minimize_scalar(chernoff, bounds=(0.1, n_items), method="bounded").fun

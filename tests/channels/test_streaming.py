@@ -140,15 +140,6 @@ def totals_of(noise, parts, bits=None):
     return found.cumsum(axis=0)
 
 
-def deviation(noise, period):
-    """Return the standard deviation of the noise in the total after a number of periods."""
-    a = root_weights(noise.horizon)[:period].astype(float)
-    b = np.empty(period)
-    for k in range(period):
-        b[k] = (1 - a[1 : k + 1] @ b[:k][::-1]) / a[0]
-    return noise.noise.sigma * math.sqrt(b @ b)
-
-
 @pytest.mark.parametrize("horizon", [1, 2, 3, 10, 300])
 def test_root_weights_are_rounded_and_square_to_prefix_sums(horizon):
     exact = naive_weights(horizon)
@@ -172,12 +163,6 @@ def test_sigma_covers_a_ballot_in_all_draws(horizon, neighboring):
     assert noise.noise.sigma == pytest.approx(UNIT * gaussian_sigma(1.0, 1e-6, reach), rel=1e-4)
     assert noise.sensitivity.l2_squared == squared * sum(int(w) ** 2 for w in root_weights(horizon))
     assert noise.noise.losses(noise.sensitivity, 1).mu_squared == pytest.approx(1 / gaussian_sigma(1.0, 1e-6) ** 2)
-
-
-def test_year_has_three_times_the_noise_of_one_release():
-    one = gaussian_sigma(1.0, 1e-6, math.sqrt(5 * 24 / 3))
-    assert deviation(calibrated(365), 365) / one == pytest.approx(2.94, abs=0.01)
-    assert deviation(calibrated(1), 1) == pytest.approx(one, rel=1e-9)
 
 
 @pytest.mark.parametrize("horizon", [1, 4, 25])

@@ -130,18 +130,6 @@ def test_persons_are_clipped_over_all_rows(tmp_path, printed):
     assert [each["size"] for each in made["segments"]] == pytest.approx([50, 30], abs=8)
 
 
-def test_a_budget_is_charged_once(tmp_path, run, printed):
-    account = ["--budget", tmp_path / "account.sqlite"]
-    arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *REGIONS, *account]
-    new = ["--budget-epsilon", "1", "--budget-delta", "1e-6"]
-    made, _ = printed(*arguments, *new, "--epsilon", "0.75", "--neighboring", "replace")
-    assert made["budget"]["spent"] == pytest.approx(0.75) and made["privacy"]["neighboring"] == "replace"
-    (release,) = PrivacyBudget.open(tmp_path / "account.sqlite").releases_
-    assert (release.what, release.guarantee.epsilon, release.guarantee.delta) == ("SegmentedAggregator", 0.75, 1e-6)
-    assert "does not fit" in run(*arguments, "--epsilon", "0.9")
-    assert len(PrivacyBudget.open(tmp_path / "account.sqlite").releases_) == 1
-
-
 @pytest.mark.parametrize(
     ("options", "needed"),
     [(REGIONS, "delta = 1e-06"), (["--items", "tea,milk", "--noise", "gaussian", "--delta", "0.01"], "delta = 0.01")],
@@ -171,7 +159,6 @@ def test_a_new_budget_without_enough_delta_is_not_created(options, needed, tmp_p
         ([*REGIONS, "--person", "region"], "is also named by --person, --weight or --items"),
         ([*REGIONS, "--items", "tea,region"], "is also named by --person, --weight or --items"),
         ([*REGIONS, "--level", "95"], "--level must be a number above 0 and below 1, got 95"),
-        ([*REGIONS, "--max-weight", "2"], "--max-weight is for --person or --weight"),
     ],
 )
 def test_refusals_precede_a_charge(options, message, tmp_path, run):

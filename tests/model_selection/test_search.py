@@ -520,16 +520,6 @@ def test_refusals(settings, message):
         search(**settings).fit(X)
 
 
-class Resampling:
-    """Splitter that draws with replacement."""
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        return 1
-
-    def split(self, X, y=None, groups=None):
-        yield np.random.default_rng(0).integers(len(X), size=len(X)), np.arange(len(X))
-
-
 EVERYONE = np.arange(80)
 REPEATS = {
     "one voter": [(np.zeros(80, int), EVERYONE)],
@@ -537,7 +527,6 @@ REPEATS = {
     "from both ends": [([0, 1, 79, -1], EVERYONE)],
     "in the second split": [(EVERYONE, EVERYONE), ([0, 0], EVERYONE)],
     "scored twice": [(EVERYONE, np.append(EVERYONE, 7))],
-    "splitter": Resampling(),
 }
 
 

@@ -202,27 +202,6 @@ def test_far_pairs_never_move():
         assert all(x - y < 4 for x, y in combinations(draw.tolist(), 2))
 
 
-@pytest.mark.slow
-def test_fixed_pairs_do_not_count():
-    """However much a fixed pair is violated, the law of the others stays as it is."""
-    margins, anchor = margins_of(3, 5), np.arange(5)
-    orders, _, law = brute_force(margins, anchor, 0.7, 2)
-    margins[4, 0], margins[0, 4] = 50, -50
-    draws = WindowedSampler(margins, anchor, 0.7, window=2).sample(4000, seeded(3))
-    assert fit_of(draws, orders, law) > 1e-3
-
-
-def test_full_window_without_inversions_is_the_prudent_law():
-    """With the base measure divided out, a window as wide as the order gives the minimax-margin law."""
-    margins, anchor = margins_of(5, 5), np.array([4, 2, 0, 1, 3])
-    orders, violations, law = brute_force(margins, anchor, 0.4, 5)
-    prudent = law * np.exp(_inversions(orders, anchor))
-    draws = MinimaxMarginSampler(margins, 0.4).sample(4000, seeded(4))
-    assert len(orders) == 120
-    assert fit_of(draws, orders, prudent / prudent.sum()) > 1e-3
-    assert len(np.unique(violations)) > 2
-
-
 def test_many_items_do_not_underflow():
     margins = -200 * np.sign(np.subtract.outer(np.arange(150), np.arange(150))).T  # the anchor is the worst order
     sampler = WindowedSampler(margins, np.arange(150), 1.0)

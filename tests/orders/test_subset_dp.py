@@ -108,20 +108,17 @@ def by_every_set(gain):
     return order, best(2**m - 1)[0]
 
 
+INTEGERS = gain_matrices(st.integers(-2, 2)) | gain_matrices(st.integers(-(2**55), 2**55))
+# Multiples of 1 / 1024 are summed exactly, so that even ties must be broken alike.
+FLOATS = gain_matrices(st.floats(-1e3, 1e3).map(lambda x: round(x * 1024) / 1024))
+
+
 @pytest.mark.slow
-@given(gain_matrices(st.integers(-2, 2)) | gain_matrices(st.integers(-(2**55), 2**55)))
-def test_integers_against_every_order(gain):
+@given(INTEGERS | FLOATS)
+def test_few_items_against_every_order(gain):
     order, total = best_of_few(gain)
     assert (order.tolist(), total) == by_every_order(gain)
     assert order.dtype == np.int64
-
-
-@pytest.mark.slow
-@given(gain_matrices(st.floats(-1e3, 1e3).map(lambda x: round(x * 1024) / 1024)))
-def test_floats_against_every_order(gain):
-    # multiples of 1 / 1024 are summed exactly, so that even ties must be broken alike
-    order, total = best_of_few(gain)
-    assert (order.tolist(), total) == by_every_order(gain)
 
 
 @pytest.mark.parametrize("m", range(7, FEW + 1))

@@ -55,12 +55,6 @@ def test_of_an_estimator(plt, inside, apart, estimator):
     assert apart([display.ax_.xaxis.label, *legend, *display.ax_.get_xticklabels()])
 
 
-def test_what_may_be_published_has_no_mark(plt):
-    display = RankIntervalDisplay.from_estimator(DPBorda(0.5).fit(X), name="ours").plot()
-    assert display.mark == ""
-    assert display.ax_.get_title() == "ours"
-
-
 @pytest.mark.parametrize("n_items", [60, 110, 300])
 def test_names_of_many_items_do_not_overlap(plt, inside, apart, n_items):
     fitted = DPBorda(1.0, random_state=0).fit(make_mallows(50, n_items, 0.9, random_state=0))

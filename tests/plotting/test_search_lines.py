@@ -158,31 +158,10 @@ def test_epsilon_by_name(searched):
 
 
 def test_not_a_search(searched):
-    with pytest.raises(ValueError, match="search is not fitted; call its fit"):
-        PrivacyUtilityDisplay.from_search(GridSearchCV(DPBorda(), {"epsilon": [1.0]}))
     foreign = searched([{"epsilon": 1.0}], score=[[[-0.4]]])
     del foreign.cv_results_["trial_test_score"]
     with pytest.raises(ValueError, match=r"use sklearn_dprank.model_selection.GridSearchCV"):
         PrivacyUtilityDisplay.from_search(foreign)
-
-
-def test_real_search():
-    """A search over mechanisms, on two splits."""
-    grid = [
-        {"aggregator": [DPBorda()], "aggregator__epsilon": [0.1, 1.0], "aggregator__noise": ["laplace", "knorm"]},
-        {"aggregator": [LDPPairwise()], "aggregator__epsilon": [4.0]},
-    ]
-    search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, n_trials=3, cv=2, random_state=0, refit=False)
-    search.fit(X)
-    display = PrivacyUtilityDisplay.from_search(search, X)
-    assert list(display.errors) == ["DPBorda, noise=laplace", "DPBorda, noise=knorm", "LDPPairwise"]
-    for params, scores in zip(search.cv_results_["params"], search.cv_results_["trial_test_score"], strict=True):
-        name = type(params["aggregator"]).__name__
-        name += f", noise={params['aggregator__noise']}" if "aggregator__noise" in params else ""
-        row = display.epsilons[name].tolist().index(params["aggregator__epsilon"])
-        assert display.errors[name][row].tolist() == (-scores).ravel().tolist()
-        assert display.errors[name].shape[1] == 6
-    assert display.floor == average_kendall_tau(kemeny_positions(X), X)
 
 
 @pytest.mark.parametrize(

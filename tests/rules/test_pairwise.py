@@ -89,15 +89,6 @@ def test_hierarchical_orders_equal_the_published_algorithm(m):
             assert hierarchical_order(margins) == naive_hra(margins)
 
 
-def test_pair_without_answers_is_a_tie():
-    """The preference of Song et al. is 0/0; here each item gets half."""
-    margins = np.array([[0.0, 0.0, 0.4], [0.0, 0.0, 0.9], [-0.4, -0.9, 0.0]])
-    assert hierarchical_order(margins) == [0, 1, 2]  # 0 and 1 both have 1.5, and level with one another: index
-    margins = margins[::-1, ::-1]
-    assert hierarchical_order(margins) == [1, 2, 0]
-    assert hierarchical_order(np.zeros((4, 4))) == [0, 1, 2, 3]
-
-
 class Counted(Answers):
     """Answers with given cells."""
 
