@@ -103,7 +103,8 @@ class Slots(BaseEstimator):
         slots, questions = int(self.n_queries), asks[0].times
         answers = float(min(Fraction(n_voters * slots, questions), Fraction(n_voters)))
         share = float(Fraction(epsilon) / slots)
-        if answers < 1 or answers * math.sinh(min(share / 2, 1.0)) ** 2 < 0.5:
+        is_clear = answers * math.sinh(min(share / 2, 1.0)) ** 2 >= 0.5  # above 1, one answer is enough
+        if answers < 1 or not is_clear:
             warnings.warn(
                 f"{n_voters} voters with n_queries={safe_repr(self.n_queries)} give {answers:.3g} answers to "
                 f"each of {questions} comparisons, at an epsilon of {share:.3g} each: the order is little "
@@ -267,12 +268,12 @@ class Interactive(BaseEstimator):
         check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
-        name, (first, *rest) = type(schedule).__name__, asks
-        if first.query.kind != schedule.question:
-            refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
+        name, (ask, *last_asks) = type(schedule).__name__, asks
+        if ask.query.kind != schedule.question:
+            refuse(self, ask.query, f"{name} is for {schedule.question.__name__}.")
         load = schedule.voter_load(float(self.epsilon), asks, n_items, 1 if n_voters is None else n_voters)
-        if rest and not (load.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
-            refuse(self, rest[0].query, f"{name} keeps no budget back for it.")
+        if last_asks and not (load.reserve and [each.query.kind for each in last_asks] == [schedule.last_resort]):
+            refuse(self, last_asks[0].query, f"{name} keeps no budget back for it.")
         if n_voters is not None and hasattr(schedule, "warn_of_few"):
             schedule.warn_of_few(float(self.epsilon), asks, n_voters)
         reserve = Decimal(load.reserve)
@@ -299,7 +300,8 @@ class _InteractiveAnswers(Answers):
     def __init__(self, load, kinds, protocol, n_voters, voters, bits):
         super().__init__(len(protocol["items"]), bits.coins)
         simulated = isinstance(voters, Profile)
-        self._messenger, self._ballots = voters, ballots_of(voters) if simulated else None
+        self._messenger: Any = None if simulated else voters
+        self._ballots = ballots_of(voters) if simulated else None
         self._n_voters = voters.n_voters if simulated else n_voters
         self._kinds, self._protocol, self._bits = kinds, protocol, bits
         self._asked: Any = None  # voters who pay for the next answer
@@ -316,20 +318,12 @@ class _InteractiveAnswers(Answers):
             raise BudgetExhausted(f"no answer is left for {query}.")
 
     def ask(self, query):
+        """Ask the voters who pay, and return the answer to the query from their answers about pairs."""
         kind, asked = self._kinds[query.kind], self._asked
         pairs = np.fromiter(chain.from_iterable(query.asked_pairs(self.n_items)), dtype=np.int64).reshape(-1, 2)
         self._n_asked += 1
         if self._ballots is None:
-            # A report contains a random number of its device, and each number is accepted once per question.
-            name, number = digest(self._protocol), self._n_asked
-            question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
-            reports = self._messenger({**question, "voters": asked.tolist()})
-            reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
-            if not hasattr(reports, "readline"):
-                reports = self._one_each(reports, set(asked.tolist()))
-            read = partial(self._read, number, pairs, self._inbox.accepted + len(asked), set())
-            drawn = [each for _, each in self._inbox.read_together(reports, {name}, read)]
-            first, second, answers = joined(drawn) if drawn else np.empty((3, 0), dtype=np.int64)
+            first, second, answers = self._collected(kind, pairs, asked)
         else:
             self._inbox.accepted += len(asked)
             given = self._protocol, self._ballots, self._bits
@@ -338,6 +332,19 @@ class _InteractiveAnswers(Answers):
             return 2 * np.count_nonzero(answers) - np.size(answers)
         wins = counted_wins(first, second, answers, self.n_items)
         return query.derive_from(PairTallies(), (Tallies(self._protocol["flips"][kind] / FLIP_GRID, wins),))
+
+    def _collected(self, kind, pairs, asked):
+        """Return (first, second, answers) of remote voters, arrays of int of shape (n_answers,)."""
+        name, number = digest(self._protocol), self._n_asked
+        question = {"protocol": name, "question": number, "kind": kind, "pairs": pairs.tolist()}
+        reports = self._messenger({**question, "voters": asked.tolist()})
+        reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
+        if not hasattr(reports, "readline"):
+            reports = self._one_each(reports, set(asked.tolist()))
+        # A report contains a random number of its device, and each number is accepted once per question.
+        read = partial(self._read, number, pairs, len(asked), set())
+        drawn = [each for _, each in self._inbox.read_together(reports, {name}, read)]
+        return joined(drawn) if drawn else np.empty((3, 0), dtype=np.int64)
 
     def _one_each(self, reports, asked):
         """Yield reports; of pairs (voter, report), yield the first of each voter who was asked and count the rest."""
@@ -352,8 +359,8 @@ class _InteractiveAnswers(Answers):
                 waiting.remove(voter)
             yield report
 
-    def _read(self, number, allowed, most, received, reports, name):
-        """Return (first, second, answers); refuse invalid reports and reports beyond `most` accepted in total."""
+    def _read(self, number, allowed, n_asked, received, reports, _):
+        """Return (first, second, answers); refuse invalid reports, and more than one for each voter asked."""
         asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
         whole_numbers(asked, number, number, "another question")
         first, second = pairs_of(pairs, self.n_items)
@@ -361,8 +368,8 @@ class _InteractiveAnswers(Answers):
         reject_unless(among.all(), "pair out of range")
         answered = bits_of(answers)
         new = new_numbers(numbers, received)
-        reject_unless(self._inbox.accepted + len(reports) <= most, "more reports than voters asked")
-        received |= new
+        reject_unless(len(received) + len(reports) <= n_asked, "more reports than voters asked")
+        received |= new  # last, because a refused block is read again in halves
         return first, second, answered
 
     def close(self):

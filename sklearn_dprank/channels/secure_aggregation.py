@@ -60,7 +60,7 @@ _ASKED = "return a list of the servers' messages, or an empty list if a server r
 
 
 def _opened(prices, release, protocol, published, least, n_voters, voters):
-    """Return what answers, given bits, from servers' sums, or simulated with one Skellam draw per number."""
+    """Return a function of bits that answers: from a Profile (simulated), from servers in rounds, or from one sum."""
     if isinstance(voters, Profile):
         if voters.n_voters < least:
             raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
@@ -72,13 +72,12 @@ def _opened(prices, release, protocol, published, least, n_voters, voters):
         sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
         published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
         return partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters, published=published)
-    if (protocol["randomizer"] == "skellam-rounds") != callable(voters):
-        raise ValueError(
-            "one sum answers this rule: use fit_sums(sums, items=items)."
-            if callable(voters)
-            else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
-        )
-    if callable(voters):
+    in_rounds = protocol["randomizer"] == "skellam-rounds"
+    if callable(voters) and not in_rounds:
+        raise ValueError("one sum answers this rule: use fit_sums(sums, items=items).")
+    if in_rounds and not callable(voters):
+        raise ValueError("this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters).")
+    if in_rounds:
         if n_voters > protocol["max_reports"]:
             raise ValueError(f"n_voters={n_voters} is above max_reports={protocol['max_reports']}; raise max_reports.")
         return partial(_RoundsAnswers, voters, n_voters, prices, protocol, published)
@@ -111,7 +110,7 @@ class _RoundsAnswers(Answers):
         super().__init__(len(protocol["items"]), bits.coins, planned, published)
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
         noisy = {kind: price.times for kind, price in prices.items() if price.epsilon}
-        self._last = dict(zip(noisy, accumulate(noisy.values()), strict=True))  # question of each kind
+        self._last_number = dict(zip(noisy, accumulate(noisy.values()), strict=True))  # of a question of each kind
         self._n_reports: dict[Any, int] = {}  # number of voters in each answer
         self._refused: Counter[str] = Counter()
 
@@ -139,15 +138,15 @@ class _RoundsAnswers(Answers):
             return query.read(np.array([self._n_voters]), self.n_items)
         if query.summed_as(self.n_items) != price.query.summed_as(self.n_items):
             raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
-        number = self._last[query.kind] - self.left[query.kind]
-        of = sum_about(self._protocol, number)
+        number = self._last_number[query.kind] - self.left[query.kind]  # `charge` has counted this question
+        target = sum_about(self._protocol, number)
         question = {"protocol": digest(self._protocol), "question": number}
-        if of.summand.asked_about is not None:
-            question[of.summand.asked_about] = query.summed_about(self.n_items)
+        if target.summand.asked_about is not None:
+            question[target.summand.asked_about] = query.summed_about(self.n_items)
         name, inbox = digest(question), Inbox()
         messages = as_reports(self._messenger(question), "what ask returns", _ASKED)
         try:
-            total, n_reports = combined(self._protocol, of, messages, inbox, name)
+            total, n_reports = combined(self._protocol, target, messages, inbox, name)
         except ValueError as error:
             warn(f"question {number} has no answer: {error}", stacklevel=2)
             raise BudgetExhausted(f"the servers released no answer to question {number}.") from error
@@ -162,13 +161,13 @@ class _RoundsAnswers(Answers):
 ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
 
 
-def combined(protocol, of, messages, inbox, question=None):
+def combined(protocol, target, messages, inbox, question=None):
     """Return (total of the servers' sums, int64, shape (k,), number of voters in it).
 
     Raise ValueError if a server is missing or sent two sums, or the sums cover different voters. `inbox` counts refused
     messages. `question` is the digest of the question, if the protocol asks questions.
     """
-    received = list(inbox.read(messages, partial(_read, protocol, of, question)))
+    received = list(inbox.read(messages, partial(_read, protocol, target, question)))
     inbox.accepted = len(received)
     inbox.require(f"Servers {FOLLOW}.")
     servers, voters, n_reports, sums = zip(*received, strict=True)
@@ -177,27 +176,26 @@ def combined(protocol, of, messages, inbox, question=None):
         raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {got}.")
     if len(set(zip(voters, n_reports, strict=True))) > 1:
         raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
-    total = sum(sums) % of.modulus
-    return np.where(total >= of.modulus // 2, total - of.modulus, total), n_reports[0]
+    total = sum(sums) % target.modulus
+    return np.where(total >= target.modulus // 2, total - target.modulus, total), n_reports[0]
 
 
-def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> tuple[int, str, int, NDArray[np.int64]]:
+def _read(protocol: Any, target: Sum, question: str | None, message: Any) -> tuple[int, str, int, NDArray[np.int64]]:
     """Return (server, name of the voters, number of voters, sum) of one server's message.
 
     Raise RefusedReport if it is invalid, or covers too few or too many voters.
     """
     of_protocol({digest(protocol)}, message)
-    asked = () if question is None else ("question",)
-    server, voters, n_reports, numbers, *about = (
-        column[0] for column in columns([message], "server", "voters", "n_reports", "sum", *asked)
-    )
-    reject_unless(not about or about == [question], "another question")
+    others = ("protocol",) if question is None else ("protocol", "question")
+    fields = columns([message], "server", "voters", "n_reports", "sum", also=others)
+    server, voters, n_reports, numbers = (value for (value,) in fields)
+    reject_unless(message.get("question") == question, "another question")
     reject_unless(is_whole(server, 0, protocol["servers"] - 1), "server out of range")
     reject_unless(type(voters) is str, "no name of the voters")
     enough = is_whole(n_reports, protocol["min_reports"], protocol["max_reports"])
     reject_unless(enough, "too few or too many voters")
-    each = end_to_end([numbers], of.summand.numbers, "not the right numbers")
-    return server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers")
+    each = end_to_end([numbers], target.summand.numbers, "not the right numbers")
+    return server, voters, n_reports, whole_numbers(each, 0, target.modulus - 1, "not the right numbers")
 
 
 # Secure aggregation: voters split noisy reports among servers, and only the sums are revealed.
@@ -289,10 +287,10 @@ class SecureAggregation(BaseEstimator):
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
         least = least_voters(self.min_reports, n_voters, "each voter's noise")
         most = _SPARE * least if self.max_reports is None else int(self.max_reports)
-        there = least if n_voters is None else n_voters
-        if self.max_reports is not None and most < there:
+        expected = least if n_voters is None else n_voters
+        if self.max_reports is not None and most < expected:
             raise ValueError(
-                f"max_reports={self.max_reports} is below the number of voters, {there}; raise it, or leave it out."
+                f"max_reports={self.max_reports} is below the number of voters, {expected}; raise it, or leave it out."
             )
         release = None if self.release is None else covering(self, asks)
         asks = asks if release is None else [Ask(release)]
@@ -304,20 +302,22 @@ class SecureAggregation(BaseEstimator):
         prices = self._prices(asks, n_items, least)
         noisy = [price for price in prices.values() if price.epsilon]  # of queries that a ballot can change
         # With the noise of one voter, which has twice the rate as its variance.
-        sent = [(price.mechanism.rate, price.sensitivity, price.times) for price in noisy]
-        own = [SkellamRelease(2 * rate, moved.l1, moved.l2_squared, times) for rate, moved, times in sent]
-        alone = skellam_epsilon(float(self.delta), own)
-        protocol, unsent = self._protocol(prices, noisy, n_items, least, most, alone, items)
-        reads = partial(_opened, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
+        one_voter = [
+            SkellamRelease(2 * price.mechanism.rate, price.sensitivity.l1, price.sensitivity.l2_squared, price.times)
+            for price in noisy
+        ]
+        local_epsilon = skellam_epsilon(float(self.delta), one_voter)
+        protocol, unsent = self._protocol(prices, noisy, n_items, least, most, local_epsilon, items)
+        reads = partial(_opened, prices, release, protocol, {"local_epsilon": local_epsilon}, least, n_voters)
         answers: Counter[str] = Counter()
         for price in noisy:
             answers[type(price.query).__name__] += price.times
         on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
         how = f"Skellam noise on {on}, of which each of {least} voters adds a part"
         caveats = ("if all servers collude, ballots are as good as open to them",)
-        trust, spent = "secure_aggregation", (rounded_up(self.epsilon), rounded_up(self.delta))
+        epsilon, delta, trust = rounded_up(self.epsilon), rounded_up(self.delta), "secure_aggregation"
         whom = (trust, f"one of the {self.n_servers} servers"), (trust, f"{least} of the voters")
-        guarantee = PrivacyGuarantee(*spent, trust, "replace", how, caveats=caveats, whom=whom)
+        guarantee = PrivacyGuarantee(epsilon, delta, trust, "replace", how, caveats=caveats, whom=whom)
         needs = frozenset(price.query.needs for price in prices.values())
         return Plan(guarantee, reads, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
@@ -329,15 +329,15 @@ class SecureAggregation(BaseEstimator):
         prices: dict[Any, Price] = {}
         for ask, moved in zip(asks, sensitivities, strict=True):
             if any(moved):
-                variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
-                releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
+                relative = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)  # variance in `unit`
+                releases[ask.query.kind] = SkellamRelease(relative, moved.l1, moved.l2_squared, ask.times)
         unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
         noise: Any
         for ask, moved in zip(asks, sensitivities, strict=True):
             noise, cost = NoNoise(), Fraction(0)
             if ask.query.kind in releases:
                 rate = releases[ask.query.kind].variance * unit / (2 * least)
-                grid = RATE_GRID if rate < _LARGE - 1 else 1
+                grid = RATE_GRID if rate < _LARGE - 1 else 1  # rounded up, it stays below _LARGE
                 rate = Fraction(math.ceil(rate * grid), grid)
                 if rate * least > LARGEST_RATE:
                     raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
@@ -345,7 +345,7 @@ class SecureAggregation(BaseEstimator):
             prices[ask.query.kind] = Price(ask.query, moved, noise, ask.times, cost)
         return prices
 
-    def _protocol(self, prices, noisy, n_items, least, most, alone, items):
+    def _protocol(self, prices, noisy, n_items, least, most, local_epsilon, items):
         """Return (protocol, ""), or (None, reason) if devices cannot send what is asked."""
         rounds = []
         for price in noisy:
@@ -371,16 +371,16 @@ class SecureAggregation(BaseEstimator):
         common = {
             "servers": int(self.n_servers),
             "delta": repr(float(self.delta)),
-            "local_epsilon": cost_as_text(Decimal(alone)),
+            "local_epsilon": cost_as_text(Decimal(local_epsilon)),
             "min_reports": least,
             "max_reports": most,
         }
-        name, fields = "skellam-rounds", {"rounds": rounds, **common}
+        randomizer, fields = "skellam-rounds", {"rounds": rounds, **common}
         if len(prices) == 1 and rounds[0]["times"] == 1 and what.asked_about is None:
-            fields = {**rounds[0], **common}
-            name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
+            only = {**rounds[0], **common}
+            randomizer, fields = "skellam-shares", {name: only[name] for name in SharesRandomizer.fields}
         try:
-            return checked(make_protocol(name, n_items if items is None else items, self.epsilon, fields)), ""
+            return checked(make_protocol(randomizer, n_items if items is None else items, self.epsilon, fields)), ""
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
             return None, f"{error.args[0].rstrip('.')}, as devices count"
 

@@ -81,12 +81,13 @@ def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray
     array([ 1, -1,  0, -1])
     """
     not_a_list = isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments)
-    if not_a_list or not hasattr(type(segments), "__len__"):  # an iterator would be used up by a forecast
+    if not_a_list or not hasattr(type(segments), "__len__"):  # `guarantee_before` would use up an iterator
         raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.")
     if getattr(segments, "ndim", 1) != 1:  # the rows of a table would be labels that nobody lists
         raise ValueError(f"segments must have one dimension, got {segments.ndim}; pass one column.")
-    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(segments, name)), None)
-    labels = list(segments if to_list is None else getattr(segments, to_list)())
+    for name in ("tolist", "to_list", "to_pylist"):  # of NumPy and pandas, Polars and Arrow
+        segments = getattr(segments, name)() if hasattr(segments, name) else segments
+    labels = list(segments)
     if len(labels) != n_voters:
         raise ValueError("segments must hold one label for each ballot, and has another length.")
     listed = {label: number for number, label in enumerate(classes)}
@@ -210,12 +211,12 @@ class _Model:
         weighted, weighted_total = self.solved(own, total)
         self.centre = (weighted.sum(axis=0) + weighted_total) / self.precision  # estimate of theta
         rest, rest_total = own - self.centre, total - self.centre
-        self.rest, self.rest_total = self.solved(rest, rest_total)
-        misfit = (rest * self.rest).sum() + (rest_total * self.rest_total).sum()
+        self.solved_rest, self.solved_total = self.solved(rest, rest_total)
+        misfit = (rest * self.solved_rest).sum() + (rest_total * self.solved_total).sum()
         log_volume = np.log(self.diagonal).sum() + np.log(self.corner) + np.log(self.precision)
         #: Restricted log likelihood, up to a constant.
         self.log_likelihood = -(degrees * log_volume + misfit) / 2
-        self.ones = ones[:, 0] + shares * total_one[0]  # times a: the sum of the weights of all means in d
+        self.pull = ones[:, 0] + shares * total_one[0]  # a_s times it is cov(d_s, data) V^-1 1
 
     def solved(self, own, total):
         """Return V^-1 (own, total)."""
@@ -224,11 +225,13 @@ class _Model:
 
     def estimate(self):
         """Return the best linear predictions of y and their posterior variances."""
-        means = self.centre + self.spread[:, np.newaxis] * (self.rest + np.outer(self.shares, self.rest_total))
-        remaining = self.spread * self.own_noise / self.diagonal  # given the segment's own answer
+        pulls = self.solved_rest + np.outer(self.shares, self.solved_total)
+        means = self.centre + self.spread[:, np.newaxis] * pulls
+        # The variance of d given the segment's own answer, less what the total explains, plus the part of theta.
+        given_own = self.spread * self.own_noise / self.diagonal
         by_total = (self.spread * (self.shares - self.border)) ** 2 / self.corner
-        of_centre = (1 - self.spread * self.ones) ** 2 / self.precision
-        return means, remaining - by_total + of_centre
+        of_centre = (1 - self.spread * self.pull) ** 2 / self.precision
+        return means, given_own - by_total + of_centre
 
 
 def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation: float) -> Pooled:
@@ -271,7 +274,7 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
     own, mean = wins / sizes[:, np.newaxis], total / sizes.sum()
     own, mean = own - own.mean(axis=1, keepdims=True), mean - mean.mean()  # without the noise in their sum
 
-    def models():
+    def models():  # made twice, because all of them together may not fit into memory
         for between, within in product(_BETWEEN, _WITHIN):
             spread = largest * (between + within / sizes)
             yield _Model(own, mean, shares, spread, own_noise, total_noise, degrees)
@@ -339,8 +342,9 @@ class SegmentRule(Rule):
         scores, published = wins, {}
         if self.pooling:
             total, sizes = others
-            noise, total_noise, least = [answers.deviation(query) / answers.grid for query in asked]
-            scores, own_weights, std = pooled(wins, total, np.maximum(sizes, least), noise, total_noise)
+            noise, total_noise, size_noise = [answers.deviation(query) / answers.grid for query in asked]
+            positive = np.maximum(sizes, size_noise)  # a noisy size may be negative
+            scores, own_weights, std = pooled(wins, total, positive, noise, total_noise)
             published = {"scores": scores, "score_std": std, "own_weights": own_weights, "sizes": sizes}
         return Consensus(np.array([descending(each, answers) for each in scores]), published)
 
@@ -355,10 +359,10 @@ def _labels(classes):
     if classes is None:
         return None
     labels = classes.tolist() if hasattr(classes, "tolist") else classes
-    if isinstance(labels, (list, tuple)):
-        labels = [checked_name(label, "classes") if isinstance(label, str) else label for label in labels]
+    is_list = isinstance(labels, (list, tuple, range))
+    labels = [checked_name(one, "classes") if isinstance(one, str) else one for one in labels] if is_list else []
     try:
-        valid = isinstance(labels, (list, tuple, range)) and len(set(map(seen, labels))) == len(labels) >= 2
+        valid = len(set(map(seen, labels))) == len(labels) >= 2
     except TypeError:  # labels that cannot be hashed
         valid = False
     if not valid or any(label is None or label != label for label in labels):  # NaN differs from itself
@@ -368,7 +372,7 @@ def _labels(classes):
         )
     if len(labels) > _MOST:
         raise ValueError(f"classes must list at most {_MOST} segments, got {len(labels)}.")
-    return list(labels)
+    return labels
 
 
 @parametrized

@@ -76,17 +76,17 @@ class CorrelatedNoise:
     arithmetic = "exact"
 
     @classmethod
-    def calibrated(cls, query, sensitivity, n_items, epsilon, delta, horizon, whole):
+    def calibrated(cls, query, sensitivity, n_items, epsilon, delta, horizon, times):
         """Return the noise that makes all periods together (epsilon, delta)-differentially private.
 
         `sensitivity` is that of one period's vector, where each ballot is in one period. `epsilon` and `delta` are the
-        budget of the stream, and `whole` is the number of such streams that would use up the budget.
+        budget of the stream, and `times` is the number of such streams that would use up the budget.
         """
         # A ballot of the first period is in all mixtures, a later ballot in fewer.
         weights = root_weights(horizon).tolist()
         squares = sum(weight**2 for weight in weights)
         all_mixtures = Sensitivity(sensitivity.l1 * sum(weights), sensitivity.l2_squared * squares)
-        return cls(Gaussian().calibrated(query, all_mixtures, n_items, epsilon, delta, whole), all_mixtures, horizon)
+        return cls(Gaussian().calibrated(query, all_mixtures, n_items, epsilon, delta, times), all_mixtures, horizon)
 
     def law(self, period: int) -> NormalLaw:
         """Return the distribution of the noise on the rounded total after `period` periods.
@@ -191,13 +191,14 @@ class Streaming(BaseEstimator):
             if ask.query.needs == "positions":
                 refuse(self, ask.query, "a stream keeps scores and margins only; use a rule that needs no others.")
         check_asks(self, asks)
-        prices, budget = {}, (round_down(self.epsilon), float(self.delta), int(self.horizon))
+        budget = round_down(self.epsilon), float(self.delta), int(self.horizon)
+        prices = {}
         for ask in asks:
             query, sensitivity = ask.query, ask.query.sensitivity(n_items, self.neighboring)
             prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, 1 / Fraction(ask.share))
         losses = Losses.together(price.noise.losses(price.sensitivity, 1) for price in prices.values())
         epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
-        if sum(Fraction(ask.share) for ask in asks) != 1:
+        if sum(Fraction(ask.share) for ask in asks) != 1:  # less than the budget is spent
             epsilon = losses.epsilon(delta)
         periods = f"correlated over {int(self.horizon)} periods,"
         how = ", then ".join(f"{price.noise.how}, {periods} on {query}" for query, price in prices.items())
@@ -239,8 +240,9 @@ class Stream(Answers):
         self._kept: dict[Query, Any] = {}
         for query, price in prices.items():
             vector = query.vector(profile, self.bits.assignment)
-            sums, found = (vector[:0], np.empty((0, len(vector)))) if before is None else before._kept[query]
-            sums = np.vstack([sums.reshape(-1, len(vector)), vector])
+            none = np.empty((0, len(vector)), dtype=vector.dtype)
+            sums, found = (none, none.astype(float)) if before is None else before._kept[query]
+            sums = np.vstack([sums, vector])
             self._kept[query] = sums, np.vstack([found, price.added(sums, found, self.bits.noise)])
             if len(prices) == 1 and query.published_as is not None:
                 self.published[query.published_as] = self.answer(query)
