@@ -104,9 +104,9 @@ class Pace(NamedTuple):
     iteration : float
         Steps of an iteration for each row and column while the basis is empty.
     filled : float
-        Additional steps of an iteration for each row and column once the basis is full.
+        Limit of the additional steps of an iteration for each row and column, for ever fuller bases.
     half : float
-        Fullness at which half of the additional steps are taken.
+        Fullness at which half of this limit is reached.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Pace(NamedTuple):
     >>> pace = Pace(start=100, line=10, iteration=1, filled=8, half=0.5)
     >>> pace.steps(size=20, iterations=10, fullness=0.5)  # 100 + 20 * (10 + 10 * (1 + 8 / 2))
     1300.0
-    >>> pace.iterations(size=20, columns=20, steps=1300)
+    >>> pace.iterations(size=20, columns=20, limit=1300)
     10
     """
 
@@ -129,11 +129,11 @@ class Pace(NamedTuple):
         each = self.iteration + self.filled * fullness**3 / (fullness**3 + self.half**3)
         return self.start + size * (self.line + iterations * each)
 
-    def iterations(self, size, columns, steps, fullness=0.0):
-        """Return the number of iterations that `steps` allow if each adds a column to a basis of some fullness."""
-        most = 1 + int(max(0.0, steps - self.start) / (size * self.iteration))
-        counts = range(1, most + 1)
-        return bisect_right(counts, steps, key=lambda count: self.steps(size, count, fullness + count / columns))
+    def iterations(self, size, columns, limit, fullness=0.0):
+        """Return the number of iterations in `limit` steps if each adds a column to a basis of some fullness."""
+        most = int(max(0.0, limit - self.start) / (size * self.iteration))  # with an empty basis
+        counts = range(1, most + 2)  # bisection inverts `steps`, which increases with the number
+        return bisect_right(counts, limit, key=lambda count: self.steps(size, count, fullness + count / columns))
 
 
 COLD = Pace(start=1_500_000, line=200, iteration=5, filled=25, half=1.6)  # SciPy; fullness by iterations
@@ -407,7 +407,7 @@ def descended(excess, orders, work):
                 places[better] = now
                 orders[better[:, None], now] = np.arange(len(excess))
         settled.append(orders[~moved])
-        totals.append(-ahead[~moved])  # `ahead` sums the reversed pairs
+        totals.append(-ahead[~moved])  # in an order that did not change, `ahead` sums the reversed pairs
         orders, places = orders[moved], places[moved]
     return np.concatenate(settled), np.concatenate(totals)
 
@@ -527,13 +527,13 @@ class Relaxation:
             None if the solver did not finish.
         """
         columns = np.unique(np.append(self.columns, 0))  # pairs in rows; pair 0 because linprog needs one
-        size = len(self.right) + len(columns)
+        q = len(self.right)
+        size = q + len(columns)
         limits = {}
         if work.left < math.inf:
             limits["maxiter"] = self.pace.iterations(size, len(columns), work.left)
         if work.seconds < math.inf:
             limits["time_limit"] = max(work.seconds, 0.0)
-        q = len(self.right)
         rows = csr_array((self.signs.ravel(), self.columns.ravel(), np.arange(0, 3 * q + 1, 3)), (q, len(self.weights)))
         result: Any = linprog(
             self.weights[columns] / self.scale,
@@ -547,7 +547,7 @@ class Relaxation:
         if result.status != 0:
             return None
         # Pairs in no row take their cheaper order.
-        x = np.clip(np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 0.5)), low, high)
+        x = np.clip((1 - np.sign(self.weights)) / 2, low, high)
         x[columns] = np.clip(result.x, 0, 1)
         prices = np.maximum(-result.ineqlin.marginals, 0) * self.scale
         return Solved(x, prices, float(self.weights @ x) / self.scale, (result.slack < _SLACK) | (prices > 0))
@@ -565,8 +565,7 @@ class WarmRelaxation(Relaxation):
     def __init__(self, weights):
         super().__init__(weights)
         highs: Any = _highspy()
-        self._optimal, self._interrupted = highs.HighsModelStatus.kOptimal, highs.HighsModelStatus.kIterationLimit
-        self._free = -highs.kHighsInf
+        self._highs = highs
 
         class Silent(highs.Highs):
             def enableCallbacks(self):  # the constructor calls it, and from version 1.16 on it prints a banner
@@ -590,7 +589,7 @@ class WarmRelaxation(Relaxation):
         starts = np.arange(0, 3 * q, 3, dtype=np.int32)
         above = self.right[len(self.right) - q :].astype(float)
         entries = columns.ravel().astype(np.int32), signs.ravel().astype(float)
-        self._model.addRows(q, np.full(q, self._free), above, 3 * q, starts, *entries)
+        self._model.addRows(q, np.full(q, -self._highs.kHighsInf), above, 3 * q, starts, *entries)
 
     def keep(self, rows):
         """Drop the rows that a Boolean mask does not select."""
@@ -603,9 +602,10 @@ class WarmRelaxation(Relaxation):
         """Solve within bounds of shape (p,) and the remaining `work`; return Solved, or None if not finished."""
         self._model.changeColsBounds(len(self.weights), self._all, low.astype(float), high.astype(float))
         model, columns, size = self._model, len(self.weights), len(self.right) + len(self.weights)
-        status = self._interrupted
-        while status != self._optimal:
-            if status != self._interrupted or work.over:
+        statuses = self._highs.HighsModelStatus
+        status = statuses.kIterationLimit
+        while status != statuses.kOptimal:
+            if status != statuses.kIterationLimit or work.over:
                 return None
             held = np.count_nonzero(self._nonbasic)
             most = int(_AT_ONE_TIME * size)  # a solution rarely takes so many; if it does, another run goes on
@@ -684,7 +684,7 @@ def alternating_prices(excess, work):
     """
     m = len(excess)
     unit = _RHO * (float(np.abs(excess, dtype=np.float64).mean()) or 1.0)
-    pull = (excess / unit).astype(np.float32)
+    pull = (excess / unit).astype(np.float32)  # w / rho
     pair_copies = -np.sign(pull) / 2
     z = pair_copies.copy()
     few = m**3 // 3 < _MOST_CELLS
@@ -694,7 +694,7 @@ def alternating_prices(excess, work):
         if work.left < steps or work.over:
             break
         work.spend(steps)
-        r = _reflected(z.copy(), pair_copies) - pull
+        r = _reflected(z.copy(), pair_copies) - pull  # the right side of the least squares, first from the pairs
         for i, copies in enumerate(triple_copies):
             behind = slice(i + 1, m)
             reflected = _reflected(z[behind, behind] + z[i, behind, None] - z[i, behind], copies)
@@ -712,7 +712,11 @@ def alternating_prices(excess, work):
 
 
 def _reflected(now, copies):
-    """Add to `copies` an over-relaxed step from clip(copies) to `now` (overwritten); return 2 clip(copies) - copies."""
+    """Do one over-relaxed step, in the form of Douglas and Rachford; return the reflection 2 clip(copies) - copies.
+
+    `copies` holds a copy plus its scaled price: clipped to the limits, it is the copy, and the rest is the price. The
+    step adds _RELAX * (now - clip(copies)) to it. `now` is overwritten.
+    """
     within = np.clip(copies, -0.5, 0.5)
     now -= within
     now *= _RELAX
@@ -753,8 +757,9 @@ def violated_cycles(before, limit, work):
         k = start + 1 + np.flatnonzero((before[start + 1 :, i] > 0).any(axis=1))
         work.spend(_SCAN + _CELL * len(i) * len(j) * len(k))
         # above[p, q, r] is by how much x_ij + x_jk + x_ki exceeds 2, for i[p], j[q] and k[r].
-        above = before[i[:, None], j][:, :, None] + before[j[:, None], k]
-        above += before[k, i[:, None]][:, None]
+        p, q, r = np.ix_(i, j, k)
+        above = before[p, q] + before[q, r]
+        above += before[r, p]
         above -= 2 + 1e-6
         found = np.flatnonzero(above > 0)
         from_i, from_j, from_k = np.unravel_index(found, above.shape)
@@ -792,7 +797,7 @@ def packed_cycles(excess, work):
     room = np.maximum(-excess, 0)  # the extra cost of j before i over i before j
     left, total = room.copy(), 0
     for i in range(len(left) - 2):  # cycles i -> j -> k -> i
-        back = left[i + 1 :, i].copy()  # k -> i, for each k
+        back = left[i + 1 :, i].copy()  # k -> i, for each k; this column of `left` is not used again
         for j in i + 1 + np.flatnonzero(left[i, i + 1 :]):
             if work.over:
                 break
@@ -896,7 +901,7 @@ class _Cutting:
         self._cost, self._cuts = np.triu(cost - cost.T, 1), cuts  # the totals of all orders are less by one constant
         self._i, self._j, self._pair = _pairs(len(cost))
         self._w = self._cost[self._i, self._j]
-        self._majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        self._majority = self._matrix((1 - np.sign(self._w)) / 2)
         self._program = relaxation(self._w)
         self.order, self._best = np.arange(len(cost)), int(self._w.sum())
 
@@ -919,7 +924,8 @@ class _Cutting:
         must[self._i, self._j], must[self._j, self._i] = reduced < -room, reduced > room
         columns, forward = self._program.columns[binding], self._program.signs[binding] > 0
         then: list[list[tuple[int, int]]] = [[] for _ in range(m)]  # (j, k): once the item is placed, j precedes k
-        for i, j, k in np.where(forward, self._i[columns], self._j[columns]).tolist():
+        cycles = np.where(forward, self._i[columns], self._j[columns])  # the inverse of `_rows`
+        for i, j, k in cycles.tolist():
             then[i].append((j, k))
             then[j].append((k, i))
             then[k].append((i, j))
@@ -1034,6 +1040,14 @@ def first_by_programs(cost, work):
     return None
 
 
+class Node(NamedTuple):
+    """Node of the search tree: lower bound, partial order (bool, shape (m, m)), and solution of its linear program."""
+
+    bound: int
+    relation: np.ndarray
+    x: np.ndarray
+
+
 class LinearOrdering(_Cutting):
     """Branch and cut search for one Kemeny problem; the constructor runs it.
 
@@ -1073,24 +1087,34 @@ class LinearOrdering(_Cutting):
         if m >= _LARGE:
             self._offer(memetic_search(cost, start, self._work.part(_FIRST)))
         bound = self._search()
-        if bound >= self._best:  # choose among tied optima independently of the solver: by local search, else the first
-            found = memetic_search(self._cost, start, self._work, self._best)
-            self._seeks_first = total_cost(self._cost, found) != self._best
-
-            def cut(before):
-                before = _transitive_closure(before, self._work)
-                cyclic = (before & before.T).any()
-                node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
-                stopped = self._failed or self._work.over
-                return None if node is None or stopped else (node[1], self._matrix(node[2]))
-
-            self.order = first_optimum(cost, self.order, cut) if self._seeks_first else found
+        if bound >= self._best:
+            self.order = self._chosen(start)
         majorities = int(np.minimum(self._w, 0).sum())
-        stopped = self._failed or self._work.over
-        if bound < self._best and (stopped or bound <= majorities):  # some slack can end the search at once
+        if bound < self._best and (self._stopped or bound <= majorities):  # some slack can end the search at once
             bound = max(bound, self._round_up(majorities + packed_cycles(cost - cost.T, work)))
         self.value = self._constant + self._best
         self.bound = self._constant + min(bound, self._best)
+
+    def _chosen(self, start):
+        """Choose among tied optima independently of the solver: by a search from `start`, else the first one."""
+        found = memetic_search(self._cost, start, self._work, self._best)
+        if total_cost(self._cost, found) == self._best:
+            return found
+        self._seeks_first = True
+
+        def cut(before):
+            before = _transitive_closure(before, self._work)
+            if (before & before.T).any():
+                return None
+            node = self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
+            return None if node is None or self._stopped else (node.relation, self._matrix(node.x))
+
+        return first_optimum(self._cost, self.order, cut)
+
+    @property
+    def _stopped(self):
+        """Whether the solver failed or the work is used up."""
+        return self._failed or self._work.over
 
     @property
     def _goal(self):
@@ -1098,7 +1122,8 @@ class LinearOrdering(_Cutting):
         if self._seeks_first:
             return self._best  # the search is now for tied optima
         numerator, denominator = self._tolerance
-        relative = max(0, self._best + self._constant + self._elsewhere) * numerator // (numerator + denominator)
+        total = max(0, self._best + self._constant + self._elsewhere)
+        relative = total * numerator // (numerator + denominator)  # total - total / (1 + tolerance)
         return self._best - max(self._grid, relative + 1, self._slack + 1)
 
     def _round_up(self, bound, shift=0):
@@ -1109,13 +1134,14 @@ class LinearOrdering(_Cutting):
         """Branch on the node of lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
         root = self._root(root_bound)
-        heap, count = [], 0  # of (bound, count, relation, x)
+        heap: list[tuple[int, int, Node]] = []  # of (bound, number of the node, node)
+        count = 0
         if root is not None:
-            root_bound = root[0]
+            root_bound = root.bound
             self._offer(memetic_search(self._cost, self.order, self._work, root_bound))
-            heap = [(root[0], 0, root[1], root[2])]
-        while heap and not (self._failed or self._work.over):
-            bound, _, relation, x = heapq.heappop(heap)
+            heap = [(root.bound, 0, root)]
+        while heap and not self._stopped:
+            _, _, (bound, relation, x) = heapq.heappop(heap)
             free = ~(relation | relation.T)[self._i, self._j]
             if bound > self._goal:
                 continue
@@ -1129,9 +1155,9 @@ class LinearOrdering(_Cutting):
                 node = self._solve(bound, _transitive_closure(child, self._work), _NODE_PATIENCE, self._work)
                 if node is not None:
                     count += 1
-                    heapq.heappush(heap, (node[0], count, node[1], node[2]))
+                    heapq.heappush(heap, (node.bound, count, node))
         # every order outside the open nodes was offered, or costs more than the goal
-        return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
+        return max(root_bound, min([self._round_up(self._goal + 1)] + [bound for bound, *_ in heap]))
 
     def _root(self, bound):
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
@@ -1141,7 +1167,8 @@ class LinearOrdering(_Cutting):
         self._program.add(*self._rows(cycles[np.argsort(-size, kind="stable")[: self._cuts]]))
         first_try = work.part(min(1, work.share(_TRY)))
         root = self._solve(bound, relation, math.inf, first_try, root=True)
-        if root is None or not (self._failed or first_try.over) or work.over:
+        is_slow = self._failed or first_try.over
+        if root is None or not is_slow or work.over:
             return root
         self._failed = False
         if len(self._cost) < _LARGE:
@@ -1159,7 +1186,7 @@ class LinearOrdering(_Cutting):
         return self._solve(bound, relation, _ROOT_PATIENCE, work, root=True)
 
     def _solve(self, bound, relation, patience, work, root=False):
-        """Cut at one node, a partial order; return (bound, partial order, x), or None if no better order agrees."""
+        """Cut at one node, a partial order; return the `Node`, or None if no better order agrees."""
         if bound > self._goal:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
@@ -1171,7 +1198,8 @@ class LinearOrdering(_Cutting):
                 break
             x = solved.x
             proved, reduced, _, shift = dual_bound(self._program, solved.multipliers, *limits)
-            patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
+            if (proved >> shift) - bound < _PROGRESS * (self._goal - bound):
+                patience -= 1
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
             if not self._seeks_first:
@@ -1188,7 +1216,7 @@ class LinearOrdering(_Cutting):
             if not len(cycles):
                 break
             self._program.add(*self._rows(cycles))
-        return bound, relation, x
+        return Node(bound, relation, x)
 
 
 def _transitive_closure(relation, work):
@@ -1242,9 +1270,9 @@ def first_optimum(cost, order, cut):
             if before[rest, item].any():
                 continue
             others = rest[rest != item]
-            first = before.copy()
-            first[item, others] = True
-            found = _optimum_within(cost, least, np.concatenate([order[:place], [item], others]), first, cut)
+            with_item = before.copy()
+            with_item[item, others] = True
+            found = _optimum_within(cost, least, np.concatenate([order[:place], [item], others]), with_item, cut)
             if found is not None:
                 order = found
                 break
@@ -1270,9 +1298,9 @@ def _optimum_within(cost, least, order, before, cut):
         np.fill_diagonal(unsettled, False)
         if unsettled.any():
             i, j = np.unravel_index(np.argmin(np.where(unsettled, np.abs(guess - 0.5), 1)), guess.shape)
-            for pair in ([j], [i]), ([i], [j]):
+            for sooner, later in (j, i), (i, j):  # the last one is tried first
                 child = before.copy()
-                child[pair] = True
+                child[sooner, later] = True
                 waiting.append(child)
     return None
 
@@ -1416,7 +1444,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
             total = total_cost(inside, first)
             found: Any = MinimumOrder(first, total, total)
         else:
-            elsewhere = outside // len(large) + inside_large[part[0]]
+            elsewhere = outside // len(large) + inside_large[part[0]]  # all of these add up to the cost outside
             found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), shared)
             waiting -= 1
         parts[index] = part[found.order]
