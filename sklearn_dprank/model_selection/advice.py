@@ -154,7 +154,8 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
         around: list[tuple[Any, float]] = [(None, 1.0)]
         if k is not None:
             bests = [best for of_items, best in stored.curves if of_items == size and best is not None]
-            around = _around(bests, size ** (math.log(k) / math.log(n_items)), math.log)
+            alike = size ** (math.log(k) / math.log(n_items))  # has the same ln k / ln m
+            around = _around(bests, alike, math.log)
         for best, best_weight in around:
             for level, level_weight in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
                 random = of_random_order(size, level, best)
@@ -288,7 +289,9 @@ class ErrorModel:
             middle, judged = guess, [max(LEAST_GUESS, guess - SLACK), guess, min(LARGEST_GUESS, guess + SLACK)]
             plausible = judged
         found = {level: self.errors(family, signal, level) for level in {middle, *judged, *plausible}}
-        most = 1.0 if guess is None or self.k else round(of_random_order(self.n_items, guess), 6)
+        most = 1.0
+        if guess is not None and self.k is None:  # no worse than a random order at the estimate
+            most = round(of_random_order(self.n_items, guess), 6)
         least = min(found[level].least for level in plausible)
         largest = min(max(found[level].largest for level in plausible), most)
         mean = sum(found[level].mean for level in judged) / len(judged)
@@ -300,7 +303,8 @@ class ErrorModel:
         each = [expected(family, m, signal * share, disagreement, k) for share in shares]
         # An error counts opinions: pairs on which more ballots have one weigh more.
         mean, _, largest = shares @ np.array(each) / shares.sum()
-        largest = max(largest, each[len(each) // 2].largest)  # rare and frequent opinions may be about the same items
+        # If opinions on an item are all rare or all frequent, errors do not average: at least that of the middle share.
+        largest = max(largest, each[len(each) // 2].largest)
         most = worst = of_random_order(m, disagreement, k)
         unequal = worst * bias.of_unequal * math.log(shares[-1] / shares[0]) * (m > 2)  # a single pair is not biased
         if k is None:
@@ -310,7 +314,8 @@ class ErrorModel:
         else:
             mean = math.hypot(mean, unequal * UNEQUAL_OF_BEST[0])
             if len(shares) > 1:  # opinions on the best items may be rare; then they are found less often than by chance
-                largest, most = each[0].largest / worst + unequal * UNEQUAL_OF_BEST[1], 1.0
+                share_of_worst = each[0].largest / worst
+                largest, most = share_of_worst + unequal * UNEQUAL_OF_BEST[1], 1.0
             largest = max(largest, 0.5 / k)  # the items at places k and k + 1 may be nearly tied
         return Errors(*(round(float(error), 6) for error in (min(mean, worst), each[-1].least, min(largest, most))))
 
@@ -551,8 +556,8 @@ def recommend(
     model = ErrorModel(int(n_items), level, None if k is None else int(k), n, shares)
     chosen, considered, why = _CHOICES[trust](model, epsilon, delta, relation, intervals)
     ranked = sorted((each.alternative for each in considered if each is not chosen), key=lambda each: each.error)
-    refused = []
-    for best in (chosen.alternative, *ranked):  # the first that can be fitted
+    tried, refused = [chosen.alternative, *ranked], []
+    for best in tried:  # the first that can be fitted
         try:
             best.estimator.plan_for(Shape(model.n_items, max(1, math.floor(n))))
             break
@@ -560,7 +565,7 @@ def recommend(
             refused.append(f"{in_words(best.estimator)}: {error}")
     else:
         raise ValueError(f"no estimator accepts these parameters: {refused[0]}")
-    others = tuple(ranked[len(refused) :])
+    others = tuple(tried[len(refused) + 1 :])
     if refused:
         why = f"what is better by the rules cannot be fitted: {refused[0]}"
 
@@ -677,14 +682,14 @@ def central_choice(
     shown = [f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in (summed, summed / scale)]
     why = f"with n epsilon{halved} = {shown[0]} ({shown[1]} {unit} for m = {m} items)"
     why += f" and delta = {delta:g}" if delta else ""
-    why += f" {_least(model, intervals)}"
+    why += f" {_criterion(model, intervals)}"
     if k is not None and not intervals and chosen is not considered[0]:
         top, best = considered[0].alternative.error, chosen.alternative.error
         why += f"; DPTopK does not pay here: it is expected to miss {100 * top:.2g} %, not {100 * best:.2g} %"
     return chosen, considered, why
 
 
-def _least(model, intervals=False):
+def _criterion(model, intervals=False):
     """Return the criterion of the choice in words."""
     what = "expected error" if model.k is None else f"expected share of the best {model.k} that it misses"
     where = (
@@ -702,14 +707,14 @@ def local_choice(model: ErrorModel, epsilon: float, *_: Any) -> Choice:
     considered = [one_pair, _rank_vector(model, model.n_voters, epsilon)]
     if model.n_items == 2:
         return one_pair, considered, "there is one pair, and randomized response is optimal for it"
-    return preferred(considered), considered, f"with epsilon = {epsilon:g} {_least(model)}"
+    return preferred(considered), considered, f"with epsilon = {epsilon:g} {_criterion(model)}"
 
 
 def shuffle_choice(model: ErrorModel, epsilon: float, delta: float, *_: Any) -> Choice:
     """Return the choice for the shuffle model: `ShufflePairwise`, or `LDPBorda` if shuffling helps too little."""
     n_reports = max(1, math.floor(model.n_voters))
-    considered, answers = [_rank_vector(model, n_reports, epsilon)], 0.0
-    vector = chosen = considered[0]
+    vector = _rank_vector(model, n_reports, epsilon)
+    considered, chosen, answers = [vector], vector, 0.0  # answers of the chosen one
     for messages in _MESSAGES:
         if messages > n_pairs(model.n_items) or answers > _ENOUGH * model.n_items:
             break
@@ -767,12 +772,13 @@ def secure_choice(model: ErrorModel, epsilon: float, delta: float, _: Neighborin
             signal = 0.0
         else:
             price = next(each for each in plan.prices.values() if each.epsilon)  # all with noise have the same unit
+            # The noise of one sum of net wins for the whole budget: answers with a share of it have more.
             share = float(price.epsilon * price.times) / estimator.epsilon
             rate = float(price.mechanism.rate) * share * float(moved / price.sensitivity.l2_squared)
             signal = 2 * n_reports * m / math.sqrt(2 * rate * n_reports)
         considered.append(model.consider(estimator, family, signal, costs))
     chosen = preferred(considered)
-    why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(model, intervals)}"
+    why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_criterion(model, intervals)}"
     if chosen is not considered[0]:
         why += "; it asks voters in rounds, SecAggBorda once"
     return chosen, considered, why

@@ -96,7 +96,8 @@ def split_ballots(X, cv, sequence):
         take, rows = X.take, np.zeros((X.n_voters, 1))
     else:
         rows = X if hasattr(X, "iloc") else check_ballots(X)
-        take = getattr(rows, "iloc", rows).__getitem__
+        indexed = X.iloc if hasattr(X, "iloc") else rows
+        take = indexed.__getitem__
     splits = list(check_cv(cv).split(rows))
     if not splits:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
@@ -161,10 +162,10 @@ def prepare(estimators, parts):
                 pipeline = clone(Pipeline(transformers))
                 changed_train = pipeline.fit_transform(train)
                 changed_test = changed_train if test is train else pipeline.transform(test)
-                (train_profile, test_profile), before = counted(changed_train, changed_test), pipeline.steps
+                profiles, before = counted(changed_train, changed_test), pipeline.steps
             else:
-                shared = shared or counted(train, test)
-                train_profile, test_profile = shared
+                profiles = shared = shared or counted(train, test)
+            train_profile, test_profile = profiles
             rule, plan = last.plan_for(train_profile)
             if "positions" in plan.needs and train_profile.positions is None:
                 raise ValueError(f"{last} needs the ballots; build the Profile with keep='positions'.")
@@ -276,7 +277,7 @@ def run(seeds, prepared, metrics, n_jobs, progress):
         for place in np.ndindex(n_candidates, n_splits)
     )
     if workers == 1:  # rows are yielded as soon as they are made
-        finished = ((job, rows_of(*task)) for job, *task in tasks)
+        finished = ((job, rows_of(*trials)) for job, *trials in tasks)
     else:
         try:
             parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -290,9 +291,9 @@ def run(seeds, prepared, metrics, n_jobs, progress):
                 yield (*place, trial), row
 
 
-def _task(job, *task):
+def _task(job, *trials):
     """Return a job and its rows, in a worker."""
-    return job, list(rows_of(*task))
+    return job, list(rows_of(*trials))
 
 
 # Privacy cost of the fits and of the scores of a search.
@@ -541,8 +542,10 @@ def cross_validate(
 
 def deciding(refit, names):
     """Return the name of the metric that decides; None if only a callable knows."""
-    only = names[0] if len(names) == 1 else None
-    return refit if isinstance(refit, str) else getattr(refit, "metric", None) or only
+    if isinstance(refit, str):
+        return refit
+    named = getattr(refit, "metric", None)  # of `smallest_within`
+    return named or (names[0] if len(names) == 1 else None)
 
 
 @parametrized
@@ -643,6 +646,15 @@ class smallest_within(BaseEstimator):
 
 
 # `GridSearchCV`: several trials of many candidates, and a refit of the best one.
+
+
+def add_caveats(estimator, caveats):
+    """Add caveats to the guarantee of an estimator, and to those of a search or selection and its best estimator."""
+    while estimator is not None:
+        estimator = last_step(estimator)
+        if isinstance(getattr(estimator, "privacy_", None), PrivacyGuarantee):
+            estimator.privacy_ = with_caveats(estimator.privacy_, *caveats)
+        estimator = getattr(estimator, "best_estimator_", None)
 
 
 def _refitted(search):
@@ -856,12 +868,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
             self._account(scored, [guarantee_after(self.best_estimator_, declared=False)], scoring, split_voters)
             caveats = [_ON_EXACT_SCORES if scoring.guarantees is None else _ON_PRIVATE_SCORES]
             caveats += [] if mixing_step(self.best_estimator_) is None else [_MIXED]
-            inside = self.best_estimator_
-            while inside is not None:  # a search or selection inside has an estimator of its own
-                inside = last_step(inside)
-                if isinstance(getattr(inside, "privacy_", None), PrivacyGuarantee):
-                    inside.privacy_ = with_caveats(inside.privacy_, *caveats)
-                inside = getattr(inside, "best_estimator_", None)
+            add_caveats(self.best_estimator_, caveats)
         return record_pipeline(self)
 
     @available_if(_refitted)
@@ -898,10 +905,10 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
             valid = f"False, a callable or the name of a metric ({names})" if several else "a bool or a callable"
             raise ValueError(f"refit must be {valid}, got {safe_repr(self.refit)}.")
         rows = grid_of(self.param_grid)
-        for name in {name for row in rows for name in row if is_called(name, _SEED)}:
+        if seeds := [name for row in rows for name in row if is_called(name, _SEED)]:
             raise ValueError(
-                f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
-                "search's random_state."
+                f"param_grid must not range over {seeds[0]!r}: every trial has a seed of its own; set n_trials, and "
+                "the search's random_state."
             )
         estimators = [configured(self.estimator, row) for row in rows]
         if any(isinstance(scorer, PrivateKendallTau) for scorer in metrics.values()):
@@ -925,12 +932,12 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
             raise ValueError(f'the privacy cost of a search with cv={self.cv!r} depends on the splits; use cv="all".')
         fits = [guarantee_before(estimator, X) for estimator in estimators]
         refit = []
-        if self.refit is not False:  # a guarantee that covers each candidate
+        if self.refit is not False:  # of one of the candidates, not known which: take the largest epsilon and delta
             total = total_of(fits, split_voters=False)
             comparable = [g.under_replace() if total.neighboring == "replace" else g for g in fits]
             epsilon, delta = max(g.epsilon for g in comparable), max(g.delta for g in comparable)
             worst = replace(total, epsilon=epsilon, delta=delta, losses=None)
-            refit = [fits[0] if len(set(fits)) == 1 else worst]
+            refit = [worst if len(set(fits)) > 1 else fits[0]]
         return costs_of(fits * self.n_trials, refit, scoring, split_voters=False)[1]
 
     def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
