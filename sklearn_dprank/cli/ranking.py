@@ -104,7 +104,8 @@ def run(options: argparse.Namespace) -> str:
             from ..plotting import RankIntervalDisplay, SegmentsDisplay
 
             display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
-            name = f"{_EXAMPLE}, " * options.example + f"epsilon = {options.epsilon:g}"
+            name = f"{_EXAMPLE}, " if options.example else ""
+            name += f"epsilon = {options.epsilon:g}"
             printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
     if options.report is not None:
         with _attempt(options, f"Report: {options.report}", written):
@@ -161,8 +162,9 @@ def options_of(estimator: Any) -> list[str] | None:
     params = estimator.get_params()
     found = ["--epsilon", str(params.pop("epsilon"))]
     found += ["--top", str(params.pop("k"))] if name == "DPTopK" else ["--estimator", name] * (name != "DPBorda")
-    changed = [f"--{option} {value}" for option, value in params.items() if value != default[option]]
-    return [*found, *" ".join(changed).split()]
+    for option, value in params.items():
+        found += [f"--{option}", str(value)] if value != default[option] else []
+    return found
 
 
 def _check_outputs(options, estimator):
@@ -180,23 +182,23 @@ def _check_outputs(options, estimator):
 
 def _opened_budget(options, estimator, ballots, given):
     """Return the budget to charge, None without one; create no budget that this release does not fit."""
-    terms = (options.budget_epsilon, options.budget_delta)
+    epsilon, delta = options.budget_epsilon, options.budget_delta
     if options.budget is None:
-        if terms != (None, None):
+        if epsilon is not None or delta is not None:
             raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
     if is_new := not options.budget.exists():
-        if terms[0] is None:
+        if epsilon is None:
             raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
-        if (delta := getattr(estimator, "delta", 0)) > (terms[1] or 0):
-            raise ValueError(f"this release has delta = {delta:g}: give the new budget that much with --budget-delta.")
+        if (needed := getattr(estimator, "delta", 0)) > (delta or 0):
+            raise ValueError(f"this release has delta = {needed:g}: give the new budget that much with --budget-delta.")
         with _own_words():
             forecast = guarantee_before(estimator, ballots, **given)
     with printing.own_words("neighboring", epsilon="budget-epsilon", delta="budget-delta"):
         if is_new:
-            trial = PrivacyBudget(terms[0], terms[1] or 0.0, neighboring=options.neighboring)
-            trial.charge(forecast, type(estimator).__name__)
-        return PrivacyBudget.open(options.budget, *terms, neighboring=options.neighboring if is_new else None)
+            trial = PrivacyBudget(epsilon, delta or 0.0, neighboring=options.neighboring)
+            trial.charge(forecast, type(estimator).__name__)  # raises if the release does not fit
+        return PrivacyBudget.open(options.budget, epsilon, delta, neighboring=options.neighboring if is_new else None)
 
 
 # Segments.
@@ -253,14 +255,15 @@ def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
         intervals = fitted.rank_intervals(level, simultaneous=True) if is_segmented else [fitted.rank_intervals(level)]
     made: list[dict[str, Any]] = []
     for number, order in enumerate(fitted.consensus_ if is_segmented else [fitted.consensus_]):
-        made.append({"consensus": [str(item) for item in order]})
+        one: dict[str, Any] = {"consensus": [str(item) for item in order]}
         if intervals is not None:  # best and worst rank, from 1
-            made[-1]["intervals"] = dict(zip(map(str, names), (intervals[number] + 1).tolist(), strict=True))
+            one["intervals"] = dict(zip(map(str, names), (intervals[number] + 1).tolist(), strict=True))
         if is_segmented:
-            made[-1]["segment"] = fitted.segments_[number]
+            one["segment"] = fitted.segments_[number]
         if is_segmented and intervals is not None:
-            made[-1]["size"] = round(float(fitted.sizes_[number]))
-            made[-1]["own_weight"] = round(float(fitted.own_weights_[number]), 4)
+            one["size"] = round(float(fitted.sizes_[number]))
+            one["own_weight"] = round(float(fitted.own_weights_[number]), 4)
+        made.append(one)
     stated = {} if intervals is None else {"level": level}
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 

@@ -238,7 +238,7 @@ def _levels(margins, free, floor=None):
     if floor is None:
         floor = np.minimum(margins, margins.T)[free].max() if free.any() else 0
     values = np.append(floor, np.unique(margins[free & (margins > floor)]))
-    return values, np.where(free, np.searchsorted(values, margins), 0)
+    return values, np.where(free, np.searchsorted(values, margins), 0)  # 0 also for margins below the floor
 
 
 # Exact sampling of orders by their total cost, from the total weight of every subset of the items.
@@ -359,7 +359,8 @@ def log_rounding_error(n_items, exponent):
     True
     """
     magnitude = max(exponent / 2, math.lgamma(n_items + 1))
-    return 2.0**-53 * n_items * (4 * magnitude + n_items / 2 + 8 * math.log(max(n_items, 1)) + 5)
+    log_m = math.log(max(n_items, 1))
+    return 2.0**-53 * n_items * (4 * magnitude + n_items / 2 + 8 * log_m + 5)
 
 
 # Permute-and-flip over many options with few distinct costs, from the number of options of each cost.
@@ -430,7 +431,7 @@ def largest_exponentials(log_counts, bits):
     >>> bool(abs(drawn.mean() - (np.log(1e6) + 0.5772)) < 0.2)  # the mean is the harmonic number
     True
     """
-    # Logs of standard exponential variables, by inversion from either tail, separated at the median log 2.
+    # Logs of y = -ln U: a coin decides whether y is below its median log 2, and V selects it within its half.
     size = len(log_counts)
     log_v = bits.log_uniform(size)
     small = np.where(log_v < _SMALL, log_v - np.log(2), np.log(-np.log1p(-np.exp(np.maximum(log_v, _SMALL)) / 2)))
@@ -501,10 +502,10 @@ def _links(n_items):
     subsets, links = subsets_of(n_items), []
     for p in range(n_items):
         _, items, rest = subsets.layer(p + 1)
-        smaller = rest - subsets.starts[p]
-        starts = np.arange(len(items) + 1) * (p + 1)
+        columns = rest - subsets.starts[p]  # `rest` numbers the sets S - x among the sets of all sizes
+        row_ends = np.arange(len(items) + 1) * (p + 1)
         shape = (len(items), comb(n_items, p))
-        links.append(csr_array((np.ones(smaller.size), smaller.ravel(), starts), shape=shape))
+        links.append(csr_array((np.ones(columns.size), columns.ravel(), row_ends), shape=shape))
     return links
 
 
@@ -534,7 +535,7 @@ class Counts:
         # down-set.
         worst = over_subsets(level, np.maximum)  # over the members of S, for each i
         for item, row in enumerate(worst):
-            row.reshape(-1, 2, 1 << item)[:, 1] = 0  # i is inside
+            row.reshape(-1, 2, 1 << item)[:, 1] = 0  # in the masks with this bit, i is inside
         opening = worst.max(axis=0)[self._subsets.masks]
         levels = np.arange(n_levels)
         self._table = [np.ones((1, n_levels))]  # f by number of items: one row per set, one column per relation
@@ -553,19 +554,20 @@ class Counts:
         drawn from last to first. While g of the remaining set is above 0, the rest of the order must still violate the
         earlier relation. Once g is 0, the order violates it, and all extensions count.
         """
-        order, first, starts, rank = [], first and column > 0, self._subsets.starts, self._subsets.rank
+        order, starts, rank = [], self._subsets.starts, self._subsets.rank
+        must_violate = first and column > 0  # the relation of the column before
         mask, size = 2**self._n_items - 1, self._n_items
         while size:  # above k items, one step draws the set of the first k; then each step draws the last item
             rest = min(size - 1, self._k)
             if size <= self._k:
-                first = first and self._table[size][rank[mask] - starts[size], column - 1] > 0
-            state = column, first, mask
+                must_violate = must_violate and self._table[size][rank[mask] - starts[size], column - 1] > 0
+            state = column, must_violate, mask
             if state not in self._choices:
                 smaller = self._subsets.masks[starts[rest] : starts[rest + 1]]
                 if size <= self._k:
                     smaller = mask ^ (1 << np.flatnonzero(mask >> np.arange(self._n_items) & 1))
                 counts = self._table[rest][rank[smaller] - starts[rest]]
-                ways = counts[:, column] - counts[:, column - 1] if first else counts[:, column]
+                ways = counts[:, column] - counts[:, column - 1] if must_violate else counts[:, column]
                 self._choices[state] = smaller.tolist(), [int(count) for count in ways.cumsum()]
             smaller, cumulative = self._choices[state]
             chosen = smaller[bisect_right(cumulative, bits.integer(cumulative[-1]))]
@@ -637,7 +639,7 @@ def costs_of_ways(margins, k):
     for place in range(k):
         if place:
             placed = (placed[:, None] | np.eye(n_items, dtype=bool)).reshape(-1, n_items)
-        # At most `place` items are placed, so one of the place + 1 strongest is not; the strongest such one comes last.
+        # The strongest rival that is not placed; it is among the place + 1 strongest. Stronger ones overwrite weaker.
         worst = np.broadcast_to(strength[place], placed.shape)
         for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):
             worst = np.where(placed[:, rival], worst, margin)
@@ -782,18 +784,16 @@ def _steps(window):
     """
     from scipy.sparse import csr_array
 
-    rows, columns, inversions = [], [], []
+    steps = []  # of (new mask, old mask, inversions)
     for mask in range(2 ** (window - 1)):
         run = (~mask & (mask + 1)).bit_length() - 1  # placed items right after a: a + 1 + run becomes a
-        rows.append(mask >> (run + 1))
-        columns.append(mask)
-        inversions.append(0)
+        steps.append((mask >> (run + 1), mask, 0))
         for offset in range(1, window):
             if not mask >> (offset - 1) & 1:
-                rows.append(mask | 1 << (offset - 1))
-                columns.append(mask)
-                inversions.append(offset - (mask & (2 ** (offset - 1) - 1)).bit_count())
-    return csr_array((np.exp(-np.array(inversions, dtype=float)), (rows, columns)), shape=(2 ** (window - 1),) * 2)
+                inversions = offset - (mask & (2 ** (offset - 1) - 1)).bit_count()
+                steps.append((mask | 1 << (offset - 1), mask, inversions))
+    new, old, inversions = np.array(steps).T
+    return csr_array((np.exp(-inversions.astype(float)), (new, old)), shape=(2 ** (window - 1),) * 2)
 
 
 def _opening_level_in_window(level, window, never):
@@ -812,8 +812,8 @@ def _opening_level_in_window(level, window, never):
     opening = np.empty((n_items + 1, len(masks)), dtype=np.int64)
     for a in range(n_items + 1):
         end = min(a + window, n_items)
-        near, against_placed = slice(a + 1, end), level[:, :a].max(axis=1, initial=0)
-        n_near = max(end - a - 1, 0)
+        near, n_near = slice(a + 1, end), max(end - a - 1, 0)  # the items of the bits
+        against_placed = level[:, :a].max(axis=1, initial=0)
         far = np.r_[a : min(a + 1, n_items), end:n_items]
         merged = np.zeros((window + 1, window + 1), dtype=np.int64)
         merged[1 : n_near + 1, 0] = against_placed[near]
@@ -926,7 +926,7 @@ class WindowedSampler(OrderSampler):
             smaller = int(before[choice.draw(bits)])
             # Either one bit was set, or the first unplaced item a was placed and the mask shifted down. The item is
             # a + offset, and the smaller prefix has a = length - 1 - its size.
-            offset = (mask ^ smaller).bit_length() if mask > smaller else 0
+            offset = (mask ^ smaller).bit_length() if mask > smaller else 0  # a mask shifted down is never larger
             order[length - 1] = length - 1 - self._sizes[smaller] + offset
             mask = smaller
         return self._anchor[order]
@@ -994,7 +994,7 @@ def sample_ball(n_items, bits):
     height = bits.uniform(len(first)) - 0.5  # symmetric, so that exchanging two labels changes nothing
     children = np.arange(1, n_items)
     parent = np.minimum(bits.integers(n_items, n_items - 1), children - 1)  # uniform once the labels are shuffled
-    edges = children * (children - 1) // 2 + parent
+    edges = children * (children - 1) // 2 + parent  # the pairs (parent, child), as `_pairs` numbers them
 
     # The potential y solves y_i - y_j = height_ij on the edges of the tree; parents come before their children.
     potential = [0.0]

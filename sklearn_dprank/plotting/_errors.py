@@ -92,6 +92,7 @@ def _inside(name, paths):
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
 _ROUNDING = 1e-12  # rounding error of a difference of two errors
+_LEVEL = [math.nan]  # values of a mechanism that does not depend on the parameter
 
 #: Floor below all errors: computed, given, or not drawn.
 Floor: TypeAlias = Literal["kemeny"] | float | None
@@ -114,7 +115,8 @@ class ErrorDisplay(Display):
         if set(own) != set(errors):
             raise ValueError(f"{self._parameter}: {sorted(own)} and errors: {sorted(errors)} must have the same names.")
         self._own = {name: np.atleast_1d(np.asarray(own[name], dtype=float)) for name in errors}  # values of each
-        setattr(self, self._argument, self._own if isinstance(values, dict) else next(iter(self._own.values())))
+        as_given = self._own if isinstance(values, dict) else next(iter(self._own.values()))
+        setattr(self, self._argument, as_given)
         self.errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
         for name, points in self._own.items():
             is_level = points.size == 1 and np.isnan(points).all()
@@ -161,7 +163,7 @@ class ErrorDisplay(Display):
                     "use GridSearchCV and from_search."
                 )
             path = find_parameter(parameters_of(estimator), cls._parameter, None, f"{cls._parameter}= of from_search")
-            own[name] = [math.nan] if path is None else values
+            own[name] = _LEVEL if path is None else values
             rows = [{}] if path is None else [{path: value} for value in values]
             candidates[name] = [partial(estimator, **row) if function else configured(estimator, row) for row in rows]
         if values not in own.values():
@@ -177,7 +179,7 @@ class ErrorDisplay(Display):
                 scoring = None if is_aggregator(candidate) else kendall_tau_scorer
                 trials = cross_validate(candidate, ballots, scoring=scoring, random_state=seed, **settings)
                 errors[name].append(-trials["test_score"])
-        return cls(own if [math.nan] in own.values() else values, errors, floor, ceiling, floor_name=floor_name)
+        return cls(own if _LEVEL in own.values() else values, errors, floor, ceiling, floor_name=floor_name)
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
@@ -214,7 +216,8 @@ class ErrorDisplay(Display):
                 whole = text_of(configured(search.estimator, params), {name} - {None})
             functions = tuple(id(value) for value in params.values() if isfunction(value))  # several may have one name
             # Candidates that differ only in the parameter are one line; its points hold the trials at each value.
-            *_, points = lines.setdefault((*others.items(), functions, name is None), (others, whole, {}))
+            key = (*others.items(), functions, name is None)
+            _, _, points = lines.setdefault(key, (others, whole, {}))
             finished_trials = -scores[np.isfinite(scores)]
             if finished_trials.size:
                 points.setdefault(float(value), []).append(finished_trials)
@@ -335,8 +338,8 @@ class ErrorDisplay(Display):
         ax.set_ylabel(f"{what}\n({'% of pairs, ' * percent}not private)", parse_math=False)
         notes = "lines: means of the fits"
         if quantiles is not None:
-            ends = "from the best fit to the worst" if (low, high) == (0, 1) else "{:g} % to {:g} % of the fits"
-            notes = f"lines: means; bands: {ends.format(100 * low, 100 * high)}"
+            ends = f"{100 * low:g} % to {100 * high:g} % of the fits"
+            notes = f"lines: means; bands: {'from the best fit to the worst' if (low, high) == (0, 1) else ends}"
         ncols = 2 if own_figure and max(len(handle.get_label()) for handle in handles) <= 40 else 1
         if own_figure:
             ax.figure.set_size_inches(WIDTH, 4.2 + 0.18 * math.ceil(len(handles) / ncols))

@@ -101,7 +101,7 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
 
         # The priors make the curvature positive definite, so the step is never None.
         step = conjugate_gradients(product, (1 + damped) * now.diagonal, now.gradient, _SOLVED, _SOLVER_STEPS)
-        share = min(0.0, now.log_share - max(-1.0, min(1.0, step[-1])))
+        share = min(0.0, now.log_share - max(-1.0, min(1.0, step[-1])))  # by a factor of at most e, and nu <= n
         # As nu changes, strengths are scaled so that small margins stay.
         found = point((now.s - step[:-1]) * math.exp(now.log_share - share), share)
         if not found.loss <= now.loss:
@@ -143,14 +143,14 @@ def _point(s, log_share, wins, weights, n_voters, ridge, pairs):
     """Return the `_Point` at these strengths, without sums by BLAS, whose digits vary by the number of threads."""
     m, items = len(s), np.arange(len(s))
     margins, slopes = model_margins(s, n_voters * math.exp(log_share))
-    bends = margins - slopes * (s[:, np.newaxis] - s)  # derivatives by log(nu / n), as `fitted` scales strengths
+    # The last coordinate t is log(nu / n). A step that raises it by t scales s by e^-t (see `fitted`): ds / dt = -s.
+    bends = margins - slopes * (s[:, np.newaxis] - s)  # d margins / dt
     jacobian = np.empty((*wins.shape, m + 1))
     np.multiply(weights, -slopes, out=jacobian[..., :m])
     jacobian[:, items, items] -= jacobian[..., :m].sum(axis=2)
     jacobian[..., m] = np.einsum("kij,ij->ki", weights, bends)
     residuals = np.einsum("kij,ij->ki", weights, margins) - wins
-    # The priors are squares of residuals too, sqrt(2 ridge) s and sqrt(_SHARE_RIDGE) log(nu / n). A step that raises
-    # log(nu / n) by t scales s by e^-t (see `fitted`): the derivative of s is -s.
+    # The priors are squares of residuals too, sqrt(2 ridge) s and sqrt(_SHARE_RIDGE) log(nu / n).
     squares = (s * s).sum()
     loss = ridge * squares + log_share * log_share * _SHARE_RIDGE / 2 + (residuals * residuals).sum() / 2
     gradient, matrix = np.empty(m + 1), np.zeros((m + 1, m + 1))
@@ -215,7 +215,7 @@ _LAST = Fraction(25, 100)  # share of the rest for the last question
 _SIZES = [Fraction(size, 10) for size in (10, 4, 2, 2)]  # group size in each round and last, as a share of the items
 _LEAST, _MOST = 8, Fraction(6, 10)  # smallest group, and share of all items above which there is one group
 _EXACT = 0.5  # smallest deviation for weights, because answers are integers
-_DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
+_DIGITS = 9  # of strengths, after the first digit of the largest, so that rounding errors do not order equal items
 # Noise on a margin, as a share of the voters. Up to the first, the last question is always about pairs, and above the
 # second never. Between them, it is if the model misses true margins by at least half of the noise.
 _CLEAR, _DROWNED = 0.1, 0.3
@@ -298,9 +298,12 @@ class SwissRule(Rule):
                 continue
             rounds.append(Round(query.groups, wins, max(answers.deviation(query), _EXACT)))
         query, pairs = _last_question(rounds, fit_all, order, n_voters, answers), None
+        scale = query.scale(answers.n_items)
         try:
-            scale = query.scale(answers.n_items)
             answer = np.asarray(answers.answer(query), dtype=float) / scale
+        except BudgetExhausted:  # the rounds decide
+            pass
+        else:
             deviation = max(answers.deviation(query) / scale, _EXACT)
             if query.pairs is None:
                 rounds.append(Round(query.groups, answer, deviation))
@@ -310,8 +313,6 @@ class SwissRule(Rule):
                 margins[first, second], margins[second, first] = answer, -answer
                 weights[first, second] = weights[second, first] = 1 / deviation**2
                 pairs = PairMargins(margins, weights)
-        except BudgetExhausted:  # the rounds decide
-            pass
         scores = _rounded(fit_all(pairs).strengths)
         found = descending(scores, answers)
         return Consensus(found if pairs is None else _searched(found, fit, pairs, answers.coins), {"scores": scores})
@@ -341,10 +342,10 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
         # The misfit is the variance of true margins around those of the model. A net win is a sum of margins over
         # opponents. Noise alone explains its squared residuals up to two deviations.
         fit = fit_all()
-        groups = [(each, len(group)) for each in rounds for group in each.groups or [each.wins]]
+        groups = [(each, len(group)) for each in rounds for group in each.groups or [range(m)]]
         opponents = sum(size * (size - 1) / each.deviation**2 for each, size in groups)
-        surplus = fit.residuals.size - m
-        excess = (fit.residuals**2).sum() - surplus - 2 * np.sqrt(2 * surplus)
+        free = fit.residuals.size - m  # degrees of freedom of a chi-square, whose deviation is sqrt(2 free)
+        excess = (fit.residuals**2).sum() - free - 2 * np.sqrt(2 * free)
         misfit = max(0.0, excess / opponents) if opponents else 0.0
         if noise_of_many <= max(_CLEAR * n_voters, 2 * np.sqrt(misfit)):
             return _pairs_in_doubt(fit, misfit, noise, n_voters)
@@ -354,7 +355,7 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
 def _pairs_in_doubt(fit, misfit, noise, n_voters):
     """Return the query for the pairs whose margins are the fewest deviations from 0.
 
-    Their number lowers the expected loss most, because more pairs have more noise each.
+    More pairs have more noise each. Their number is the one that lowers the expected loss most.
     """
     m = len(fit.strengths)
     first, second = np.triu_indices(m, 1)
@@ -362,13 +363,13 @@ def _pairs_in_doubt(fit, misfit, noise, n_voters):
     variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit + _TINY
     doubt = np.argsort(np.abs(margins) / np.sqrt(variance), kind="stable")[:MOST_PAIRS]
     margins, variance = margins[doubt], variance[doubt]
-    free = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf  # so many pairs have negligible noise
-    sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, free)), len(doubt), _TRIED)).astype(int)
+    noiseless = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf  # so many pairs have negligible noise
+    sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, noiseless)), len(doubt), _TRIED)).astype(int)
 
     def gain(size):  # decrease of the expected loss by noisy answers about so many pairs
-        deviation = variance[:size] / np.sqrt(variance[:size] + size * noise**2)
+        deviation = variance[:size] / np.sqrt(variance[:size] + size * noise**2)  # of the posterior means
         x = np.abs(margins[:size]) / deviation
-        return (deviation * (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) - x * ndtr(-x))).sum()
+        return (deviation * (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) - x * ndtr(-x))).sum()  # E max(0, z - x), z normal
 
     chosen = doubt[: max(sorted(set(sizes.tolist())), key=gain)]
     return ScaledMargins(tuple(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)))
@@ -378,11 +379,11 @@ def _searched(order, fit, pairs, coins):
     """Return the order that a local search finds on margins of model and answers; `order` if the model explains all."""
     margins, _ = model_margins(fit.strengths, fit.voters)
     asked = pairs.weights > 0
-    apart, noise = pairs.margins[asked] - margins[asked], 1 / pairs.weights.max()
-    misfit = (apart**2).mean() - noise * (1 + 2 / np.sqrt(len(apart)))  # the matrix has each pair twice
+    apart, variance = pairs.margins[asked] - margins[asked], 1 / pairs.weights.max()  # variance of the noise
+    misfit = (apart**2).mean() - variance * (1 + 2 / np.sqrt(len(apart)))  # the matrix has each pair twice
     if misfit <= 0:
         return order
-    margins[asked] += apart * (misfit / (misfit + noise))
+    margins[asked] += apart * (misfit / (misfit + variance))
     cost = np.rint(-margins * (_FINE / (np.abs(margins).max() or 1.0))).astype(np.int64)
     found, work = insertion_search(cost, order), Work(_KICKS)
     while not work.over and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
@@ -397,6 +398,6 @@ def _searched(order, fit, pairs, coins):
 
 
 def _rounded(values):
-    """Return numbers rounded to nine digits of the largest, because all strengths may be tiny."""
+    """Return numbers rounded to ten digits of the largest, because all strengths may be tiny."""
     unit = 10.0 ** (np.floor(np.log10(np.abs(values).max(initial=0) or 1.0)) - _DIGITS)
     return np.round(values / unit) * unit + 0.0  # no -0.0
