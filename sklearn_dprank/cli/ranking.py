@@ -74,7 +74,11 @@ def run(options: argparse.Namespace) -> str:
     elif options.epsilon is None:
         raise ValueError("--epsilon is missing: state the privacy loss. See the table of epsilon in the user guide.")
     estimator = _estimator(options)
-    _check_outputs(options, estimator)
+    check_number(options.level, "--level", above=0, below=1)
+    intervals = options.segments is not None or publishes_intervals(estimator)
+    if options.example and intervals and options.plot is None:
+        options.plot = Path("ranking.png")
+    _check_outputs(options, intervals)
     given: dict[str, Any] = {}
     if options.example:
         ballots = printing.simulated(5, phi=0.9)
@@ -167,12 +171,8 @@ def options_of(estimator: Any) -> list[str] | None:
     return found
 
 
-def _check_outputs(options, estimator):
-    """Raise if the level is wrong or an output cannot be written; choose the picture of the example."""
-    check_number(options.level, "--level", above=0, below=1)
-    intervals = options.segments is not None or publishes_intervals(estimator)
-    if options.example and intervals and options.plot is None:
-        options.plot = Path("ranking.png")
+def _check_outputs(options, intervals):
+    """Raise if an output cannot be drawn or written."""
     if options.plot is not None and not intervals:
         raise ValueError("--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or Gaussian noise.")
     last = None if options.budget is None else accounts.last_result(options.budget)
@@ -221,10 +221,11 @@ def _segment_names(options):
     items = [] if options.items is None else files.listed(options.items, "--items")
     if options.segments in (options.person, options.weight, *items):
         raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
+    # 1.0 is the same as 1.
     names = [_WHOLE.sub(r"\1", name) for name in files.listed(options.segment_values, "--segment-values")]
     if not 2 <= len(names) <= 1000:
         raise ValueError(f"--segment-values must list 2 to 1000 names, with commas between, got {len(names)}.")
-    return checked_names(names, "--segment-values")  # 1.0 is the same as 1
+    return checked_names(names, "--segment-values")
 
 
 def labels(cells: Sequence[str], names: list[str]) -> list[str]:

@@ -658,6 +658,7 @@ def add_caveats(estimator, caveats):
 
 
 def _refitted(search):
+    """Return True; raise AttributeError if the search has no refitted estimator."""
     if search.refit is False:
         raise AttributeError("this search has no best_estimator_ because refit=False.")
     return True

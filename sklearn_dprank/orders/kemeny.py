@@ -970,6 +970,7 @@ class _Cutting:
         return relation[self._i, self._j].astype(np.int64), 1 - relation[self._j, self._i].astype(np.int64)
 
     def _matrix(self, x):
+        """Return the fractional order x as a matrix: how much i is before j, shape (m, m)."""
         before = np.zeros(self._pair.shape)
         before[self._i, self._j], before[self._j, self._i] = x, 1 - x
         return before

@@ -338,12 +338,6 @@ def test_pooled_estimates_equal_dense_matrices(n_segments, n_items, spread, devi
     check_against_twin(random_answers(n_segments, n_segments, n_items, spread, deviation, total_deviation))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_pooled_estimates_on_the_whole_grid_equal_dense_matrices(seed):
-    check_against_twin(random_answers(seed, 4, 4, spread=seed / 2))
-
-
 @pytest.mark.parametrize("n_items", [1, 2])
 def test_pooled_estimates_of_few_items_are_finite(n_items):
     found = pooled(np.arange(2.0 * n_items).reshape(2, -1), np.ones(n_items), np.array([5.0, 9.0]), 3.0, 4.0)

@@ -145,18 +145,6 @@ def test_equals_a_plain_loop_of_clone_and_fit(case, cv):
                 assert found["trial_test_errors"][row][split, trial] == error_rate(fitted, RATINGS[test])
 
 
-@pytest.mark.slow
-def test_seeds_are_distinct_integers():
-    """No two trials share a seed, and searches with other seeds or none have other trials."""
-    seeds = np.concatenate([cell.ravel() for cell in search(n_trials=500).fit(X).cv_results_["seed"]])
-    assert seeds.dtype.kind == "i"
-    assert len(set(seeds.tolist())) == 3 * 500
-    assert (seeds.min() >= 0) & (seeds.max() < 2**32)
-    assert not np.isin(search(n_trials=500, random_state=1).fit(X).cv_results_["seed"][0], seeds).any()
-    fresh = [search(random_state=None).fit(X).cv_results_["seed"][0].tolist() for _ in range(2)]
-    assert fresh[0] != fresh[1]
-
-
 @pytest.mark.parametrize(("n_trials", "n_jobs"), [(1, 2), (31, 1), (31, 2), (200, 2)])
 def test_every_trial_runs_once(n_trials, n_jobs):
     """No trial is left out or repeated, for any number of trials and workers."""
