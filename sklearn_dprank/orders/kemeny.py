@@ -341,8 +341,8 @@ def memetic_search(cost, order, work=None, enough=None):
             break
         # Two different parents for each child; the items at half of the places get the sequence of the second parent.
         size = np.uint64(len(members))
-        first, step = words(2 * count).reshape(2, count)
-        first, step = first % size, np.uint64(1) + step % (size - np.uint64(1))
+        drawn = words(2 * count).reshape(2, count)
+        first, step = drawn[0] % size, np.uint64(1) + drawn[1] % (size - np.uint64(1))
         children = members[first.astype(np.int64)]
         second = np.argsort(members[((first + step) % size).astype(np.int64)], axis=1)
         places = np.sort(_shuffled(words, count, m)[:, : m // 2], axis=1)

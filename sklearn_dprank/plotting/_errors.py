@@ -37,7 +37,7 @@ from ._style import WIDTH, Display, axes, look, shortened, tone
 
 
 def distinct(groups, wholes):
-    """Return distinct labels: for each group of parameters its differences from the others, or its text in `wholes`."""
+    """Return a distinct label for each group {parameter: text}: its differences from the others, or else its whole."""
     names = list(dict.fromkeys(name for group in groups for name in group))
     shared = {name for name in names if all(group.get(name) == groups[0].get(name) for group in groups)}
     last = [name.rpartition("__")[2] for name in names]
