@@ -619,7 +619,8 @@ class WarmRelaxation(Relaxation):
             self._nonbasic = np.ones(len(self.right), dtype=bool)
             self._nonbasic[-1 - basic[basic < 0]] = False
             now = np.count_nonzero(self._nonbasic)
-            mean = now - (now - held) ** 2 / max(2 * done, 1)  # the first iterations add or remove one column each
+            # The first iterations add one column each, or remove one.
+            mean = now - (now - held) * abs(now - held) / max(2 * done, 1)
             work.spend(self.pace.steps(size, done, mean / columns))
             status = model.getModelStatus()
         found = model.getSolution()
