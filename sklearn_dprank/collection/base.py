@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import is_whole
 from .._utils.types import Amount, Items
 from ..ballots.counting import odd_ballots
 from ..ballots.reading import Positions, as_array, ballot_key, compact_positions
@@ -19,7 +20,7 @@ from ..queries import statistics
 from ..queries.base import Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty.laws import AnswersLaw, NormalLaw
-from .protocol import FLIP_GRID, VERSION, are_items, as_text, digest
+from .protocol import FLIP_GRID, VERSION, are_items, as_text, digest, log_ratio, refuse_unless
 
 
 class ClientRandomizer:
@@ -91,6 +92,20 @@ class ReportRandomizer(ClientRandomizer):
     def report(self, protocol: Any, ballots: Any, bits: Any, assigned: Any) -> Any:
         """Draw everything that a device sends for the first of these ballots, as JSON-able data."""
         return {"protocol": digest(protocol), **self.message(self.draw(protocol, ballots, bits))}
+
+
+class LevelsRandomizer(ReportRandomizer):
+    """Base class for the client's side of a randomizer that draws with two weights: ``levels`` is [high, low]."""
+
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless high is 2^52 and low is an integer from 1 to 2^52."""
+        levels = protocol["levels"]
+        form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
+        refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
+
+    def spent(self, protocol):
+        """Return the epsilon of one report, as a Decimal: the log ratio of the two weights."""
+        return log_ratio(*protocol["levels"])
 
 
 MOST_ANSWERS = 1 << 14  # of one device, which stores them all

@@ -17,8 +17,8 @@ from .._utils.types import Amount, Items
 from ..queries.base import n_pairs
 from ..queries.pairs import AllMargins
 from ..uncertainty.laws import AnswersLaw
-from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, opinions
-from .protocol import as_text, check_levels, levels_within, log_ratio, pair_count, refuse_unless
+from .base import Drawn, LevelsRandomizer, Randomizer, ReceivedReports, listed, opinions
+from .protocol import as_text, levels_within, pair_count, refuse_unless
 from .reports import columns, reject_unless
 
 VARIANTS = ("best_cap", "half_tie")
@@ -26,7 +26,7 @@ LARGEST = 200  # items; the distribution of the number of differing signs then h
 _BLOCK = 1 << 21  # opinions in memory at a time, in simulations
 
 
-class HypercubeRandomizer(ReportRandomizer):
+class HypercubeRandomizer(LevelsRandomizer):
     """Client implementation of "hypercube"."""
 
     fields = ("variant", "levels", "cap")
@@ -36,13 +36,9 @@ class HypercubeRandomizer(ReportRandomizer):
         cap, variant = protocol["cap"], protocol["variant"]
         refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
         refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
-        check_levels(protocol)
+        super().check(protocol)
         capped = is_whole(cap, 0, (pair_count(protocol) - 1) // 2) if variant == "best_cap" else cap is None
         refuse_unless(capped, "cap", "less than half the number of pairs for 'best_cap', null for 'half_tie'")
-
-    def spent(self, protocol):
-        """Return the epsilon of one report, as a Decimal: the largest log ratio between probabilities of corners."""
-        return log_ratio(*protocol["levels"])
 
     def block(self, protocol):
         """Return the number of voters to simulate at a time."""

@@ -13,30 +13,26 @@ from .._utils.checks import is_whole
 from .._utils.types import Amount, Items
 from ..queries import NetWins
 from ..uncertainty import NormalLaw
-from .base import Drawn, Randomizer, ReceivedReports, ReportRandomizer, listed, net_wins
-from .protocol import as_text, check_levels, levels_within, log_ratio, refuse_unless
+from .base import Drawn, LevelsRandomizer, Randomizer, ReceivedReports, listed, net_wins
+from .protocol import as_text, levels_within, refuse_unless
 from .reports import columns, end_to_end, whole_numbers
 
 PER_UNIT = 1024  # grid points per unit; gamma is also a multiple of 1 / PER_UNIT
 _BLOCK = 1 << 18  # coordinates simulated at a time; temporaries stay in cache
 
 
-class PrivUnitRandomizer(ReportRandomizer):
+class PrivUnitRandomizer(LevelsRandomizer):
     """Client implementation of "privunit"."""
 
     fields = ("levels", "gamma", "norm", "points_per_unit")
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
-        check_levels(protocol)
+        super().check(protocol)
         gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
         refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
         refuse_unless(is_whole(protocol["norm"], 1, 2**20), "norm", "an integer from 1 to 2^20")
         refuse_unless(is_whole(protocol["points_per_unit"], PER_UNIT, PER_UNIT), "points_per_unit", PER_UNIT)
-
-    def spent(self, protocol):
-        """Return the epsilon of one report, as a Decimal: the log ratio of the weights above and below gamma."""
-        return log_ratio(*protocol["levels"])
 
     def block(self, protocol):
         """Return the number of voters to simulate at a time."""

@@ -154,13 +154,6 @@ def flips_cost(flip: int, times: int = 1) -> Decimal:
     return log_ratio(FLIP_GRID - flip, flip, times)
 
 
-def check_levels(protocol):
-    """Raise `RefusedProtocol` unless ``levels`` is [2^52, low] with an integer low from 1 to 2^52."""
-    levels = protocol["levels"]
-    form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
-    refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
-
-
 def pair_count(protocol):
     """Return the number of pairs of items of a protocol."""
     return math.comb(len(protocol["items"]), 2)

@@ -99,11 +99,6 @@ class Release(NamedTuple):
     guarantee: PrivacyGuarantee
     release_id: str | None = None
 
-    @classmethod
-    def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> Release:
-        """Return an entry with the current time."""
-        return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee, release_id)
-
 
 class Remaining(NamedTuple):
     """Limits for one more release. Each limit is for one kind of release, which would use up the budget.
@@ -485,7 +480,7 @@ class PrivacyBudget:
             if is_open:  # nothing proves the forecast, so all that is left is charged until the fit has ended
                 unknown = PrivacyGuarantee.nothing("an open charge, of a fit that did not end or could not be settled")
                 asked = replace(unknown, neighboring=asked.neighboring, unit=asked.unit)
-            return Release.now(what, asked, release_id)
+            return Release(datetime.now(UTC).replace(microsecond=0), what, asked, release_id)
 
         return self._kept.add(decide)
 

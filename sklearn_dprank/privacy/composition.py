@@ -532,8 +532,10 @@ def _deltas_of_many(groups, mu_squared, delta):
     beyond y = 10 / mu. Gopi, Lee and Wutschitz (2021) and Zhu, Dong and Wang (2022) describe this inversion.
     """
     steps: Counter[float] = Counter()
-    for epsilon, count in groups.items():  # few different epsilons remain
-        steps[epsilon if len(groups) < 500 else epsilon_up(epsilon)] += count
+    for epsilon, count in groups.items():
+        if len(groups) >= 500:  # round up to one of few values, by at most half a percent
+            epsilon = math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE) * (1 + 1e-12)
+        steps[epsilon] += count
     total = sum(count * epsilon**2 for epsilon, count in steps.items())
     mu_squared = max(mu_squared, 0.0) + _SMOOTHED * total
 
@@ -561,11 +563,6 @@ def _deltas_of_many(groups, mu_squared, delta):
         return math.inf if exponent > 700 else math.exp(exponent) * found
 
     return delta_at
-
-
-def epsilon_up(epsilon: float) -> float:
-    """Return epsilon rounded up by at most half a percent, to one of few values."""
-    return math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE) * (1 + 1e-12)
 
 
 def _log_cosh(x):

@@ -25,6 +25,7 @@ one-way marginals of sign vectors, on which the proofs are based.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -593,11 +594,7 @@ def packing_voters(n_items: int, epsilon: float, additive: float | None = None) 
     check_positive(additive=error)
     # at this n, even the largest term, with 1/V = m! at r = 0, is small enough
     enough = math.ceil(max(math.lgamma(n_items + 1) + math.log(math.comb(n_items, 2) / error), 0) / epsilon) + 1
-    low, high = 0, enough
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if packing_floor(middle, n_items, epsilon) <= error else (middle, high)
-    return high
+    return 1 + bisect_left(range(1, enough), True, key=lambda n: packing_floor(n, n_items, epsilon) <= error)
 
 
 _SHAPES = np.geomspace(0.01, 30, 80)[:, None]  # gamma; every value gives a valid bound

@@ -332,7 +332,7 @@ def test_one_thread_decides_at_a_time(path, kept):
     def decide(account, releases):
         seen = len(releases())
         time.sleep(0.01)  # another thread could read the same releases
-        return Release.now(str(seen), pure(0.1))
+        return Release(datetime.now(UTC), str(seen), pure(0.1))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: kept.add(decide), range(4)))

@@ -5,6 +5,7 @@ import os
 import pickle
 import sqlite3
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from budget_tools import pure
@@ -295,9 +296,8 @@ def test_another_file_with_the_same_terms_is_refused(path, by):
 def same_second(monkeypatch):
     """All charges are made in one second."""
     when = datetime(2026, 11, 23, tzinfo=UTC)
-    monkeypatch.setattr(
-        Release, "now", classmethod(lambda cls, what, guarantee, name=None: cls(when, what, guarantee, name))
-    )
+    clock = SimpleNamespace(now=lambda zone: when, fromisoformat=datetime.fromisoformat)
+    monkeypatch.setattr(budget_file, "datetime", clock)
 
 
 @pytest.mark.usefixtures("same_second")
@@ -321,7 +321,7 @@ def test_an_old_copy_from_before_an_amendment_is_refused(path):
     """Another object accepts the amendment, and neither accepts the charge that it replaced."""
     kept = budget_file.Releases(path, Terms(1.0))
     other = pickle.loads(pickle.dumps(kept))
-    number = kept.add(lambda account, releases: Release.now("x", pure(0.1)))
+    number = kept.add(lambda account, releases: Release(datetime.now(UTC), "x", pure(0.1)))
     assert [release.guarantee.epsilon for release in other.releases()] == [0.1]
     old = path.read_bytes()
     kept.amend(number, pure(8.0))
