@@ -19,7 +19,6 @@ from sklearn_dprank import LDPPairwise
 from sklearn_dprank.collection import Device, RefusedProtocol
 from sklearn_dprank.collection.hypercube import HypercubeRandomizer
 from sklearn_dprank.collection.protocol import digest
-from sklearn_dprank.sampling.bit_source import SecureBits
 
 
 def random_report():
@@ -157,12 +156,6 @@ class TestFork:
         with device._lock:
             assert in_child(lambda: refused(lambda: device.report(BALLOT), "copy of a device"))
             assert json.loads(in_child(device.to_json)) == text
-
-    def test_forked_process_has_its_own_random_words(self):
-        bits = SecureBits()
-        bits.words(3)  # the buffer has more
-        theirs = in_child(lambda: bits.words(8).tolist())
-        assert set(theirs).isdisjoint(bits.words(400).tolist())
 
     def test_device_created_after_a_fork_reports_on_its_own(self):
         said = in_child(lambda: random_report().report(range(20)))

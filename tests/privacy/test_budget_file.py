@@ -138,10 +138,11 @@ def test_other_files_are_refused_and_stay_unchanged(path, terms):
         ("UPDATE terms SET neighboring = 'none'", "its terms"),
         ("UPDATE terms SET epsilon = '0x1p+9999'", "its terms"),
         ("UPDATE terms SET identity = ''", "its terms"),
-        ("DROP TABLE terms", "damaged"),
+        *((command, "damaged") for command in ("DROP TABLE terms", "DELETE FROM releases", "DELETE FROM writes")),
+        ("UPDATE writes SET release = 7", "damaged"),
     ],
 )
-def test_damaged_terms_are_refused(path, command, message):
+def test_damaged_terms_and_missing_releases_are_refused(path, command, message):
     PrivacyBudget.open(path, 1.0).charge(pure(0.5), "x")
     edited(path, command)
     for terms in ({}, {"epsilon": 1.0}):
@@ -173,14 +174,6 @@ def test_damaged_releases_are_refused(path, column, text):
         with pytest.raises(ValueError, match="damaged") as error:
             use()
         assert len(str(error.value)) < len(str(path)) + 500
-
-
-@pytest.mark.parametrize("command", ["DELETE FROM releases", "DELETE FROM writes", "UPDATE writes SET release = 7"])
-def test_missing_releases_are_refused(path, command):
-    PrivacyBudget.open(path, 1.0).charge(pure(0.5), "x")
-    edited(path, command)
-    with pytest.raises(ValueError, match="damaged"):
-        PrivacyBudget.open(path)
 
 
 def test_two_open_budgets_learn_each_other_s_charges_and_amendments(path):

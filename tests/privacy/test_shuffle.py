@@ -163,19 +163,6 @@ def test_songs_claim_can_be_negative_and_inverts():
         assert shuffle_local_epsilon(1.0, 100, 1e-4, "song2022") == pytest.approx(1 + math.log(100))
 
 
-def test_the_exact_curve_covers_all_datasets():
-    """Three ones among the other messages are worse than none."""
-    f = 1 / (1 + math.exp(2.0))
-
-    def delta(j):
-        counts = reduce(np.convolve, [[f, 1 - f]] * j + [[1 - f, f]] * (9 - j), np.array([1.0]))
-        p, q = np.convolve(counts, [f, 1 - f]), np.convolve(counts, [1 - f, f])
-        return max(hockey_stick(p, q, 0.2), hockey_stick(q, p, 0.2))
-
-    assert delta(0) < delta(3)
-    assert exact_curve(2.0, 10)(0.2) == pytest.approx(max(map(delta, range(10))), rel=1e-12)
-
-
 # Rounding, order and limits.
 
 

@@ -89,10 +89,3 @@ def test_the_largest_entropy_is_that_of_a_mallows_law(m, error):
 def test_half_of_the_pairs_are_free():
     assert agreeing_voters(10, 0.1, 0.5) == 0
     assert agreeing_voters(10, 0.1, 0.499) < 1 < agreeing_voters(10, 0.1, 0.3)
-
-
-def test_no_choice_of_the_peeled_order_is_below_the_limit():
-    """Two items: the information of one choice of range w is at most w^2 / 8 times the squared distance."""
-    width, n_agreeing = 0.02, 200
-    wrong = 1 / (1 + math.exp(width * n_agreeing))
-    assert agreeing_voters(2, width**2 / 8, wrong) < n_agreeing
