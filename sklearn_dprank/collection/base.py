@@ -216,12 +216,11 @@ def true_answers(first, second, voter, ballots, coins):
 
     `voter` is a column of ``ballots.table``. The three index arrays broadcast to the shape of `first`.
     """
-    # One flat index is several times as fast if the table is contiguous.
-    table, (n_items, n_voters) = ballots.table, ballots.table.shape
-    if table.flags.c_contiguous:
-        here, there = (table.ravel().take(item * n_voters + voter) for item in (first, second))
-    elif table.flags.f_contiguous:
-        here, there = (table.T.ravel().take(voter * n_items + item) for item in (first, second))
+    table = ballots.table
+    if table.flags.forc:  # contiguous by rows or columns: one index into its memory is several times as fast
+        by_item, by_voter = (stride // table.itemsize for stride in table.strides)
+        memory, of_voter = table.ravel(order="K"), voter * by_voter
+        here, there = (memory.take(item * by_item + of_voter) for item in (first, second))
     else:
         here, there = table[first, voter], table[second, voter]
     silent = (here == there) | (here == ballots.sentinel) | (there == ballots.sentinel)

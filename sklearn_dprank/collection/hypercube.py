@@ -63,9 +63,10 @@ class HypercubeRandomizer(LevelsRandomizer):
 def _differing(d, variant, cap, high, low):
     """Return the distribution of the number of signs, of d, that differ from the voter's own, and its weights."""
     if variant == "half_tie":
-        level = [2 * high if 2 * k < d else 2 * low if 2 * k > d else high + low for k in range(d + 1)]
+        middle = [high + low] if d % 2 == 0 else []  # half of the signs differ
+        level = [2 * high] * ((d + 1) // 2) + middle + [2 * low] * ((d + 1) // 2)
     else:
-        level = [high if k <= cap else low for k in range(d + 1)]
+        level = [high] * (cap + 1) + [low] * (d - cap)
     corners = accumulate(range(1, d + 1), lambda c, k: c * (d - k + 1) // k, initial=1)  # C(d, 0), ..., C(d, d)
     weights = [number * relative for number, relative in zip(corners, level, strict=True)]
     return WeightedLaw(weights), weights
@@ -77,7 +78,8 @@ def _subsets(sizes, n, bits):
     keys = bits.words(-(-rows * n // 2)).view(np.uint32)[: rows * n].reshape(rows, n)
     largest = np.sort(keys, axis=1)[np.arange(rows), np.maximum(sizes, 1) - 1]
     out = (keys <= largest[:, None]) & (sizes > 0)[:, None]
-    tied = np.flatnonzero(np.count_nonzero(out, axis=1) != sizes)  # equal keys at the boundary: draw again
+    # Draw again where keys at the boundary are equal; such ties favour no subset.
+    tied = np.flatnonzero(np.count_nonzero(out, axis=1) != sizes)
     if len(tied):
         out[tied] = _subsets(sizes[tied], n, bits)
     return out
@@ -111,7 +113,8 @@ class WeightedLaw:
     def pick(self, leads, bits):
         """Return the index for each of `leads`, uniform integers below `LEAD`; `bits` supplies further bits."""
         index = self._leads.searchsorted(leads)
-        for row in (index != self._leads.searchsorted(leads, side="right")).nonzero()[0]:
+        ambiguous = index != self._leads.searchsorted(leads, side="right")  # a step lies within the lead
+        for row in ambiguous.nonzero()[0]:
             # A uniform point in total * [low, low + 1) / scale: draw bits until its index is determined.
             low, scale, least, most = int(leads[row]), LEAD, 0, 1
             while least < most:
@@ -187,7 +190,8 @@ class HypercubeSampling(Randomizer):
             k = np.arange((d + 1) // 2)
             inside, edge = binom.cdf(k, d, 0.5), binom.pmf(k, d - 1, 0.5)  # in units of 2^d and of 2^(d-1)
             # The smallest scale has the largest edge / (inside + 1 / (e^epsilon - 1)).
-            cap = int(np.argmax(edge / (inside + math.exp(-epsilon) / -math.expm1(-epsilon))))
+            rest = math.exp(-epsilon) / -math.expm1(-epsilon)  # 1 / (e^epsilon - 1), without overflow
+            cap = int(np.argmax(edge / (inside + rest)))
         return self.make_protocol(names, stated, variant=self.variant, levels=levels, cap=cap)
 
     @classmethod

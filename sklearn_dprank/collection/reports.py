@@ -92,7 +92,7 @@ def lines(messages, longest):
             file.seek(file.tell())  # discards the read-ahead buffer
             file = file.buffer
     try:
-        while line := file.readline(longest + 2):
+        while line := file.readline(longest + len("\r\n")):
             yield line
             while line and line[-1:] not in ("\n", b"\n"):  # skip the rest of a line that is too long
                 line = file.readline(longest)
@@ -311,21 +311,26 @@ class Inbox:
             numbers = [report[number] for report in known if type(report.get(number)) is int]
             if len(names) > 1 and len(set(numbers)) == len(numbers):  # the first of equal numbers must stay first
                 known.sort(key=lambda report: places[report["protocol"]])
-            # A stack, so that the first reports are on top.
-            waiting = [(name, list(mine)) for name, mine in groupby(known, itemgetter("protocol"))][::-1]
-            while waiting:
-                name, mine = waiting.pop()
-                try:
-                    drawn = read(mine, name)
-                except RefusedReport as error:
-                    if len(mine) == 1:
-                        self.refused[error.reason] += 1
-                    else:  # try each half, so that one invalid report does not affect others
-                        half = len(mine) // 2
-                        waiting += [(name, mine[half:]), (name, mine[:half])]
-                else:
-                    self.accepted += len(mine)
+            for name, mine in groupby(known, itemgetter("protocol")):
+                for drawn in self._read_halves(list(mine), name, read):
                     yield name, drawn
+
+    def _read_halves(self, reports, name, read):
+        """Yield ``read(reports, name)``, or the results for the halves if it refuses one of the reports."""
+        waiting = [reports]  # a stack, with the first reports on top
+        while waiting:
+            mine = waiting.pop()
+            try:
+                drawn = read(mine, name)
+            except RefusedReport as error:
+                if len(mine) == 1:
+                    self.refused[error.reason] += 1
+                else:
+                    half = len(mine) // 2
+                    waiting += [mine[half:], mine[:half]]
+            else:
+                self.accepted += len(mine)
+                yield drawn
 
     @property
     def published(self):
@@ -508,12 +513,14 @@ class ReportCounts:
         ValueError
             If the counts keep submissions of the shuffle model, or reports of registered voters.
         """
-        if self.submissions:
+        if self.submissions and self.second == RECEIVED_BEFORE:
             raise ValueError(
                 "these counts keep submissions of voters, which must not leave the shuffler; pass the submissions to a "
                 "Shuffler, and count the messages that it releases."
-                if self.second == RECEIVED_BEFORE
-                else "these counts keep the reports of registered voters, of which each counts once; add them up by +, "
+            )
+        if self.submissions:
+            raise ValueError(
+                "these counts keep the reports of registered voters, of which each counts once; add them up by +, "
                 "and send them between machines by pickle."
             )
         tallies = {
@@ -544,29 +551,31 @@ class ReportCounts:
             for its protocol and their number of reports.
         """
         problem, tallies = "text must be what ReportCounts.to_json returned; count the reports again.", {}
-        try:  # afterwards, `tallies` is empty unless all of the text is valid
+        with suppress(TypeError, ValueError, AttributeError, LookupError, RecursionError):
             state = json.loads(text)
-            if set(state) == {"report_counts", "protocols", "refused"} and is_whole(state["report_counts"], 1):
-                if state["report_counts"] != _VERSION:
-                    problem = (
-                        f"text must have version {_VERSION} of report counts; both machines need releases of this "
-                        "package that write the same version."
-                    )
-                elif all(len(reason) <= _LONGEST_REASON and is_whole(n, 1) for reason, n in state["refused"].items()):
-                    for name, stored in state["protocols"].items():
-                        n_reports, shape, counts = (stored.pop(field) for field in ("n_reports", "shape", "counts"))
-                        valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is type(counts) is list
-                        valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
-                        if stored or not valid or (n_reports == 0) != (not counts):
-                            raise ValueError
-                        if counts:
-                            whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range")
-                        tallies[name] = Tally(np.array(counts, dtype=np.int64).reshape(shape), n_reports)
-        except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
-            tallies = {}
+            known = set(state) == {"report_counts", "protocols", "refused"} and is_whole(state["report_counts"], 1)
+            if known and state["report_counts"] != _VERSION:
+                problem = (
+                    f"text must have version {_VERSION} of report counts; both machines need releases of this package "
+                    "that write the same version."
+                )
+            elif known and all(len(why) <= _LONGEST_REASON and is_whole(n, 1) for why, n in state["refused"].items()):
+                tallies = {name: _stored_tally(name, stored) for name, stored in state["protocols"].items()}
         if not tallies:
             raise ValueError(problem)
         return cls(tallies, state["refused"])
+
+
+def _stored_tally(name, stored):
+    """Return the counts of a protocol in the text of `ReportCounts`; raise an error if they are invalid."""
+    n_reports, shape, counts = (stored.pop(field) for field in ("n_reports", "shape", "counts"))
+    valid = is_digits(name, 16) and is_whole(n_reports, 0) and type(shape) is type(counts) is list
+    valid = valid and all(is_whole(length, 0) for length in shape) and prod(shape) == len(counts)
+    if stored or not valid or (n_reports == 0) != (not counts):
+        raise ValueError
+    if counts:
+        whole_numbers(counts, -_LARGEST, _LARGEST, "count out of range")
+    return Tally(np.array(counts, dtype=np.int64).reshape(shape), n_reports)
 
 
 class ReportReader:
@@ -614,33 +623,36 @@ class ReportReader:
             If `reports` is none of these, or counts belong to another protocol.
         """
         if isinstance(reports, ReportCounts):
-            if reports.tallies.keys() != self.protocols.keys():
-                raise ValueError(
-                    f"reports holds counts of the protocols {sorted(reports.tallies)}, but this estimator has "
-                    f"{sorted(self.protocols)} for these items; use the parameters, items and epsilons of "
-                    "count_reports."
-                )
-            for name, (counts, n_reports) in reports.tallies.items():
-                if n_reports and not self.are_counts(counts, n_reports, self.protocols[name]):
-                    raise ValueError(
-                        f"reports holds counts that {n_reports} reports of the protocol {name!r} cannot have; count "
-                        "the reports again."
-                    )
-            tallies = {name: reports.tallies[name] for name in self.protocols}  # in this order, as if read here
-            return ReportCounts(tallies, reports.reports_refused, reports.submissions, reports.second)
+            return self._checked(reports)
         if is_lazy(reports):
             parts = _parts(reports)
             return reduce_partitions(parts, self, partial(reduce, add)) if parts else self([])
         inbox, submissions = Inbox(), dict[int, bytes]()
         read = partial(self.read, submissions)
         n_items = len(next(iter(self.protocols.values()))["items"])
-        size = min(max(_CHARACTERS, n_items**2), _MOST_CHARACTERS)
+        size = min(max(_CHARACTERS, n_items**2), _MOST_CHARACTERS)  # not smaller than a table of all pairs
         accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number, size)
         tallies = dict.fromkeys(self.protocols, Tally())
         for name, drawn in accepted:
             n_reports = len(drawn[0] if isinstance(drawn, tuple) else drawn)
             tallies[name] = tallies[name].plus(Tally(self.counts(drawn, self.protocols[name]), n_reports))
         return ReportCounts(tallies, inbox.refused, submissions, self.second)
+
+    def _checked(self, counts):
+        """Return counts in the order of the own protocols; raise ValueError unless they are of these protocols."""
+        if counts.tallies.keys() != self.protocols.keys():
+            raise ValueError(
+                f"reports holds counts of the protocols {sorted(counts.tallies)}, but this estimator has "
+                f"{sorted(self.protocols)} for these items; use the parameters, items and epsilons of count_reports."
+            )
+        for name, (table, n_reports) in counts.tallies.items():
+            if n_reports and not self.are_counts(table, n_reports, self.protocols[name]):
+                raise ValueError(
+                    f"reports holds counts that {n_reports} reports of the protocol {name!r} cannot have; count the "
+                    "reports again."
+                )
+        tallies = {name: counts.tallies[name] for name in self.protocols}  # in this order, as if read here
+        return ReportCounts(tallies, counts.reports_refused, counts.submissions, counts.second)
 
 
 def _parts(reports):

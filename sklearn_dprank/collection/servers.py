@@ -126,10 +126,10 @@ class CheckedFile:
                     raise self._damaged("has a damaged state")
                 self._head = json.loads(before)
                 yield self._head["state"]
-                after = json.dumps(self._head, sort_keys=True).encode()
-                if write and after != before:
-                    connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
-                if write:
+                if write:  # otherwise, the end of the block ends the snapshot
+                    after = json.dumps(self._head, sort_keys=True).encode()
+                    if after != before:
+                        connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
                     connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._unusable(error) from error
@@ -402,19 +402,19 @@ class AggregationServer(_Receiver):
         stream = lines(as_reports(messages, "messages", _REMEDY_FOR_ONE, "messages"), self._longest)
         new = 0
         for block in filter(None, blocks(stream, _CHARACTERS, self._longest, _MESSAGES_TOGETHER)):
-            snapshot: dict[str, Any] = {}
             rows: dict[bytes, bytes] | None = None
+            read_for: str | None = None  # name of the question for which `rows` were read
             # The first pass takes the state without the write lock, then reads the messages for its question, while
             # others can write. The next pass stores them if the question is still the same, else it reads them again.
             while True:
                 with self._file.transaction(write=rows is not None) as state:
                     if state["said"] is not None:
                         raise BudgetExhausted("this server has released its sum and accepts no more reports.")
-                    if rows is not None and state["name"] == snapshot["name"]:
+                    if rows is not None and state["name"] == read_for:
                         new += self._file.add(rows)
                         break
-                snapshot, inbox = state, Inbox()
-                head, target = self._about(snapshot)
+                read_for, inbox = state["name"], Inbox()
+                head, target = self._about(state)
                 valid = partial(read, head, target, self._protocol["servers"])
                 rows = dict(inbox.read(block, valid, self._longest))
             with self._counting:
@@ -455,8 +455,9 @@ class AggregationServer(_Receiver):
             If there are fewer voters than ``min_reports`` or more than ``max_reports``, if this server lacks some of
             them, or if `voters` are not numbers of reports.
         """
-        listed: list[Any] = list(voters) if isinstance(voters, Iterable) and not isinstance(voters, str) else [None]
-        if not all(is_digits(each, 64) for each in listed):
+        are_several = isinstance(voters, Iterable) and not isinstance(voters, str)
+        listed = list(voters) if are_several else []
+        if not are_several or not all(is_digits(each, 64) for each in listed):
             raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
         chosen = sorted(set(listed))
         name = hashlib.sha256("".join(chosen).encode()).hexdigest()
@@ -654,7 +655,9 @@ class Shuffler(_Receiver):
             valid = list(inbox.read(block, self._read, limit))  # outside the transaction: others can write meanwhile
             with self._file.transaction() as state:
                 for keys, messages in valid:
-                    if all(self._file.add({key: b""}) for key in keys):  # stops at the first key that is known
+                    # It stops at the first known key, so a voter's key may be added alone; see `_read`.
+                    is_new = all(self._file.add({key: b""}) for key in keys)
+                    if is_new:
                         self._file.add({_WAITING + secrets.token_bytes(16): message for message in messages})
                         accepted += 1
                 state["waiting"] += accepted
@@ -739,8 +742,8 @@ class Shuffler(_Receiver):
 
     def _read(self, submission):
         """Return (keys, messages), as bytes, of a submission; raise `RefusedReport` if it is invalid."""
-        keys = []
-        if self._design is not None:
+        keys, hidden = [], self._design is None
+        if not hidden:
             reject_unless(type(submission) is tuple and len(submission) == 2, "no voter")
             voter, submission = submission
             known = isinstance(voter, Integral) and not isinstance(voter, bool) and 0 <= int(voter) < len(self._design)
@@ -748,7 +751,7 @@ class Shuffler(_Receiver):
             # The voter comes first: a voter who sends another voter's submission uses up only their own row.
             keys.append(_VOTER + int(voter).to_bytes(8, "big"))
             submission = parsed(submission, self._longest)
-        k, hidden = self._protocol["n_queries"], self._protocol["pairs"] == "hidden"
+        k = self._protocol["n_queries"]
         of_protocol({self._name}, submission)
         reject_unless(submission.keys() == {"protocol", "report", "messages"}, "wrong keys")
         reject_unless(is_digits(submission["report"], 32), "no report number")
@@ -760,8 +763,8 @@ class Shuffler(_Receiver):
         reject_unless(numbered == (list(range(k)) if hidden else [0] * k), "shuffle out of range")
         reject_unless(all(is_pair(pair, len(self._protocol["items"])) for pair in pairs), "pair out of range")
         reject_unless(all(is_whole(answer, 0, 1) for answer in answers), "answer out of range")
-        reject_unless(hidden or len(set(map(tuple, pairs))) == k, "pair asked twice")
-        if self._design is not None:
+        if not hidden:
+            reject_unless(len(set(map(tuple, pairs))) == k, "pair asked twice")
             reject_unless(sorted(pairs) == sorted(self._design[int(voter)].tolist()), "not the voter's pairs")
         keys.append(_NUMBER + bytes.fromhex(submission["report"]))
         return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in messages]
