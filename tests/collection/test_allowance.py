@@ -6,9 +6,6 @@ import math
 import os
 import pickle
 import random
-import signal
-import subprocess
-import sys
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +13,7 @@ from fractions import Fraction
 import pytest
 from device_tools import refused
 from hypothesis import given, settings, strategies as st
-from process_tools import ROOT, forking, in_child
+from process_tools import KILLED, ROOT, both_at_once, finished, forking, in_child, needs_kill, process
 from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda
@@ -290,46 +287,18 @@ def test_numbers_of_devices_come_from_the_operating_system(monkeypatch):
 
 RECIPE = (ROOT / "examples" / "small_poll" / "one_person.py").read_text(encoding="utf-8")
 SPEND = f"""
-import json, os, signal, sys
+import json
 from sklearn_dprank import LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted
 {RECIPE}
-path, kill_after = sys.argv[1], sys.argv[2]
-if kill_after:
-    connect = sqlite3.connect
-    class Killing(sqlite3.Connection):
-        def execute(self, command, *values):
-            done = super().execute(command, *values)
-            if command.startswith(kill_after):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return done
-    sqlite3.connect = lambda *args, **more: connect(*args, factory=Killing, **more)
 polls = {{name: LDPPairwise(epsilon=1.0).protocol([name, "none"]) for name in "abcdef"}}
-print("ready", flush=True)
-sys.stdin.readline()
+ready()
 for name, protocol in polls.items():
     try:
         print(json.dumps([name, report_once(path, protocol, name, [0, 1], 4.0)]), flush=True)
     except BudgetExhausted:
         print(json.dumps([name, None]), flush=True)
-"""
-
-
-def spending(path, kill_after=""):
-    """Start a process that answers six polls for epsilon 1 each, of an allowance of 4."""
-    command = [sys.executable, "-c", SPEND, str(path), kill_after]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
-
-
-def answers_of(processes):
-    """Return what processes answered to each poll that run at once."""
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    return [dict(map(json.loads, process.communicate(timeout=600)[0].splitlines())) for process in processes]
+"""  # six polls for epsilon 1 each, of an allowance of 4
 
 
 def test_a_poll_may_have_the_name_of_the_allowance(tmp_path):
@@ -343,20 +312,25 @@ def test_a_poll_may_have_the_name_of_the_allowance(tmp_path):
         recipe["report_once"](tmp_path / "state", LDPPairwise(epsilon=1.0).protocol(["a", "b"]), "c", [0, 1], 4.0)
 
 
+def answers_of(ended):
+    """Return the answers to each poll that a process printed."""
+    lines, code = ended
+    assert code == 0
+    return dict(map(json.loads, lines))
+
+
 @pytest.mark.slow
 def test_two_processes_are_one_device_and_spend_one_allowance(tmp_path):
-    one, other = answers_of([spending(tmp_path / "state") for _ in range(2)])
+    one, other = map(answers_of, both_at_once(tmp_path / "state", SPEND))
     assert one == other
     assert sum(report is not None for report in one.values()) == 4
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@needs_kill
 @pytest.mark.parametrize("kill_after", ["BEGIN", "SELECT", "INSERT", "COMMIT"])
 def test_killed_process_keeps_every_report_it_could_send(tmp_path, kill_after):
-    (sent,) = answers_of([spending(tmp_path / "state", kill_after)])
-    assert sent == {}
-    (after,) = answers_of([spending(tmp_path / "state")])
-    (again,) = answers_of([spending(tmp_path / "state")])
+    assert finished(process(tmp_path / "state", "sqlite3.connect = killing\n" + SPEND, kill_after)) == ([], KILLED)
+    after, again = (answers_of(finished(process(tmp_path / "state", SPEND))) for _ in range(2))
     assert after == again
     assert sum(report is not None for report in after.values()) == 4

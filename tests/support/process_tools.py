@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -15,6 +16,51 @@ forking = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),  # other threads live: those of BLAS
 ]
+
+KILLED = -signal.SIGKILL if hasattr(signal, "SIGKILL") else None  # return code of a killed process
+needs_kill = pytest.mark.skipif(KILLED is None, reason="no SIGKILL here")
+START = """
+import os, signal, sqlite3, sys
+from functools import partial
+from pathlib import Path
+path, after = Path(sys.argv[1]), sys.argv[2]
+def ready():
+    print("ready", flush=True)
+    sys.stdin.readline()
+class Killing(sqlite3.Connection):
+    def execute(self, command, *args):
+        done = super().execute(command, *args)
+        if command.startswith(after):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+killing = partial(sqlite3.connect, factory=Killing)
+"""
+
+
+def process(path, code, after=""):
+    """Start a new interpreter that runs code with this path, as `path`.
+
+    After ``sqlite3.connect = killing``, it kills itself once an SQL command was run that begins with `after`.
+    """
+    command = [sys.executable, "-c", START + textwrap.dedent(code), str(path), after]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def finished(started):
+    """Return the lines that a process printed and its return code."""
+    lines = started.communicate(timeout=600)[0].splitlines()
+    return [line for line in lines if line != "ready"], started.returncode
+
+
+def both_at_once(path, code):
+    """Return how two processes finished that ran the same code at once, from its call of ``ready()`` on."""
+    both = [process(path, code), process(path, code)]
+    assert [started.stdout.readline() for started in both] == ["ready\n"] * 2
+    for started in both:
+        started.stdin.write("go\n")
+        started.stdin.flush()
+    return [finished(started) for started in both]
 
 
 def in_child(run):
