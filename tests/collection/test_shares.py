@@ -1,24 +1,40 @@
-"""Client side of secure aggregation: shares add up, and all shares but one are uniform."""
+"""Client side of secure aggregation: shares add up, and all shares but one are uniform.
+
+Statistics of one ballot: devices and curators agree, and sensitivities are true.
+"""
 
 import hashlib
 import json
 import math
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 from oracles import all_ballots
+from query_examples import examples
 from scipy import stats
 
-from sklearn_dprank import SecAggBorda
+from sklearn_dprank import SecAggBorda, queries
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.collection import Device, RefusedProtocol, shares
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.shares import SharesRandomizer, summand
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
+from sklearn_dprank.queries import (
+    AllMargins,
+    Ask,
+    GroupNetWins,
+    Histogram,
+    NetWins,
+    PairTallies,
+    PositionalScores,
+    Query,
+    ScaledMargins,
+)
+from sklearn_dprank.queries.statistics import STATISTICS
 from sklearn_dprank.sampling.bit_source import Bits
 
 QUERIES = {
@@ -102,7 +118,7 @@ def test_devices_state_what_is_left_where_all_servers_collude():
 
 RATE = BORDA["rate"][0]
 WRONG = {
-    "statistic": ["pair_margin", {"name": "group_net_wins", "sizes": [4]}],  # test_shares_statistics.py has more
+    "statistic": ["pair_margin", {"name": "group_net_wins", "sizes": [4]}],  # more below
     "servers": [1, 21, True],
     "rate": [[RATE * 9999 // 10_000, 2**20], [0, 2**20], [RATE, 2**21], [RATE, 2**19], RATE],
     "min_reports": [199, 0],
@@ -152,3 +168,171 @@ def test_the_number_of_a_report_commits_to_all_shares():
         opened = [{**head, **{name: one[name] for name in ("server", "salt", "share")}} for one in said]
         assert all(one["commitments"] == [sha256(each) for each in opened] for one in said)
         assert {one["report"] for one in said} == {sha256(said[0]["commitments"])}
+
+
+# --- statistics
+
+EVERY = [getattr(queries, name) for name in queries.__all__]
+EVERY = [kind for kind in EVERY if isinstance(kind, type) and issubclass(kind, Query)]
+SENT = [kind for kind in EVERY if kind.device_statistic or kind.summed_as is not Query.summed_as]
+CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(examples(kind, m)))]
+
+
+def test_every_summable_query_has_a_device_statistic():
+    """The other queries draw orders, count voters or persons, or need a histogram too large to list."""
+    others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
+    assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram"}
+    names = {name_of(query.summed_as(3)) for kind in SENT for query in examples(kind, 3)}
+    assert names == set(STATISTICS)
+
+
+def name_of(statistic):
+    return statistic if isinstance(statistic, str) else statistic["name"]
+
+
+def added(query, ballots):
+    """What devices add for each of these ballots, of three items or four."""
+    m = ballots.shape[1]
+    what, about = summand(query.summed_as(m), m), query.summed_about(m)
+    assert what.accepts(about)
+    return what, what.of(compact_positions(ballots), about, Bits.from_random_state(0).coins)
+
+
+@pytest.mark.parametrize(("kind", "m", "k"), CASES)
+def test_devices_add_what_curators_count(kind, m, k):
+    query = examples(kind, m)[k]
+    ballots = all_ballots(m)
+    if isinstance(query, Histogram):
+        ballots = ballots[[len(set(ballot)) == m and not np.isnan(ballot).any() for ballot in ballots]]
+    _, said = added(query, ballots)
+    for row, ballot in zip(said, ballots, strict=True):
+        exact = query.vector(Profile.from_rankings([ballot]), Bits.from_random_state(0).coins)
+        np.testing.assert_array_equal(row[: len(exact)], exact)
+        assert len(row) == len(exact) or (kind is ScaledMargins and not row[len(exact) :].any())
+
+
+@pytest.mark.parametrize(("kind", "m", "k"), CASES)
+def test_device_sensitivity_bounds_every_pair_of_ballots(kind, m, k):
+    """Brute force over all weak and partial ballots. The stated bound is attained."""
+    query = examples(kind, m)[k]
+    what, said = added(query, all_ballots(m))
+    said = np.unique(said, axis=0)
+    assert said.shape[1] == what.numbers and np.abs(said).max() <= what.largest
+    moved = np.array([first - second for first, second in combinations(said, 2)] or [0 * said[0]])
+    l1, l2_squared = np.abs(moved).sum(axis=1).max(), np.square(moved).sum(axis=1).max()
+    assert l1 <= what.sensitivity("replace").l1 and l2_squared <= what.sensitivity("replace").l2_squared
+    stated = query.sensitivity(m, "replace")
+    if kind is PairTallies:  # devices answer at the price of all pairs, whichever are asked about
+        stated = PairTallies().sensitivity(m, "replace")
+    assert (what.sensitivity("replace").l1, what.sensitivity("replace").l2_squared) == (stated.l1, stated.l2_squared)
+
+
+@pytest.mark.parametrize("sizes", [[8], [4, 4], [3, 5], [1, 7], [2, 2, 2, 2], [1] * 8])
+def test_sensitivity_of_group_net_wins(sizes):
+    what = summand({"name": "group_net_wins", "sizes": sizes}, 8)
+    assert what.sensitivity("replace").l1 == 2 * sum(k * k // 2 for k in sizes)
+    assert what.sensitivity("replace").l2_squared == Fraction(4 * sum(k**3 - k for k in sizes), 3)
+    items = np.random.default_rng(0).permutation(8).tolist()
+    groups = [items[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+    assert what.accepts(groups)
+    assert GroupNetWins(tuple(map(tuple, groups))).summed_about(8) == groups
+    assert GroupNetWins(tuple(map(tuple, groups))).summed_as(8) == {"name": "group_net_wins", "sizes": sizes}
+
+
+def test_items_of_no_group_are_groups_of_their_own():
+    query = GroupNetWins(((3, 1), ()))
+    assert query.summed_about(4) == [[3, 1], [0], [2]]
+    assert query.summed_as(4)["sizes"] == [2, 1, 1]
+
+
+GROUPS = summand({"name": "group_net_wins", "sizes": [2, 1]}, 3)
+ASKED = {
+    "pair_margin": (summand("pair_margin", 3), [[0, 1], [2, 0]]),
+    "pair_counts": (summand("pair_counts", 3), [[], [[0, 1]], [[0, 1], [0, 2], [1, 2]]]),
+    "group_net_wins": (GROUPS, [[[0, 1], [2]], [[2, 0], [1]]]),
+    "scaled_margins": (
+        summand("scaled_margins", 3),
+        [{"pairs": [[0, 1]]}, {"pairs": [[2, 0], [1, 2], [0, 1]]}, {"groups": [[0, 1, 2]]}, {"groups": [[2, 0], [1]]}],
+    ),
+    "net_wins": (summand("net_wins", 3), [None]),
+}
+REFUSED = {
+    "pair_margin": [None, [0], [0, 0], [0, 3], [-1, 0], [0, 1.0], [True, 2], (0, 1), "01", [0, 1, 2], [[0, 1]]],
+    "pair_counts": [None, [0, 1], [[1, 0]], [[0, 3]], [[0, 1], [0, 1]], [[0, 1]] * 4, ([0, 1],), {}, [(0, 1)]],
+    "group_net_wins": [
+        *(None, [], [[0, 1, 2]], [[0], [1, 2]], [[0, 1], [1]], [[0, 1], [3]], [[0, 1], [-1]], [[0, True], [2]]),
+        *([[0, 1.0], [2]], [[0, 1], [2], []], [[0, 1], 2], [(0, 1), [2]], "012", {"0": [0, 1]}),
+    ],
+    "scaled_margins": [
+        None,
+        [[0, 1]],
+        {},
+        {"pairs": []},
+        {"pairs": [[0, 1]] * 4},
+        {"pairs": [[0, 1]], "groups": [[0, 1, 2]]},
+        {"margins": [[0, 1]]},
+        *(
+            {"pairs": [pair]}
+            for pair in (0, [0], [1, 1], [0, 3], [-1, 0], [0, 1.0], [True, 2], (0, 1), "01", [0, 1, 2])
+        ),
+        *(
+            {"groups": groups}
+            for groups in (None, [], [[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2], []], [[0, 1], 2], [[0, 1, 3]])
+        ),
+        {"groups": ([0, 1, 2],)},
+    ],
+    "net_wins": [[], [[0, 1, 2]], 0, False],
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_questions_have_the_form_of_their_statistic(name):
+    what, good = ASKED[name]
+    assert all(what.accepts(about) for about in good)
+    assert not any(what.accepts(about) for about in REFUSED[name])
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        *(None, 7, "ballot", ["net_wins"], {}, {"name": None}, {"name": "net_wins"}, {"name": ["net_wins"]}),
+        *({"name": "net_wins", "sizes": [4]}, "group_net_wins", "positional_scores"),
+        {"name": "group_net_wins", "sizes": [4], "scores": [1] * 4},
+        *({"name": "group_net_wins", "sizes": sizes} for sizes in (None, [], [3], [5], [4, 0], [2.0, 2], [5, -1], 4)),
+        *(
+            {"name": "positional_scores", "scores": scores}
+            for scores in (None, [], [1] * 3, [1] * 5, [1.0] * 4, [True] * 4, [2**53, 0, 0, 0], "1000")
+        ),
+    ],
+)
+def test_invalid_statistic_is_refused(statistic):
+    with pytest.raises(RefusedProtocol, match=r"statistic|sizes|scores"):
+        summand(statistic, 4)
+
+
+def test_histograms_are_of_few_items():
+    assert summand("histogram", 8).numbers == math.factorial(8)
+    with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
+        Device({**SecAggBorda(min_reports=2).protocol(11), "statistic": "histogram"})
+
+
+@pytest.mark.parametrize(("statistic", "first"), [("histogram", 2), ("histogram_unseen_last", 0)])
+def test_ballots_are_completed_by_coins(statistic, first):
+    """Item 2 is unseen: before all others by a coin, or never."""
+    ballots = compact_positions(np.tile([0.0, 0.0, np.nan], (4000, 1)))
+    cells = summand(statistic, 3).of(ballots, None, Bits.from_random_state(1).coins)
+    assert (cells.sum(axis=1) == 1).all()
+    found = cells.sum(axis=0)
+    places = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])  # by cell
+    expected = {2: [1, 0, 1, 1, 0, 1], 0: [1, 0, 1, 0, 0, 0]}[first]
+    assert found[np.array(expected) == 0].sum() == 0
+    assert stats.chisquare(found[np.array(expected) == 1]).pvalue > 1e-3
+    assert len(places) == len(found)
+
+
+def test_large_scores_stay_exact():
+    top = 2**52 - 1
+    what = summand({"name": "positional_scores", "scores": [top, -top, 0]}, 3)
+    said = what.of(compact_positions(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]])), None, None)
+    assert said.tolist() == [[0, 0, 0], [top, -top, 0]]
+    assert what.sensitivity("replace").l1 == 4 * top + 3

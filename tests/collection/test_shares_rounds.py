@@ -112,7 +112,7 @@ WRONG = {
     "question": [5, 0, 2.0, 1, 3],
     "voters": [[0, 1]],
     "pair": [[0, 1]],
-    "groups": [None, asked(3)["groups"], [*GOOD["groups"][:2], BALLOT[:4]]],  # test_shares_statistics.py has more
+    "groups": [None, asked(3)["groups"], [*GOOD["groups"][:2], BALLOT[:4]]],  # test_shares.py has more
 }
 
 

@@ -252,9 +252,6 @@ def test_a_delta_that_equals_the_sum_of_decimals_is_accepted():
 @pytest.mark.parametrize("losses", [Losses(1.0), Losses(1.0, (1e-3,) * 20_000), Losses(0.0, (1e-3,) * 20_000)])
 def test_a_delta_below_the_range_of_exact_tails_counts_as_0(losses):
     assert losses.epsilon(5e-324) == (math.inf if losses.mu_squared else pytest.approx(20.0))
-
-
-def test_releases_without_noise_have_no_finite_epsilon():
     assert Losses(math.inf).epsilon(1e-6) == math.inf
 
 

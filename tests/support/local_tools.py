@@ -10,7 +10,7 @@ from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
 from sklearn_dprank.channels import balanced_design
-from sklearn_dprank.collection import Device, hypercube, hypercube as weighted
+from sklearn_dprank.collection import Device, hypercube
 from sklearn_dprank.collection.base import joined, simulated
 from sklearn_dprank.collection.protocol import FLIP_GRID, digest
 from sklearn_dprank.collection.randomizers import client_randomizer
@@ -29,7 +29,7 @@ class _Branching(ScriptedCoins):
     def integers(self, bound, size):
         if np.ndim(bound) or bound <= 64:
             return super().integers(bound, size)
-        if bound == weighted.LEAD:
+        if bound == hypercube.LEAD:
             return np.zeros(size, dtype=np.int64)  # `WeightedLaw.pick` is branched instead
         assert bound == FLIP_GRID
         sides = np.array([self._flip, FLIP_GRID - self._flip]) / FLIP_GRID
@@ -89,7 +89,7 @@ def law_of(run, flip=None, coins=True):
     law = Counter()
     with (
         patch.object(Bits, "from_random_state", staticmethod(opened)),
-        patch.object(weighted.WeightedLaw, "pick", picked),
+        patch.object(hypercube.WeightedLaw, "pick", picked),
         patch.object(hypercube, "_subsets", chosen),
     ):
         for probability, result in outcomes(one):

@@ -300,17 +300,6 @@ def test_lemma_10_by_simulation(variant, share):
         assert overflow < bounded == math.exp(-0.4)
 
 
-@pytest.mark.parametrize("m", [5, 10, 20, 50, 100])
-def test_the_printed_tail_holds_and_is_trivial_at_the_numbers_of_kwiksort(m):
-    large = math.ceil(10 * m * math.log(m)) + 1
-    exact, printed = (group_answers(10**4, m, 1.0, large, variant=v).overflow for v in ("corrected", "as_printed"))
-    assert exact <= printed < 1 / m
-    q = central_budget(m, 1.0).n_answers
-    assert q < large / 3
-    exact, printed = (group_answers(10**4, m, 1.0, q, variant=v).overflow for v in ("corrected", "as_printed"))
-    assert 0.035 < exact < 0.185 and 0.25 < printed < 0.825
-
-
 def test_theorem_5_for_an_algorithm_that_stops_now_and_then():
     """Exact Kemeny on noisy shares, on fresher and noisier ones in a third of the runs: within the additive error."""
     rng = np.random.default_rng(1)

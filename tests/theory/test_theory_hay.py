@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracles import kendall
 
-from sklearn_dprank.theory import hay, hay as hay_sort
+from sklearn_dprank.theory import hay
 
 
 def test_lower_bound_known_answers():
@@ -98,30 +98,30 @@ def test_p_sort_floors_match_simulation(m, max_queries, runs):
     rng = np.random.default_rng(m + max_queries)
     outputs = [p_sort_with_perfect_answers(m, max_queries, rng) for _ in range(runs)]
     distances = np.array([kendall(o, range(m)) for o in outputs])
-    floor = hay_sort.p_sort_failure_floor(m, max_queries)
+    floor = hay.p_sort_failure_floor(m, max_queries)
     assert np.mean(distances > 0) == pytest.approx(floor, abs=4 * math.sqrt(floor * (1 - floor) / runs))
     share = distances / math.comb(m, 2)
-    assert share.mean() == pytest.approx(hay_sort.p_sort_error_floor(m, max_queries), abs=4 * share.std() / runs**0.5)
+    assert share.mean() == pytest.approx(hay.p_sort_error_floor(m, max_queries), abs=4 * share.std() / runs**0.5)
 
 
 def test_p_sort_floors_at_the_ends():
     for m in (2, 3, 8):
-        assert hay_sort.p_sort_error_floor(m, 0) == pytest.approx(0.5)
-        assert hay_sort.p_sort_error_floor(m, math.comb(m, 2)) == pytest.approx(0, abs=1e-12)
-        assert hay_sort.p_sort_failure_floor(m, math.comb(m, 2)) == 0
+        assert hay.p_sort_error_floor(m, 0) == pytest.approx(0.5)
+        assert hay.p_sort_error_floor(m, math.comb(m, 2)) == pytest.approx(0, abs=1e-12)
+        assert hay.p_sort_failure_floor(m, math.comb(m, 2)) == 0
     # with coins only, each order has its own probability: 2^-Q, averaged
-    assert hay_sort.p_sort_failure_floor(3, 0) == pytest.approx(1 - (1 / 3 * 2**-2 + 2 / 3 * 2**-3))
+    assert hay.p_sort_failure_floor(3, 0) == pytest.approx(1 - (1 / 3 * 2**-2 + 2 / 3 * 2**-3))
 
 
 def test_p_sort_is_not_consistent():
-    assert hay_sort.p_sort_voters(10, 1e9, 0.01, 0.05) == math.inf
-    assert hay_sort.p_sort_voters(10, 1e9, 0.01, 0.05, max_queries=45) < math.inf
+    assert hay.p_sort_voters(10, 1e9, 0.01, 0.05) == math.inf
+    assert hay.p_sort_voters(10, 1e9, 0.01, 0.05, max_queries=45) < math.inf
 
 
 def test_theorem_5_3_needs_the_sampling_term():
     # without privacy (large epsilon) the printed bound asks for no voters at all
-    assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, variant="as_printed") < 1
-    assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, max_queries=45) > 8 * (1.9 / 0.1) ** 2
+    assert hay.p_sort_voters(10, 1e6, 0.9, 0.05, variant="as_printed") < 1
+    assert hay.p_sort_voters(10, 1e6, 0.9, 0.05, max_queries=45) > 8 * (1.9 / 0.1) ** 2
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_theorem_5_3_needs_the_sampling_term():
         (lambda: hay.epsilon_lower_bound(5, 0.5, variant="paper"), "variant must be"),
         (lambda: hay.p_sample_voters(5, 0.0, 0.1, 0.1), "epsilon must be a finite number above 0, got 0.0"),
         (lambda: hay.p_sample_voters(5, 1.0, 0.1, 0.1, neighboring="zero_out"), "neighboring must be"),
-        (lambda: hay_sort.p_sort_voters(5, 1.0, 1.0, 0.1), "phi must lie in"),
+        (lambda: hay.p_sort_voters(5, 1.0, 1.0, 0.1), "phi must lie in"),
     ],
 )
 def test_invalid_arguments_are_refused(call, message):
@@ -142,5 +142,5 @@ def test_invalid_arguments_are_refused(call, message):
 
 def test_noise_needs_a_paid_comparison():
     """Every answer is a coin: what is left to the sample is all that counts."""
-    left = 0.9 - hay_sort.p_sort_failure_floor(2, 0)
-    assert hay_sort.p_sort_voters(2, 1e-6, 0.5, 0.9, max_queries=0) == pytest.approx(8 * 9 * math.log(2 / left))
+    left = 0.9 - hay.p_sort_failure_floor(2, 0)
+    assert hay.p_sort_voters(2, 1e-6, 0.5, 0.9, max_queries=0) == pytest.approx(8 * 9 * math.log(2 / left))
