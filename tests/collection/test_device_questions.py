@@ -143,10 +143,10 @@ def test_answers_are_flipped_preferences_or_fair_coins():
             assert set(answer) == {"protocol", "question", "report", "pair", "answer"}
             return [answer["pair"], answer["answer"]]
 
-        expected = {}
-        for (i, j), says_yes in product(pairs, (0, 1)):
-            yes = 1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5
-            expected[json.dumps([[i, j], says_yes])] = (yes if says_yes else 1 - yes) / 3
+        expected = {
+            json.dumps([pair, answer]): chance_of([answer], [pair], ballot, flip) / 3
+            for pair, answer in product(pairs, (0, 1))
+        }
         assert law_of(pair_and_answer, protocol["flips"]["each"]) == pytest.approx(expected, rel=1e-9), ballot
 
 

@@ -142,8 +142,10 @@ def test_more_voters_and_a_larger_modulus_are_accepted(field):
 
 
 def test_too_many_numbers():
-    with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
-        Device({**protocol_of("margins"), "items": list(range(700))})
+    assert summand("histogram", 8).numbers == math.factorial(8)
+    for statistic, n_items in (("margins", 700), ("histogram", 11)):
+        with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
+            Device({**BORDA, "statistic": statistic, "items": list(range(n_items))})
 
 
 def test_the_epsilon_of_the_sum_is_that_of_so_many_voters():
@@ -308,12 +310,6 @@ def test_questions_have_the_form_of_their_statistic(name):
 def test_invalid_statistic_is_refused(statistic):
     with pytest.raises(RefusedProtocol, match=r"statistic|sizes|scores"):
         summand(statistic, 4)
-
-
-def test_histograms_are_of_few_items():
-    assert summand("histogram", 8).numbers == math.factorial(8)
-    with pytest.raises(RefusedProtocol, match="so few that 200,000 numbers are sent"):
-        Device({**SecAggBorda(min_reports=2).protocol(11), "statistic": "histogram"})
 
 
 @pytest.mark.parametrize(("statistic", "first"), [("histogram", 2), ("histogram_unseen_last", 0)])
