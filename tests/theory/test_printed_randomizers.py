@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from scipy.stats import norm
 
-from sklearn_dprank import LDPKwikSort, LDPPairwise
 from sklearn_dprank.channels import Interactive, Local
 from sklearn_dprank.collection import Device, RandomizedResponse
 from sklearn_dprank.collection.randomizers import client_randomizer
@@ -61,13 +60,6 @@ def test_printed_flips_are_rounded_up(epsilon):
         flip = yan.PrintedLaplace().flip(str(epsilon), 1)
         assert exact <= Decimal(flip) / 2**52 and 1 <= flip <= 2**51
         assert Decimal(flip - 1) / 2**52 <= exact * (1 + Decimal(2) ** -48)
-
-
-def test_reports_of_one_noise_are_refused_by_another():
-    report = LDPKwikSort(n_queries=1, randomizer=yan.PrintedLaplace()).client(3).report([0, 1, 2])
-    assert set(report) == {"protocol", "pairs", "answers"}
-    with pytest.raises(ValueError, match="1 'another protocol'"):
-        LDPPairwise(randomizer=song.PrintedGaussian()).fit_reports([report], items=3)
 
 
 @pytest.mark.parametrize(
