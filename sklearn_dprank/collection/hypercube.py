@@ -197,7 +197,7 @@ class HypercubeSampling(Randomizer):
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
         (signs,) = columns(reports, "signs")
-        d = n_pairs(len(protocol["items"]))
+        d = pair_count(protocol)
         form = set(map(type, signs)) == {str} and set(map(len, signs)) == {2 * -(-d // 8)}
         reject_unless(form and _DIGITS.fullmatch("".join(signs)), _SIGNS)
         packed = np.frombuffer(bytes.fromhex("".join(signs)), dtype=np.uint8).reshape(len(signs), -1)
@@ -211,7 +211,7 @@ class HypercubeSampling(Randomizer):
 
     @staticmethod
     def are_counts(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
-        d = n_pairs(len(protocol["items"]))
+        d = pair_count(protocol)
         return counts.shape == (d,) and counts.min() >= 0 and counts.max() <= n_reports
 
     @staticmethod

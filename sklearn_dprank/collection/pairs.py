@@ -537,7 +537,7 @@ class PairFlips(Randomizer):
             B / (K (1 - 2 f)^2) for B = C(n_items, 2) pairs, K queries and flip probability f.
         """
         gain = 1 - 2 * protocol["flip"][0] / FLIP_GRID
-        return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * gain**2)
+        return pair_count(protocol) / (protocol["n_queries"] * gain**2)
 
 
 class RandomizedResponse(PairFlips):

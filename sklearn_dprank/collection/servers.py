@@ -167,6 +167,7 @@ class CheckedFile:
         self._head.update(rows=0, digest=0)
 
     def _damaged(self, damage):
+        """Return an error that states the damage."""
         return ServerFileError(f"{self._shown} {damage}. {_DAMAGED}")
 
     def _unusable(self, error):
@@ -770,5 +771,6 @@ class Shuffler(_Receiver):
         return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in messages]
 
     def _message(self, packed):
+        """Return a message as JSON-able data, given a value of a row."""
         shuffle, first, second, answer = _MESSAGE.unpack(packed)
         return {"protocol": self._name, "shuffle": shuffle, "pair": [first, second], "answer": answer}

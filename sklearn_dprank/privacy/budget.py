@@ -56,6 +56,7 @@ _SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and
 _ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
 _LARGEST = 1e150  # limit on pure epsilons and on mu; above it, mu^2 overflows
 _ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal distribution
+_RESERVE = 1e-8  # relative; what a stated limit leaves, so that a release of this size fits
 
 
 class Terms(NamedTuple):
@@ -127,8 +128,9 @@ class Remaining(NamedTuple):
         >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
         1.22
         """
-        tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
-        return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
+        by_sums = self.basic_epsilon if delta <= self.basic_delta else 0.0
+        as_one_gaussian = gaussian_epsilon(delta, 1 / self.mu) * (1 - _RESERVE) if self.mu else 0.0
+        return max(by_sums, as_one_gaussian)
 
 
 class PrivacyBudget:
@@ -378,8 +380,9 @@ class PrivacyBudget:
             raise
         excess = in_excess(self._kept.terms, forecast, spent)
         if excess is not None or is_open:
+            settled = in_terms(self._kept.terms, forecast) if excess is None else excess
             try:
-                self._kept.amend(number, excess or in_terms(self._kept.terms, forecast))
+                self._kept.amend(number, settled)
             except BaseException as error:
                 stays = "an open charge, which leaves nothing" if is_open else "the smaller charge from before the fit"
                 raise RuntimeError(
@@ -446,10 +449,11 @@ class PrivacyBudget:
                 raise ValueError(f"release_id must be text that UTF-8 can store, got {ascii(release_id)[:200]}.")
 
         def decide(account, releases):
-            for earlier in [] if release_id is None else releases("WHERE release_id = ?", release_id):
+            earlier = [] if release_id is None else releases("WHERE release_id = ?", release_id)
+            if earlier:
                 raise BudgetExhausted(
-                    f"release_id={release_id!r} was charged at {earlier.when.isoformat()} for {earlier.what}, so it is "
-                    "not released again. Use the result of that call, or give another release another release_id."
+                    f"release_id={release_id!r} was charged at {earlier[0].when.isoformat()} for {earlier[0].what}, so "
+                    "it is not released again. Use the result of that call, or give another release another release_id."
                 )
             if math.isinf(guarantee.epsilon):
                 why = "; ".join([guarantee.how, *guarantee.caveats])
@@ -507,10 +511,10 @@ class PrivacyBudget:
 def _refusal(terms, account, releases, guarantee, what):
     """Return an error message with the request, the remaining budget and the remedy."""
     spent, left = spent_by(terms, releases), account.left()
-    of = f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
+    state = f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
     if terms.delta:
         limits = f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g})"
-        of = f"{limits}, ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
+        state = f"{limits}, ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
     may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
     may_ask = max(left.epsilon, left.mu, left.basic_epsilon) > 0
     remedy = f"{'Ask for less' if may_ask else 'Nothing is left'}; ballots of these voters allow no more."
@@ -522,7 +526,7 @@ def _refusal(terms, account, releases, guarantee, what):
     elif guarantee.delta:
         may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
         remedy += " For another group, basic_delta keeps more of delta for this kind."
-    return f"{what} asks for {guarantee}, which does not fit: {of}. {may}. {remedy}"
+    return f"{what} asks for {guarantee}, which does not fit: {state}. {may}. {remedy}"
 
 
 def _shown(left):
@@ -546,7 +550,8 @@ def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) 
     if spent == charged:
         return None
     # The account counts tighter losses of `charged`, if there are any. Then epsilon and delta alone prove nothing.
-    only_stated = charged == replace(charged, losses=None) or not charged.certified
+    # `replace` fills in the losses that amount to the stated epsilon and delta. With a seed, there is no account.
+    only_stated = charged.losses == replace(charged, losses=None).losses or not charged.certified
     if (
         only_stated
         and spent.epsilon <= charged.epsilon
@@ -619,6 +624,16 @@ def account_of(terms: Terms, releases: Iterable[Release]) -> Account:
     return account
 
 
+class _State(NamedTuple):
+    """Sums of epsilon and delta and the mu of one Gaussian, rounded up, and the part of delta for each rule."""
+
+    epsilon: float
+    delta: float
+    mu: float
+    basic_delta: float
+    gaussian_delta: float
+
+
 @dataclass(frozen=True)
 class Account:
     """Limits of a budget, and exact sums over the releases charged to it, which take the same time for any number.
@@ -650,7 +665,7 @@ class Account:
         if not any(delta for _, delta in losses.approximate) and max([losses.mu_squared, *pure]) <= _LARGEST:
             mu_squared = sum((Fraction(mu_of_pure(epsilon) ** 2) for epsilon in pure), Fraction(losses.mu_squared))
         if basic_delta is None and (guarantee.delta or guarantee.epsilon):
-            basic_delta = self.delta * (0.1 if guarantee.delta else 0.5)
+            basic_delta = self.delta * (0.1 if guarantee.delta else 0.5)  # of a Gaussian, or of a pure release
         after = replace(
             self,
             basic_delta=basic_delta,
@@ -659,18 +674,17 @@ class Account:
             sum_mu_squared=self.sum_mu_squared + mu_squared,
             unit=self.unit or guarantee.unit,
         )
-        if self.basic_delta is None and guarantee.delta:  # the first release; see `basic_delta` of `PrivacyBudget`
-            _, _, mu, _, gaussian_delta = after._state
-            if not _is_one_gaussian(mu, self.epsilon, gaussian_delta):
-                return replace(after, basic_delta=self.delta if math.isinf(mu) else 0.0)
+        if self.basic_delta is None and guarantee.delta:  # the first release; is it Gaussian, and does it fit?
+            state = after._state
+            if not _is_one_gaussian(state.mu, self.epsilon, state.gaussian_delta):
+                return replace(after, basic_delta=self.delta if math.isinf(state.mu) else 0.0)
         return after
 
     def holds(self) -> bool:
         """Return whether the releases fit, even if they were chosen adaptively."""
-        epsilon, delta, mu, basic_delta, gaussian_delta = self._state
-        if _within(epsilon, self.epsilon) and _within(delta, basic_delta):
-            return True
-        return _is_one_gaussian(mu, self.epsilon, gaussian_delta)
+        state = self._state
+        by_sums = _within(state.epsilon, self.epsilon) and _within(state.delta, state.basic_delta)
+        return by_sums or _is_one_gaussian(state.mu, self.epsilon, state.gaussian_delta)
 
     def spent(self) -> tuple[float, float]:
         """Return the smaller epsilon of the two rules, with its delta."""
@@ -680,7 +694,8 @@ class Account:
             least = smallest(lambda epsilon: _is_one_gaussian(mu, epsilon, gaussian_delta), from_zero=True)
             if _is_one_gaussian(mu, self.epsilon, gaussian_delta):  # the search rounds up
                 least = min(least, self.epsilon)
-        return min((epsilon, delta) if _within(delta, basic_delta) else (math.inf, 0.0), (least, gaussian_delta))
+        by_sums = (epsilon, delta) if _within(delta, basic_delta) else (math.inf, 0.0)
+        return min(by_sums, (least, gaussian_delta))
 
     def left(self) -> Remaining:
         """Return the limits for one more release."""
@@ -694,18 +709,17 @@ class Account:
         if math.isinf(mu) or not gaussian_delta:
             return Remaining(basic[0], 0.0, *basic)
         most = _largest(lambda mu: _is_one_gaussian(mu, self.epsilon, gaussian_delta))
-        mu = math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)
+        mu_left = math.sqrt(max(0.0, (most - mu) * (most + mu))) * (1 - _ROOM)  # the squares of mu add up
         # A first pure release leaves less than `gaussian_delta` to the Gaussian rule, so only its epsilon counts.
-        pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
-        return Remaining(max(basic[0], pure), mu, *basic)
+        pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu_left) if mu_left and not fresh else 0.0
+        return Remaining(max(basic[0], pure), mu_left, *basic)
 
     @property
-    def _state(self):
-        """Return the sums of epsilon and delta and the mu of one Gaussian, rounded up; the deltas of the two rules."""
+    def _state(self) -> _State:
         basic_delta = self.delta * 0.5 if self.basic_delta is None else self.basic_delta
         gaussian_delta = rounded_down(Fraction(self.delta) - Fraction(basic_delta))
         mu = math.sqrt(rounded_up(self.sum_mu_squared)) * (1 + 2.0**-50)
-        return rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), mu, basic_delta, gaussian_delta
+        return _State(rounded_up(self.sum_epsilon), rounded_up(self.sum_delta), mu, basic_delta, gaussian_delta)
 
 
 def _within(total, most):
@@ -846,7 +860,7 @@ class Releases:
             write = (connection.execute(_WRITE, (number, token)).lastrowid, token)
             return number, (write, account.with_one_more(release.guarantee))
 
-        number, self._seen = self._locked(insert)
+        number, self._seen = self._locked(insert)  # after the commit
         return number
 
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
@@ -889,14 +903,14 @@ class Releases:
             )
         write, account = self._seen or ((0, ""), account_of(terms, []))
         # The last write that this object has read, if it is still there, and the last one of the file.
-        command = "SELECT number, token FROM writes WHERE number = ? OR number = (SELECT max(number) FROM writes)"
-        writes = connection.execute(f"{command} ORDER BY number", (write[0],)).fetchall()
-        if write[0] and write not in writes:
+        same = connection.execute("SELECT number, token FROM writes WHERE number = ?", (write[0],)).fetchone()
+        last = connection.execute("SELECT number, token FROM writes ORDER BY number DESC LIMIT 1").fetchone()
+        if write[0] and write != same:
             raise self._unusable(
                 "is an old copy of the budget that was opened: charges are missing. Put the latest back."
             )
-        if writes and writes[-1] != write:
-            write, account = writes[-1], account_of(terms, self._found(connection))
+        if last is not None and write != last:
+            write, account = last, account_of(terms, self._found(connection))
         self._seen = write, account
         return account
 
@@ -921,11 +935,12 @@ class Releases:
         try:
             if self.path is None:
                 held: Any = self._lock
+                connection = self._memory
             else:
                 address = f"{self.path.as_uri()}?mode=rw"
-                held = closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True))
-            with held as opened:
-                connection = opened if self.path else self._memory
+                connection = sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)
+                held = closing(connection)
+            with held:
                 connection.rollback()  # of a charge that was interrupted
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
@@ -1006,7 +1021,7 @@ def guarantee_from_text(text: str) -> PrivacyGuarantee:
 
 
 def _plain(value):
-    """Return a value that JSON stores without rounding."""
+    """Return a value for JSON: numbers as hexadecimal floats, which lose no digit; fractions are rounded up before."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, Real):

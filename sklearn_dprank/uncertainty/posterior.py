@@ -68,7 +68,8 @@ def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most:
     if not seen.any():
         return np.full(margins.shape, 0.5)
     # Units: 1 / mean total precision of an item for variances of strengths, 1 / mean precision of a pair for residuals.
-    of_items, of_pairs = (_SPREADS**2 * (numbers / seen.sum()) for numbers in (len(seen), (seen > 0).sum()))
+    total = seen.sum()
+    of_items, of_pairs = _SPREADS**2 * (len(seen) / total), _SPREADS**2 * ((seen > 0).sum() / total)
     evidence = power * np.array([_Model(margins, seen, variance).log_evidence(of_items) for variance in of_pairs])
     possible = of_pairs[:, None] + 2 * of_items <= most
     possible[0, 0] = True  # the smallest spreads are always possible
@@ -89,13 +90,13 @@ class _Model:
 
     def __init__(self, margins, precision, of_pairs):
         self._margins, self._precision, self._of_pairs = margins, precision, of_pairs
-        self._left = 1 / (1 + of_pairs * precision)  # posterior variance of a residual / its prior variance
-        weight = self._left * precision
+        self._kept = 1 / (1 + of_pairs * precision)  # posterior variance of a residual / its prior variance
+        weight = self._kept * precision
         values, self._vectors = eigh(np.diag(weight.sum(axis=1)) - weight)
         self._values = np.maximum(values, 0)
         self._h = self._vectors.T @ (weight * margins).sum(axis=1)
         seen = weight > 0
-        # The matrices contain each pair twice.
+        # Half of the sums; and the matrices contain each pair twice.
         self._constant = (np.log(weight[seen]).sum() - (weight * margins**2).sum()) / 4
 
     def log_evidence(self, of_items):
@@ -110,8 +111,8 @@ class _Model:
         covariance = (self._vectors * shrunken) @ self._vectors.T
         own = np.diag(covariance)
         spread = own[:, None] + own - 2 * covariance
-        mean = (1 - self._left) * self._margins + self._left * (strength[:, None] - strength)
-        variance = self._of_pairs * self._left + self._left**2 * np.maximum(spread, 0)
+        mean = (1 - self._kept) * self._margins + self._kept * (strength[:, None] - strength)
+        variance = self._of_pairs * self._kept + self._kept**2 * np.maximum(spread, 0)
         np.fill_diagonal(mean, 0.0)
         np.fill_diagonal(variance, 1.0)
         return ndtr(mean / np.sqrt(variance))
@@ -147,10 +148,8 @@ def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
         wrong = np.exp(-np.abs(d)) * (1 + np.abs(d) / 2) / 2
         return np.where(d > 0, 1 - wrong, wrong)
     widths = np.sqrt(2) * scale * SPREADS  # the standard deviation of the noise is sqrt(2) b
-    evidence = []
-    for width in widths:
-        y, t = values / scale, width / scale
-        evidence.append(np.logaddexp(*_log_sides(y, t)).sum() + len(y) * t**2 / 2)
+    y = values / scale
+    evidence = [np.logaddexp(*_log_sides(y, t)).sum() + len(y) * t**2 / 2 for t in widths / scale]
     points = likely(LOG_PRIOR + evidence)
     return np.sum([chance * given(values, scale, widths[k]) for (k,), chance in points], axis=0)
 
@@ -158,13 +157,15 @@ def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
 def _log_sides(y, t):
     """Return the logarithms of the posterior masses below and above noisy values y, for normal values with deviation t.
 
-    The unit is the scale of the noise, and both lack the same factor.
+    The unit is the scale of the noise. Both lack the factor e^(t^2 / 2) / 2.
     """
     return -y + log_ndtr((y - t**2) / t), y + log_ndtr(-(y + t**2) / t)
 
 
 def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
     """Return the same as `chance_before` for true values with a known standard deviation, `width`.
+
+    It is the mean, over quantiles of the posterior of one value, of the probability that another value is lower.
 
     Examples
     --------
@@ -176,6 +177,7 @@ def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
     low, high = _log_sides(y, t)
     total, turn = np.logaddexp(low, high), expit(low - high)  # the posterior probability below y is `turn`
     levels, column = (np.arange(_NODES) + 0.5) / _NODES, y[:, None]
+    # Quantiles on either side of y, from logs of probabilities, which rounding must not make positive.
     left = t * ndtri_exp(np.minimum(np.log(levels) + total[:, None] + column, 0)) + t**2
     right = -t * ndtri_exp(np.minimum(np.log1p(-levels) + total[:, None] - column, 0)) - t**2
     quantiles = np.where(levels <= turn[:, None], np.minimum(left, column), np.maximum(right, column))
@@ -184,4 +186,4 @@ def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
         below = np.exp(np.minimum(-y + log_ndtr((x - t**2) / t) - total, 0))
         above = np.exp(np.minimum(y + log_ndtr(-(x + t**2) / t) - total, 0))
         out[i] = np.where(x <= y, below, 1 - above).mean(axis=0)
-    return (out + 1 - out.T) / 2
+    return (out + 1 - out.T) / 2  # the mean of both ways to integrate
