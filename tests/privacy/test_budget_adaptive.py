@@ -140,10 +140,6 @@ def test_one_release_may_use_all(epsilon, delta):
 
 
 def test_sums_are_not_rounded_down():
-    """Ten doubles 0.1 add up to slightly more than 1, which is within the tolerance."""
-    ten = after(Account(1.0, 0.0), *[stated(0.1)] * 10)
-    assert ten.holds()
-    assert ten.spent() == (1.0000000000000002, 0.0)
     assert not after(Account(1.0, 0.0), stated(1.0 + 1e-11)).holds()
     assert not after(Account(1.0, 0.0), stated(0.5), stated(0.5 + 1e-11)).holds()
     assert not after(Account(1.0, 1e-6), stated(0.1, 1e-6 * (1 + 1e-11))).holds()
