@@ -49,6 +49,8 @@ def count_pairs(positions, weights=None):
             for j, loser in enumerate(losers):
                 counts[:, j] += (piece < loser) @ weight[0]
         return counts
+    # Many voters: one comparison of two rows for each pair. Strict ballots are counted apart, by half of the pairs.
+    # Up to 255 voters: several losers at once, counted in one byte.
     for piece in _pieces(positions.table, min(_PIECE, max(1, _LARGEST // n_items))):
         width = piece.shape[1]
         odd = None if width <= _BYTE else odd_ballots(piece)
@@ -222,9 +224,9 @@ def odd_ballots(table):
     Returns
     -------
     ndarray of int, or None
-        Their columns, in ascending order, with those of strict ballots whose positions have gaps, which only costs
-        time. None if they are more than a quarter of the ballots checked so far, after any part of the table. Shortcuts
-        for strict ballots then rarely save time.
+        Their columns, in ascending order. Strict ballots whose positions have gaps may be among them, which only costs
+        time. None as soon as they are more than a quarter of the ballots checked so far. Shortcuts for strict ballots
+        then rarely save time.
     """
     n_items, n_seen, odd = len(table), 0, [np.empty(0, dtype=np.intp)]
     for part in _pieces(table, max(1, _TABLE // n_items)):

@@ -238,7 +238,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         answers = plan.open(voters)(Bits.from_random_state(random_state))
         consensus = rule.aggregate(answers)
         answers.close()
-        self.publish(consensus, answers, plan.guarantee.simulated(random_state is None), names)
+        self.publish(consensus, answers, plan.guarantee.simulated(certified=random_state is None), names)
         self.privacy_ = with_own_methods(self, self.privacy_)
         return self
 
@@ -357,7 +357,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         draft = draft_of(self)
         draft._set_items(names, n_items)  # `_compose` may depend on what a fit knows when it plans
         guarantee = draft.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1].guarantee
-        return guarantee.simulated(getattr(self, "random_state", None) is None)
+        return guarantee.simulated(certified=getattr(self, "random_state", None) is None)
 
     def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
         """Return ballots as a Profile with item names.
@@ -468,7 +468,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             stream = plan.open(profile)(Bits.from_random_state(draft.random_state if before is None else None), before)
             consensus = rule.aggregate(stream)
             stream.close()
-            draft.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
+            draft.publish(consensus, stream, plan.guarantee.simulated(certified=stream.bits.certified), names)
             draft.stream_ = stream
             # If another thread has published a period meanwhile, add this one after it, with fresh noise.
             if swap_fitted(draft, self, stream_=before):

@@ -226,7 +226,8 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
         about, kind = str(ask.query), ask.query.kind
         check_whole(ask.times, f"times of {about}")
         check_number(ask.share, f"share of {about}", above=0)
-        # Prices and answers are found by equality, which must therefore compare all parameters.
+        # Prices and answers are found by equality, which must therefore compare all parameters. So the class that
+        # defines the constructor must define the comparison too, as dataclasses do.
         made = next(vars(base) for base in type(ask.query).__mro__ if {"__init__", "__eq__"} & vars(base).keys())
         if "__eq__" not in made or not all(each.compare for each in fields(ask.query)):
             raise ValueError(

@@ -118,6 +118,8 @@ class _RoundsAnswers(Answers):
         """Return the standard deviation of the scaled noise; before the answer, that for `n_voters` voters."""
         n_reports = self._n_reports.get(query, self._n_voters)
         each = self._prices[query.kind].mechanism
+        if isinstance(each, NoNoise):
+            return each.deviation
         return SkellamNoise(each.rate * n_reports).deviation * self._n_voters / n_reports
 
     def close(self):

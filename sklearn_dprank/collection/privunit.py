@@ -1,4 +1,10 @@
-"""PrivUnit: a noisy direction that leans towards the voter's net wins; both sides."""
+"""PrivUnit: a noisy direction that leans towards the voter's net wins; both sides.
+
+All complete rankings have net wins w of the same norm R. A report is a standard normal vector, but its component along
+v = w / R has another law. There, the part above a public number `gamma` gets e^epsilon times the weight of the part
+below: the two `levels` of a protocol. The mean component along v is the `lean`. Reports are shortened to a public
+`norm`.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +128,8 @@ def _directions(wins, coins, spare):
     """Turn each column of net wins (doubles) into a random unit vector with mean column / R, and return the array.
 
     R = sqrt(m (m^2 - 1) / 3) is the norm of the net wins of a complete ranking. `coins` draws the directions of a
-    device. `spare` draws those of many voters, and only for ballots without opinions, so that these do not change the
-    words of others.
+    device. In a simulation of many voters, only ballots without opinions draw a direction, from `spare`: from `coins`,
+    they would shift the random words of all later voters. Overwrites `wins`.
     """
     m, n_voters = wins.shape
     # |w|^2 is an integer of at most R^2 < 2^53, so it is exact, and complete rankings never flip.
@@ -195,7 +201,7 @@ class PrivUnitG(Randomizer):
         # component along the direction, with mean `lean`. The mean squared length of a report is m - 1 + gamma lean.
         from scipy.special import ndtr
 
-        gammas = np.arange(-1024, math.ceil(1024 * (1 + math.sqrt(2 * spent)))) / 1024
+        gammas = np.arange(-PER_UNIT, math.ceil(PER_UNIT * (1 + math.sqrt(2 * spent)))) / PER_UNIT
         lean = np.exp(-(gammas**2) / 2) / math.sqrt(2 * math.pi) / (ndtr(-gammas) + 1 / math.expm1(spent))
         gamma = float(gammas[np.argmin((len(names) - 1 + gammas * lean) / lean**2)])
         norm = max(1, math.isqrt(len(names) - 1) // 2)
@@ -247,7 +253,7 @@ class PrivUnitG(Randomizer):
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
         m, (_, lean, along, across) = len(protocol["items"]), _moments(protocol)
-        return (m * m - 1) / 3 * (along + (m - 2) * across) / lean**2
+        return (m * m - 1) / 3 * (along + (m - 2) * across) / lean**2  # the mean square; R^2 / m is (m^2 - 1) / 3
 
     @classmethod
     def law(cls, received: ReceivedReports) -> NormalLaw:
@@ -298,6 +304,7 @@ def _quadrature(gamma, high, low, n_items, norm):
     """
     from scipy.special import xlogy
 
+    # Gauss-Legendre quadrature needs smooth pieces: the density of a jumps at gamma, and shortening begins at `norm`.
     ends = min(gamma, 0.0) - _REACH, max(gamma, 0.0) + _REACH
     edges = sorted({gamma, *ends, *(edge for edge in (-norm, norm) if ends[0] < edge < ends[1])})
     a, weights = (np.concatenate(parts)[:, None] for parts in zip(*map(_nodes, edges[:-1], edges[1:]), strict=True))

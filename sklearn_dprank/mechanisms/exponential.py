@@ -1,4 +1,8 @@
-"""Exponential mechanism (McSherry and Talwar 2007) and permute-and-flip over orders, sampled exactly."""
+"""Exponential mechanism (McSherry and Talwar 2007) and permute-and-flip over orders, sampled exactly.
+
+`Sensitivity.l1` of a query for orders is the privacy loss per unit of rate (see `OrderUtility`). So a rate of epsilon /
+l1 is epsilon-differentially private.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +74,8 @@ class Exponential(AnyQuery):
         budget = Fraction(epsilon) / times
         if delta:
             budget = Fraction(choice_range(float(epsilon), delta, math.ceil(times)))
-        # `l1` is the largest cost of an order per ballot, or twice that, so the cost of any order times the rate is at
-        # most budget * n, and no sum has a larger exponent.
+        # The cost of an order is at most l1 for each ballot. So rate times cost is at most budget * n, and no sum has a
+        # larger exponent.
         exponent = float(budget) * MOST_VOTERS
         eta = 2 * log_rounding_error(n_items, exponent)
         eta += log_choice_error(query.options(n_items), exponent + math.lgamma(n_items + 1), n_items)
@@ -136,7 +140,8 @@ class PermuteAndFlip(AnyQuery):
             If epsilon is not larger than the rounding loss.
         """
         budget = Fraction(epsilon) / times
-        # One ballot changes costs by at most l1 / 2, so rate times a difference of costs is at most budget * n.
+        # Costs of queries with `counted_by_cost` change by at most l1 / 2 with one ballot. So rate times a difference
+        # of costs is at most budget * n.
         eta = log_flip_error(float(budget) * MOST_VOTERS, math.lgamma(n_items + 1))
         return PermuteAndFlipNoise(_rate(epsilon, budget, 2 * eta, sensitivity))
 

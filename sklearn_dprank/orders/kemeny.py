@@ -495,7 +495,7 @@ class Relaxation:
     >>> program = Relaxation(np.array([-5, 4, -3]))  # pairs 01, 02, 12
     >>> program.add(np.array([[0, 2, 1]]), np.array([[1, 1, -1]]))
     >>> solved = program.solve(np.zeros(3), np.ones(3), Work())
-    >>> solved.value * program.scale, solved.multipliers  # 0, 1, 2 costs -5 for 01, -3 for 12: 3 more than nothing, -8
+    >>> solved.value * program.scale, solved.multipliers  # 2, 0, 1 costs -5; without the row, -5 - 3 = -8
     (-5.0, array([3.]))
     """
 
@@ -619,7 +619,7 @@ class WarmRelaxation(Relaxation):
             self._nonbasic = np.ones(len(self.right), dtype=bool)
             self._nonbasic[-1 - basic[basic < 0]] = False
             now = np.count_nonzero(self._nonbasic)
-            # The first iterations add one column each, or remove one.
+            # The size moves from `held` to `now` by one column an iteration, and then stays.
             mean = now - (now - held) * abs(now - held) / max(2 * done, 1)
             work.spend(self.pace.steps(size, done, mean / columns))
             status = model.getModelStatus()
@@ -716,7 +716,7 @@ def _reflected(now, copies):
     """Do one over-relaxed step, in the form of Douglas and Rachford; return the reflection 2 clip(copies) - copies.
 
     `copies` holds a copy plus its scaled price: clipped to the limits, it is the copy, and the rest is the price. The
-    step adds _RELAX * (now - clip(copies)) to it. `now` is overwritten.
+    step is copies += _RELAX (now - clip(copies)). `now` is overwritten.
     """
     within = np.clip(copies, -0.5, 0.5)
     now -= within
@@ -1082,15 +1082,18 @@ class LinearOrdering(_Cutting):
         self._constant = int(np.tril(cost, -1).sum())  # of all totals
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
-        self._failed = False
+        self._failed = self._seeks_first = False
+        # 1. Good orders, by local search.
         by_net_wins = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
         self._offer(insertion_search(cost, by_net_wins, self._work))
-        self._seeks_first, start = False, self.order
+        start = self.order
         if m >= _LARGE:
             self._offer(memetic_search(cost, start, self._work.part(_FIRST)))
+        # 2. Branch and cut.
         bound = self._search()
-        if bound >= self._best:
+        if bound >= self._best:  # 3. Of tied optima, one that does not depend on the solver.
             self.order = self._chosen(start)
+        # 4. Without a proof, the bound of a packing may be better.
         majorities = int(np.minimum(self._w, 0).sum())
         if bound < self._best and (self._stopped or bound <= majorities):  # some slack can end the search at once
             bound = max(bound, self._round_up(majorities + packed_cycles(cost - cost.T, work)))
@@ -1102,7 +1105,7 @@ class LinearOrdering(_Cutting):
         found = memetic_search(self._cost, start, self._work, self._best)
         if total_cost(self._cost, found) == self._best:
             return found
-        self._seeks_first = True
+        self._seeks_first = True  # `_goal` is now the optimum itself, so that `_solve` keeps nodes with another optimum
 
         def cut(before):
             before = _transitive_closure(before, self._work)
@@ -1164,6 +1167,7 @@ class LinearOrdering(_Cutting):
     def _root(self, bound):
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
         work, relation = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
+        # First, the heaviest 3-cycles of majorities, then those that solutions violate.
         cycles = violated_cycles(self._majority, 10 * self._cuts, work)
         size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]].min(axis=1)  # the cost to break a cycle
         self._program.add(*self._rows(cycles[np.argsort(-size, kind="stable")[: self._cuts]]))
@@ -1175,6 +1179,7 @@ class LinearOrdering(_Cutting):
         self._failed = False
         if len(self._cost) < _LARGE:
             self._offer(memetic_search(self._cost, self.order, work))
+        # Slow: approximate prices of all rows, whose bound `priced` proves. Then rows with a price are kept.
         bound, relation, _ = root
         cycles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
@@ -1188,7 +1193,10 @@ class LinearOrdering(_Cutting):
         return self._solve(bound, relation, _ROOT_PATIENCE, work, root=True)
 
     def _solve(self, bound, relation, patience, work, root=False):
-        """Cut at one node, a partial order; return the `Node`, or None if no better order agrees."""
+        """Cut at one node, a partial order; return the `Node`, or None if no better order agrees.
+
+        This ends if no row is violated, if `patience` programs closed too little of the gap, or at a limit.
+        """
         if bound > self._goal:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
@@ -1446,7 +1454,7 @@ def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time
             total = total_cost(inside, first)
             found: Any = MinimumOrder(first, total, total)
         else:
-            elsewhere = outside // len(large) + inside_large[part[0]]  # all of these add up to the cost outside
+            elsewhere = outside // len(large) + inside_large[part[0]]  # its share of what other pairs cost
             found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), shared)
             waiting -= 1
         parts[index] = part[found.order]

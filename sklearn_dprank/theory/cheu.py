@@ -76,14 +76,16 @@ def liar_weight(protocol: dict[str, Any]) -> float:
     if kind.startswith("skellam-"):
         return math.inf
     if kind == "hypercube":
-        return math.sqrt(HypercubeSampling.variance(protocol))
+        return math.sqrt(HypercubeSampling.variance(protocol))  # the scale 1 / (1 - 2 E k / C(m, 2))
     if kind == "privunit":
-        coordinate = protocol["norm"] * math.sqrt((m - 1) / m)  # of the longest vector in the item's direction
-        return float(PrivUnitG.estimate(coordinate * protocol["points_per_unit"], 1, protocol)) / (m - 1)
+        coordinate = protocol["norm"] * math.sqrt((m - 1) / m)  # a lie; an honest first place has m - 1
+        return float(PrivUnitG.estimate(coordinate * protocol["points_per_unit"], 1, protocol)) / (
+            m - 1
+        )  # an honest first place
     if kind not in ("rr", "laplace", "gaussian", "rr-assigned", "rr-shuffled"):
         raise ValueError(f"protocol must be of devices that report once, got randomizer={safe_repr(kind)}.")
     gain = 1 - 2 * protocol["flip"][0] / FLIP_GRID
     if kind == "rr-assigned" or protocol.get("pairs") == "assigned":
         return 1 / gain
-    k = protocol["n_queries"] if kind != "rr-shuffled" else 1
+    k = protocol["n_queries"] if kind != "rr-shuffled" else 1  # each shuffle estimates alone
     return m * min(k, m - 1) / (2 * k * gain)

@@ -50,6 +50,10 @@ ACCEPTED: dict[str, str] = {
     "privacy/shuffle.shuffle_local_epsilon: 2 becomes 3 (1)": "a wider bracket has the same root",
     "mechanisms/additive.KNormNoise.added: Add becomes Sub (1)": "the noise and its opposite have the same law",
     "privacy/composition._log_cosh: Sub becomes Add (2)": "of epsilons above 40 only, whose bound is then larger",
+    "privacy/composition._deltas_of_many: 2 becomes 3 (2)": "a longer period only takes more nodes",
+    "privacy/composition._log_cosh: 2 becomes 3 (4)": "both terms are below 1e-17 there",
+    "privacy/composition.range_deltas: 8 becomes 9 (1)": "a grid that ends earlier is bounded by its last delta",
+    "privacy/composition.choice_range: 0.1 becomes 1.1 (1)": "another bracket has the same root",
     "collection/shares.SummedRandomizer.check: LtE becomes Lt (1)": "a sum costs no number of only forty digits",
     "collection/shares.RoundsRandomizer.answer: Lt becomes LtE (1)": "an equal number is refused before",
 }

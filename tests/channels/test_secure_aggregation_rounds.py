@@ -163,7 +163,7 @@ def test_sums_of_some_are_scaled_up_to_all():
     for _ in range(12):  # devices draw from the system's source, and sums that are not scaled may all be even
         field = Field(plan.protocol, [[0, 1, 2]] * 40, away=lambda voter, number: voter % 2)
         session = plan.open(field.ask)(Bits.from_random_state(0))
-        assert session.answer(NumberOfVoters()) == 40
+        assert (session.answer(NumberOfVoters()), session.deviation(NumberOfVoters())) == (40, 0.0)
         assert session.deviation(query) == pytest.approx(math.sqrt(2 * rate * 40))  # not yet answered: that of all
         answer = session.answer(query)
         assert session.deviation(query) == pytest.approx(2 * math.sqrt(2 * rate * 20))

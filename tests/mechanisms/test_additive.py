@@ -10,7 +10,7 @@ from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
+from sklearn_dprank.mechanisms import GaussianNoise, KNorm, KNormNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.mechanisms.additive import _BLOCK
 from sklearn_dprank.privacy.composition import Losses, gaussian_delta
 from sklearn_dprank.queries import (
@@ -107,6 +107,11 @@ def test_knorm_scale_covers_every_neighbour(m, neighboring):
         return max(Fraction(int(t), k * (m - k)) for k, t in enumerate(top, 1))
 
     assert max(map(gauge, moves(NetWins(), neighboring, m))) / Fraction(noise.scale) == pytest.approx(float(EPSILON))
+
+
+def test_knorm_noise_is_for_net_wins_only():
+    assert not KNorm().refusal(NetWins(), 4)
+    assert "use noise='laplace'" in KNorm().refusal(AllMargins(), 4)
 
 
 def test_knorm_releases_an_order_only():

@@ -456,6 +456,8 @@ def test_a_fit_that_spends_more_than_its_charge_is_charged_with_all_of_it():
     assert in_excess(terms, pure(0.5), pure(0.4)) is None
     assert in_excess(terms, pure(0.5), pure(0.7)).epsilon == 0.7
     assert in_excess(terms, pure(0.5), PrivacyGuarantee.nothing("a leak")).epsilon == math.inf
+    crossed = in_excess(terms, replace(pure(0.5), delta=1e-6, losses=None), replace(pure(0.7), delta=1e-9, losses=None))
+    assert (crossed.epsilon, crossed.delta) == (0.7, 1e-6)
 
 
 def test_sums_beyond_the_budget_leave_only_gaussian_releases():

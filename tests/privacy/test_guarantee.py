@@ -17,7 +17,7 @@ from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePair
 from sklearn_dprank.ballots.weights import PERSON
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses
-from sklearn_dprank.privacy.guarantee import NEIGHBORING, TRUST
+from sklearn_dprank.privacy.guarantee import DECLARED_PUBLIC, NEIGHBORING, TRUST
 
 
 def guarantee(epsilon=1.0, delta=0.0, trust="central", neighboring="add_remove", **more):
@@ -299,6 +299,8 @@ def test_a_statement_without_privacy():
     ):
         topics = answers(guarantee)["In plain words"]
         assert topics == "this guarantee protects almost nothing. The result may show how somebody voted."
+    declared = PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "x", caveats=(DECLARED_PUBLIC,))
+    assert answers(declared)["In plain words"].startswith("this result does not protect the voters.")
     assert "which protects almost nothing" in answers(LDPPairwise(epsilon=20.0).fit(VOTES).privacy_)["Epsilon = 20"]
 
 

@@ -258,6 +258,13 @@ def test_parameters_out_of_bounds(function, arguments, message):
         function(*arguments)
 
 
+def test_the_closed_form_is_that_of_the_paper():
+    share = math.exp(0.5) / 10_000  # Feldman, McMillan and Talwar (2021), Theorem 3.1
+    inner = 8 * math.sqrt(share * math.log(4e6)) + 8 * share
+    stated = math.log(1 + (math.exp(0.5) - 1) / (math.exp(0.5) + 1) * inner)
+    assert shuffle_amplification(0.5, 10_000, 1e-6, "closed_form") == pytest.approx(stated, rel=1e-12)
+
+
 def test_every_local_epsilon_of_a_grid_is_finite():
     for local_epsilon, n in product((1e-9, 1e-3, 30.0, 500.0), (2, 5000, 10**7)):
         for method in ("blanket", "clones", "closed_form"):

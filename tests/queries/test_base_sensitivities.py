@@ -14,7 +14,7 @@ from query_examples import examples
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
-from sklearn_dprank.queries import Ask, NetWins, OrderUtility, PersonsByWeight, Query, ScoresByHistogram
+from sklearn_dprank.queries import Ask, NetWins, OrderUtility, PairMargin, PersonsByWeight, Query, ScoresByHistogram
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
@@ -187,3 +187,14 @@ def test_no_ballot_costs_more_than_the_loss_stated(query, m, neighboring):
 
 def test_an_ask_is_one_answer_for_the_whole_budget_by_default():
     assert Ask(NetWins())[1:] == (1, 1)
+
+
+@pytest.mark.parametrize("method", ["vector", "sensitivity", "derive_from"])
+def test_a_query_without_a_definition_is_not_answered(method):
+    with pytest.raises(NotImplementedError):
+        getattr(Query(), method)(3, "add_remove")
+
+
+def test_a_kind_is_the_query_or_its_type_and_the_parameters_in_kind_by():
+    assert NetWins().kind == NetWins()
+    assert PairMargin(0, 1).kind == PairMargin(2, 1).kind != NetWins().kind
