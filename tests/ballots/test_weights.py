@@ -1,5 +1,6 @@
 """Weighted ballots: persons stay within the public bound, counts are exact, and different ids are not merged."""
 
+import math
 import pickle
 from fractions import Fraction
 
@@ -82,6 +83,7 @@ def test_bound_is_rounded_down_to_the_grid():
     most = weight_bound(None, [1.0], 0.7).most
     assert most == int(Fraction(0.7) * WEIGHT_GRID) == 504503  # 0.7 is below 7/10
     assert clipped(np.array([0.7, 5.0]), np.array([0, 1]), most).tolist() == [most, most]
+    assert weight_bound(None, [1.0], math.nextafter(1 / WEIGHT_GRID, 1)).most == 1
     with pytest.raises(ValueError, match=r"^max_weight must be .* at most 1e10"):
         weight_bound(None, [1.0], 1.3e10)  # in grid steps, above the integers that JSON holds
 

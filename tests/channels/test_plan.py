@@ -23,6 +23,7 @@ from sklearn_dprank.channels import (
     Local,
     NonPrivateSurvey,
     Rounds,
+    SecureAggregation,
     Shuffle,
     Slots,
 )
@@ -93,6 +94,35 @@ ASKS = [
     Ask(AllMargins(), share=Fraction(1, 5)),
     Ask(NetWins(), share=Fraction(3, 5)),
 ]
+
+
+class Doubled(NetWins):
+    """Query whose parameter equality ignores, so that a price for one would be paid for another."""
+
+    def __init__(self, factor):
+        object.__setattr__(self, "factor", factor)
+
+
+@pytest.mark.parametrize(
+    ("asks", "message"),
+    [
+        ([Ask(NetWins(), 0)], "times of NetWins must be a positive integer"),
+        ([Ask(NetWins(), 1, 0)], "share of NetWins must be a finite number above 0"),
+        ([Ask(NetWins(), 1, Fraction(1, 3)), Ask(NetWins(), 1, Fraction(1, 3))], "asks for NetWins twice"),
+        ([Ask(NetWins(), 1, Fraction(2, 3)), Ask(AllMargins(), 1, Fraction(1, 2))], "asks claim 1.16667 of it"),
+        ([Ask(Doubled(2))], "must be a frozen dataclass that compares all its fields"),
+    ],
+)
+def test_asks_that_could_be_answered_at_another_price_are_refused(asks, message):
+    with pytest.raises(ValueError, match=message):
+        Central(1.0).plan(asks, 3)
+
+
+def test_public_numbers_of_voters_that_meet_the_minimum_are_enough():
+    plan = SecureAggregation(min_reports=5).plan([Ask(NetWins())], 3, 5)
+    assert plan.guarantee.epsilon == 1.0
+    with pytest.raises(ValueError, match=r"^min_reports=5 is above the 4 voters"):
+        SecureAggregation(min_reports=5).plan([Ask(NetWins())], 3, 4)
 
 
 def test_a_public_number_is_free():
