@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_number, safe_repr
-from .reading import as_column, is_frame
+from .._utils.checks import check_number, check_whole, safe_repr
+from .reading import Positions, as_column, is_frame
 
 MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers, in grid steps of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
@@ -35,10 +35,13 @@ class WeightBound(NamedTuple):
     most : int or None
         Largest total weight of one person, in grid steps of 1 / 720720: floor(720720 `max_weight`). None if each fit
         chooses it privately (``max_weight="auto"``).
+    max_listed : int or None, default=None
+        Largest number of items that a ballot lists with its full weight; None is any number.
     """
 
     unit: str
     most: int | None
+    max_listed: int | None = None
 
     @property
     def kept(self) -> int:
@@ -73,32 +76,36 @@ class Weights(NamedTuple):
     persons: NDArray[np.intp] | None
 
 
-def weight_bound(groups: Any, sample_weight: Any, max_weight: MaxWeight) -> WeightBound | None:
+def weight_bound(
+    groups: Any, sample_weight: Any, max_weight: MaxWeight, max_listed: int | None = None
+) -> WeightBound | None:
     """Return the bound of ballots with these arguments, or None if they have no weights.
 
-    Raise ValueError if `max_weight` is out of range, or has no effect.
+    Raise ValueError if `max_weight` or `max_listed` is out of range, or `max_weight` has no effect.
     """
+    check_whole(max_listed, "max_listed", 2, optional=True)
+    max_listed = None if max_listed is None else int(max_listed)
     if groups is None and sample_weight is None:
         if max_weight != 1:
             raise ValueError(
                 f"max_weight={max_weight!r} is for ballots with groups or sample_weight; give one of them."
             )
-        return None
+        return None if max_listed is None else WeightBound(BALLOT, WEIGHT_GRID, max_listed)
     unit = BALLOT if groups is None else PERSON
     if isinstance(max_weight, str):
         if max_weight != "auto":
             raise ValueError(f"max_weight must be a number or 'auto', got {safe_repr(max_weight)}.")
-        return WeightBound(unit, None)
+        return WeightBound(unit, None, max_listed)
     check_number(max_weight, "max_weight", above=0)
     most = math.floor(Fraction(float(max_weight)) * WEIGHT_GRID)
     if not 1 <= most < 2**53:
         raise ValueError(f"max_weight must be above 1/{WEIGHT_GRID} and at most 1e10, got {max_weight!r}.")
-    return WeightBound(unit, most)
+    return WeightBound(unit, most, max_listed)
 
 
 def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None:
     """Raise ValueError if counts of so many ballots with weights may exceed 64-bit integers."""
-    if bound is not None and n_voters * bound.kept * n_items**2 >= _LARGEST:
+    if bound is not None and n_voters * bound.kept * min(n_items, bound.max_listed or n_items) ** 2 >= _LARGEST:
         auto = "='auto', which may be 2048," if bound.most is None else ""
         raise ValueError(
             f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers."
@@ -145,6 +152,31 @@ def clipped(weight: NDArray[np.float64], persons: NDArray[np.intp], most: int) -
         rows = np.flatnonzero(persons == person)
         each[rows[np.argmax(each[rows])]] -= whole[person] - most
     return each
+
+
+def shortened(each: NDArray[np.int64], positions: Positions, max_listed: int | None) -> NDArray[np.int64]:
+    """Return the weights with which ballots count in pairs of items, where long ballots count less.
+
+    A ballot with weight w that lists K > k = `max_listed` items gets floor(w u / D), with D = 720720 and
+    u = floor(D k (k - 1) / (K (K - 1))). A pair of its items is in this share of its subsets of k items. So it counts
+    at most as much as the mean of w ballots that list k items each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.ballots.reading import compact_positions
+    >>> from sklearn_dprank.ballots.weights import shortened
+    >>> ballots = compact_positions(np.array([[0, 1, np.nan], [0, 1, 2]]))
+    >>> shortened(np.array([720720, 720720]), ballots, 2)
+    array([720720, 240240])
+    """
+    n_items = len(positions.table)
+    if max_listed is None or max_listed >= n_items:
+        return each
+    n_listed = np.maximum(np.count_nonzero(positions.table != positions.sentinel, axis=0), max_listed)
+    share = WEIGHT_GRID * max_listed * (max_listed - 1) // (n_listed * (n_listed - 1))
+    votes, rest = np.divmod(each, WEIGHT_GRID)  # the product of both would exceed 64 bits
+    return votes * share + rest * share // WEIGHT_GRID
 
 
 def reduced(weights: Weights, most: int) -> Weights:

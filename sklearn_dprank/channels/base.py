@@ -119,7 +119,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
     consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
     privacy_: PrivacyGuarantee
-    max_weight_: float  # only of private fits on persons or weights
+    max_weight_: float  # only of private fits on profiles with bounds
+    max_listed_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     random_state: RandomState  # only of estimators that draw random numbers
@@ -321,8 +322,9 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         if shape.bound is not None:
             if not getattr(channel, "takes_weights", False):
                 raise ValueError(
-                    f"groups and sample_weight are for the channels Exact and Central, and {type(channel).__name__} "
-                    "counts each row as one voter: pass a Profile without them, with one row of each person."
+                    "groups, sample_weight and max_listed are for the channels Exact and Central, and "
+                    f"{type(channel).__name__} counts each row as one voter: pass a Profile without them, with one row "
+                    "of each person."
                 )
             public["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:

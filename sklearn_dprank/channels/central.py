@@ -15,7 +15,7 @@ from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, chec
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
-from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Mechanism, NoNoise
+from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Laplace, Mechanism, NoNoise
 from ..privacy.composition import Losses, choice_range
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
@@ -27,6 +27,7 @@ from ..queries import (
     KemenyUtility,
     MaxViolatedMargin,
     NetWins,
+    PairMargin,
     PersonsByWeight,
     PositionalScores,
     Query,
@@ -208,14 +209,16 @@ class Central(BaseEstimator):
             prices, reads = priced(asks, release, n_items, bound)
         guarantee = self._guarantee(prices)
         if bound is not None:
-            guarantee = replace(guarantee, unit=bound.unit)
+            guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + listed_text(bound.max_listed))
         needs = frozenset(price.query.needs for price in prices.values())
         return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
     def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
-        most = None if bound is None else bound.most
-        sensitivity_of = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
+        most, max_listed = (None, None) if bound is None else (bound.most, bound.max_listed)
+        sensitivity_of = partial(
+            weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most, max_listed=max_listed
+        )
         prices, delta = {}, float(self.delta)
         sensitivities = [sensitivity_of(ask.query) for ask in asks]
         for ask, sensitivity in zip(rescale_shares(asks, sensitivities), sensitivities, strict=True):
@@ -237,7 +240,11 @@ class Central(BaseEstimator):
                 refuse(self, query, remedy)
             # `whole` is the `times` of `Mechanism.calibrated`: how many answers would use the whole budget.
             epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
-            calibrated = noise.calibrated(query, sensitivity, n_items, epsilon, delta, whole)
+            paid = whole
+            if type(noise) is Laplace and (changed := query.most_changed(n_items, max_listed)) is not None:
+                # The losses of Laplace answers add up in L1, and a ballot changes no more of them, however chosen.
+                paid = min(ask.times, changed) / own_share
+            calibrated = noise.calibrated(query, sensitivity, n_items, epsilon, delta, paid)
             if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
             each = epsilon / whole  # a part of the budget, also if answers do not add up in epsilon
@@ -269,6 +276,11 @@ class Central(BaseEstimator):
         return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)
 
 
+def listed_text(max_listed):
+    """Return the part of a guarantee's text about the bound on the length of a ballot."""
+    return "" if max_listed is None else f", for ballots that list at most {max_listed} items (longer ones count less)"
+
+
 class CuratorAnswers(Answers):
     """Answers of a curator who holds the ballots.
 
@@ -295,11 +307,18 @@ class CuratorAnswers(Answers):
         # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
         self._noise, self._completion = bits.noise, bits.assignment
         if profile.bound is not None:
-            self.grid = WEIGHT_GRID
+            self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
             self.published["max_weight"] = profile.bound.max_weight
+            if profile.max_listed is not None:
+                self.published["max_listed"] = profile.max_listed
         if release is not None:
             known = release.scores if isinstance(release, ScoresByHistogram) else release
             self.publish(known, self.answer(release))
+
+    def answer(self, query):
+        if isinstance(query, PairMargin) and query.i > query.j:  # one answer for both directions of a pair
+            return -self.answer(PairMargin(query.j, query.i))
+        return super().answer(query)
 
     def charge(self, query):
         price = self.prices.get(query.kind)
@@ -388,7 +407,9 @@ class DPBorda(RankAggregator):
     noise_ : PublishedNoise
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -400,6 +421,8 @@ class DPBorda(RankAggregator):
 
     Unit: one ballot. Trust: the curator who runs `fit`. Under "add_remove", one ballot changes the net wins by at most
     floor(m^2 / 2) in L1 and sqrt(m (m^2 - 1) / 3) in L2. Under "replace", both limits double.
+    In a `Profile` with ``max_listed=k``, k takes the place of m, so that short lists need far less noise. K-norm noise
+    gains only the factor (k - 1) / (m - 1), so it is the best choice only if k is at least .76 m.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -468,7 +491,9 @@ class DPSwissBorda(RankAggregator):
         shrinks strengths towards 0. The consensus may differ from the order of the scores if single margins contradict
         them.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -486,6 +511,9 @@ class DPSwissBorda(RankAggregator):
     All answers are Gaussian. So the squared ratios of sensitivity to noise add up, even if a question depends on
     earlier answers, and delta is not split. Under "add_remove", 2 % of that sum is spent on a noisy number of voters,
     which is needed to estimate the strengths. Under "replace", that number is public.
+
+    In a `Profile` with ``max_listed=k``, a ballot shares its k items among the groups, the largest groups first. Rounds
+    of groups of k or more items then cost as much as net wins of all items. `DPBorda` is better if k is below .4 m.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -577,7 +605,9 @@ class DPPairwise(_PublishedOnce):
     noise_ : PublishedNoise
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -588,7 +618,8 @@ class DPPairwise(_PublishedOnce):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot changes each of the C(m, 2) margins by at most 1 under
-    "add_remove", and by at most 2 under "replace". The rule is post-processing.
+    "add_remove", and by at most 2 under "replace". In a `Profile` with ``max_listed=k``, one ballot changes only
+    C(k, 2) margins. The rule is post-processing.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -658,7 +689,9 @@ class DPHistogram(_PublishedOnce):
     noise_ : PublishedNoise
         Distribution of the noise in ``histogram_`` (public numbers). Missing for more than 10 items.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -673,6 +706,7 @@ class DPHistogram(_PublishedOnce):
     sensitivities. Every pair without an opinion is then ordered by a fair coin. If the rule asks for positional scores,
     unseen items go last instead.
     The running time may show whether ballots are complete, so keep it secret.
+    The bound ``max_listed`` of a `Profile` has no effect, because a ballot is one cell, however short it is.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -754,7 +788,9 @@ class DPKwikSort(RankAggregator):
     optimal_gap_ : float
         Only set if the answers ran out: certified bound, as in `Kemeny`, for the Kemeny order of all noisy margins.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -765,7 +801,8 @@ class DPKwikSort(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot changes one margin by at most 1 under "add_remove", and by at most
-    2 under "replace". The losses of the adaptive answers compose.
+    2 under "replace". The losses of the adaptive answers compose. In a `Profile` with ``max_listed=k`` and with Laplace
+    noise, one ballot changes at most C(k, 2) answers, whichever pairs are asked, so more answers need no more noise.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -826,7 +863,9 @@ class DPKemenySampler(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -837,11 +876,11 @@ class DPKemenySampler(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". Orders
-    are drawn from a table of all 2^m subsets, in a time that does not depend on the ballots. It takes 43 MB and 1/4 s
-    at 22 items, and 275 MB and 2 s at 25. More items are refused. Rejection sampling is not offered. Its time depends
-    on the ballots and has no bound in public numbers. A limit on the number of tries would reveal something that
-    epsilon does not cover.
+    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". In a `Profile`
+    with ``max_listed=k``, C(k, 2) takes the place of C(m, 2). Orders are drawn from a table of all 2^m subsets, in a
+    time that does not depend on the ballots. It takes 43 MB and 1/4 s at 22 items, and 275 MB and 2 s at 25. More items
+    are refused. Rejection sampling is not offered. Its time depends on the ballots and has no bound in public numbers.
+    A limit on the number of tries would reveal something that epsilon does not cover.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -906,7 +945,9 @@ class DPPrudentOrder(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -929,6 +970,7 @@ class DPPrudentOrder(RankAggregator):
     The largest w is used for which all m - 1 choices together, each of which depends on the earlier ones, are
     (epsilon, delta)-private. The composition is tight: it uses the worst choices of range w. At delta = 1e-6 and many
     items, w is 8 % larger than by zero-concentrated differential privacy. It is never below epsilon / (m - 1).
+    The bound ``max_listed`` of a `Profile` gives no gain: a short ballot changes a margin as much as a long one.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
@@ -1020,7 +1062,9 @@ class DPTopK(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -1036,6 +1080,7 @@ class DPTopK(RankAggregator):
     returns the choice with the largest -epsilon u / 2 + Exp(1) (-epsilon u / 4 + Exp(1) under "replace"). A batch of b
     items spends b / k of epsilon, and the items placed before it are public. The time depends a little on the number of
     distinct margins.
+    The bound ``max_listed`` of a `Profile` gives no gain: a short ballot changes a margin as much as a long one.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

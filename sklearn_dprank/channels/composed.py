@@ -71,7 +71,9 @@ class Aggregator(RankAggregator):
         State for the next `partial_fit`: the exact sums of every period, but no ballots. It is a **secret**: protect it
         like the ballots. `fit` does not set it.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

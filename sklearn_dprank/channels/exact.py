@@ -73,7 +73,7 @@ def _read_exactly(profile):
 class _ExactAnswers(Answers):
     def __init__(self, profile, bits):
         super().__init__(profile.n_items, bits.coins, fair_ties=False)
-        self._profile = profile
+        self._profile, self.max_listed = profile, profile.max_listed
 
     def deviation(self, query):
         return 0.0

@@ -63,6 +63,8 @@ class Answers:
 
     #: Number of units of an answer per vote: 720720 for weighted ballots, whose counts are integers in these units.
     grid: int = 1
+    #: Public bound on the number of items that a ballot lists; None without a bound.
+    max_listed: int | None = None
 
     def __init__(
         self, n_items: int, coins: BitSource, planned: Any = None, published: Any = None, *, fair_ties: bool = True

@@ -36,6 +36,7 @@ from ..privacy import PrivacyGuarantee
 from ..queries import Ask
 from ..queries.base import Query, Sensitivity
 from ..queries.scores import NetWins
+from ..queries.statistics import listed, wins_moved
 from ..rules import SortByScore
 from ..rules.base import Consensus, Rule, checked_order, descending
 from .base import RankAggregator, best_and_worst, noise_is_known
@@ -138,8 +139,8 @@ class SegmentNetWins(Query):
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector if self.together else vector.reshape(self.n_segments, n_items)
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        return NetWins().sensitivity(n_items, neighboring)
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
+        return NetWins().sensitivity(n_items, neighboring, max_listed)
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class SegmentSizes(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return np.array([part.total_weight for part in profile.parts], dtype=np.int64)
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         change = changed_ballots(neighboring)
         return Sensitivity(change, Fraction(change))
 
@@ -234,7 +235,9 @@ class _Model:
         return means, given_own - by_total + of_centre
 
 
-def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation: float) -> Pooled:
+def pooled(
+    wins: Any, total: Any, sizes: Any, deviation: float, total_deviation: float, max_listed: int | None = None
+) -> Pooled:
     """Return the estimates that pool every segment with the others, as far as they are alike.
 
     Parameters
@@ -247,6 +250,8 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
         Positive estimates of the numbers of voters.
     deviation, total_deviation : float
         Standard deviations of the noise in `wins` and in `total`.
+    max_listed : int or None, default=None
+        Public bound on the number of items that a ballot lists.
 
     Returns
     -------
@@ -256,8 +261,9 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
     Notes
     -----
     The variance of the true mean of a segment of n voters is t^2 + c / n: t^2 between segments, and c between voters.
-    The largest possible c is (m^2 - 1) / 3. Estimates are averages over a grid of both variances, with weights
-    proportional to their restricted likelihoods. Net wins sum to 0, so noise in this direction is removed first.
+    The largest possible c is (m^2 - 1) / 3, or k (k^2 - 1) / (3 m) for ballots that list at most k items. Estimates
+    are averages over a grid of both variances, with weights proportional to their restricted likelihoods. Net wins sum
+    to 0, so noise in this direction is removed first.
 
     Examples
     --------
@@ -268,7 +274,7 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
     """
     n_items = wins.shape[1]
     shares, degrees = sizes / sizes.sum(), max(n_items - 1, 1)
-    largest = (n_items**2 - 1) / 3
+    largest = wins_moved([n_items], listed(n_items, max_listed))[1] / n_items
     own_noise = (deviation / sizes) ** 2
     total_noise = (total_deviation / sizes.sum()) ** 2
     own, mean = wins / sizes[:, np.newaxis], total / sizes.sum()
@@ -344,7 +350,7 @@ class SegmentRule(Rule):
             total, sizes = others
             noise, total_noise, size_noise = [answers.deviation(query) / answers.grid for query in asked]
             positive = np.maximum(sizes, size_noise)  # a noisy size may be negative
-            scores, own_weights, std = pooled(wins, total, positive, noise, total_noise)
+            scores, own_weights, std = pooled(wins, total, positive, noise, total_noise, answers.max_listed)
             published = {"scores": scores, "score_std": std, "own_weights": own_weights, "sizes": sizes}
         return Consensus(np.array([descending(each, answers) for each in scores]), published)
 
@@ -426,7 +432,9 @@ class SegmentedAggregator(RankAggregator):
     sizes_ : ndarray, shape (n_segments,)
         Noisy number of voters in each segment, or sum of their weights in votes; it may be negative. Only with pooling.
     max_weight_ : float
-        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -40,7 +40,9 @@ class FunctionEstimator(BaseEstimator):
         if profile.positions is None:
             raise ValueError("a function needs the ballots; build the Profile with keep='positions'.")
         if profile.bound is not None:
-            raise ValueError("a function gets ballots without persons and weights; pass a Profile without them.")
+            raise ValueError(
+                "a function gets ballots without persons, weights and max_listed; pass a Profile without them."
+            )
         table = profile.positions.table.T.astype(float)
         table[table == profile.positions.sentinel] = np.nan
         returned = self.function(table)

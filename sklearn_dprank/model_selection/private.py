@@ -29,6 +29,7 @@ from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import GuaranteedEstimator, last_step, mixing_step, own_methods, record_pipeline
 from ..privacy.rounding import round_down, rounded_up
 from ..queries.base import Query, Sensitivity, n_pairs, weighted_sensitivity
+from ..queries.statistics import listed
 from ..sampling.bit_source import Bits, BitSource, SecureBits, SeededBits, seed_sequence
 from .parameters import Grid, configured, grid_of, in_words, is_aggregator, with_seed
 
@@ -201,7 +202,8 @@ def unit_of(bound, weights=None):
 def score_noise(epsilon, neighboring, n_items, bound):
     """Return the noise of one score, from public numbers; raise ValueError if epsilon is too small for it."""
     agreement = NetAgreement(tuple(range(n_items)))  # all orders without ties have the same sensitivity
-    moved = weighted_sensitivity(agreement, n_items, neighboring, None if bound is None else bound.most)
+    limits = () if bound is None else (bound.most, bound.max_listed)
+    moved = weighted_sensitivity(agreement, n_items, neighboring, *limits)
     return Laplace().calibrated(agreement, moved, n_items, round_down(epsilon), delta=0.0)
 
 
@@ -234,8 +236,8 @@ class NetAgreement(Query):
         ranks = np.array(self.ranks)
         return profile.margins[ranks[:, None] < ranks].sum(keepdims=True)
 
-    def sensitivity(self, n_items, neighboring):
-        most = changed_ballots(neighboring) * n_pairs(n_items)
+    def sensitivity(self, n_items, neighboring, max_listed=None):
+        most = changed_ballots(neighboring) * n_pairs(listed(n_items, max_listed))
         return Sensitivity(most, Fraction(most**2))
 
     def read(self, vector, n_items):

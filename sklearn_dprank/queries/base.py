@@ -123,12 +123,26 @@ class Query:
         """Convert a vector, with or without noise, into the answer for rules."""
         return vector
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        """Return the `Sensitivity` under "add_remove" or "replace": by default, of the statistic in `summed_as`."""
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
+        """Return the largest change of the vector by one ballot: by default, that of the statistic in `summed_as`.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+        neighboring : {"add_remove", "replace"}
+            Neighbouring relation.
+        max_listed : int or None, default=None
+            Public bound on the number of items that a ballot lists. Passed only for profiles that have one.
+        """
         stated = self.summed_as(n_items)
         if stated is None:
             raise NotImplementedError
-        return statistic(stated, n_items).sensitivity(neighboring)
+        return statistic(stated, n_items, max_listed).sensitivity(neighboring)
+
+    def most_changed(self, n_items: int, max_listed: int | None) -> int | None:
+        """Return how many different answers of this kind one ballot changes at most, or None if it may change all."""
+        return None
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         """Return this query's answer, derived from the `answer` to `source`, one of its ``derivable_from``."""
@@ -175,7 +189,9 @@ class Query:
         return type(self).__name__
 
 
-def weighted_sensitivity(query: Query, n_items: int, neighboring: Neighboring, most: int | None = None) -> Sensitivity:
+def weighted_sensitivity(
+    query: Query, n_items: int, neighboring: Neighboring, most: int | None = None, max_listed: int | None = None
+) -> Sensitivity:
     """Return the sensitivity of a query on weighted ballots, if one person has the total weight `most`.
 
     A person's weighted counts lie in `most` times the convex hull of what single ballots count, and 0. Norms are
@@ -193,6 +209,8 @@ def weighted_sensitivity(query: Query, n_items: int, neighboring: Neighboring, m
     most : int or None, default=None
         Largest total weight of a person, as in `~sklearn_dprank.ballots.weights.WeightBound`. None if ballots have no
         weights.
+    max_listed : int or None, default=None
+        Public bound on the number of items that a ballot lists, if there is one.
 
     Examples
     --------
@@ -200,10 +218,11 @@ def weighted_sensitivity(query: Query, n_items: int, neighboring: Neighboring, m
     >>> weighted_sensitivity(NumberOfVoters(), 5, "replace", 720720).l1
     720720
     """
-    moved = query.sensitivity(n_items, neighboring)
+    more = {} if max_listed is None else {"max_listed": max_listed}  # queries of users may have no such parameter
+    moved = query.sensitivity(n_items, neighboring, **more)
     if most is None:
         return moved
-    added = query.sensitivity(n_items, "add_remove")
+    added = query.sensitivity(n_items, "add_remove", **more)
     gauge = None if moved.gauge is None or added.gauge is None else most * max(moved.gauge, added.gauge)
     l1, l2_squared = max(moved.l1, added.l1), max(moved.l2_squared, added.l2_squared)
     return Sensitivity(most * l1, most**2 * l2_squared, gauge)

@@ -17,6 +17,7 @@ from .._utils.types import Neighboring
 from ..uncertainty import AnswersLaw
 from .base import Query, Sensitivity, n_pairs
 from .histogram import Histogram, items_of, place_counts
+from .statistics import listed
 
 
 class Tallies(NamedTuple):
@@ -100,8 +101,10 @@ class PairTallies(Query):
         asked[rows, columns] = asked[columns, rows] = True
         return np.where(asked, wins, 0)
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        pairs = n_pairs(n_items) if self.pairs is None else len(self.pairs)
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
+        pairs = n_pairs(listed(n_items, max_listed))
+        if self.pairs is not None:
+            pairs = min(pairs, len(self.pairs))
         return Sensitivity(pairs * changed_ballots(neighboring), Fraction(pairs * changed_ballots(neighboring)))
 
 
@@ -160,6 +163,9 @@ class PairMargin(Query):
 
     def summed_about(self, n_items: int) -> list[int]:
         return [int(self.i), int(self.j)]
+
+    def most_changed(self, n_items: int, max_listed: int | None) -> int:
+        return n_pairs(listed(n_items, max_listed))
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[self.i, self.j : self.j + 1]

@@ -17,7 +17,7 @@ from .._utils.types import Neighboring
 from .base import Query, Sensitivity
 from .histogram import Histogram, completed_ballots, place_counts
 from .pairs import AllMargins, are_pairs
-from .statistics import MOST_PAIRS, ScaledBallotMargins, shared_scores
+from .statistics import MOST_PAIRS, ScaledBallotMargins, cut_scores, listed, shared_scores
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
@@ -93,7 +93,7 @@ class PositionalScores(Query):
         return grid - int(np.sort(grid)[len(grid) // 2]), step
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
-        grid, _ = self._grid
+        grid = cut_scores(self._grid[0].tolist(), listed(profile.n_items, profile.max_listed))
         item, first, last, voters = profile.placements.T
         share = shared_scores(np.cumsum([0, *grid]), first, last)
         # Sums of large scores of many voters, or of large weights, exceed 64 bits.
@@ -172,7 +172,7 @@ class ScoresByHistogram(Query):
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings have no ties, so they need no finer grid
         return scores // factor, factor
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         # The variance of a score under cell noise of variance 1, without the part that all items share.
         s = self._whole(n_items)[0].tolist()
         spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
@@ -276,7 +276,7 @@ class NumberOfVoters(Query):
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector[0]
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         moved = 2 - changed_ballots(neighboring)
         return Sensitivity(moved, Fraction(moved))
 
@@ -308,7 +308,7 @@ class PersonsByWeight(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.persons_by_weight
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         moved = changed_ballots(neighboring)
         return Sensitivity(moved, Fraction(moved))
 
@@ -403,9 +403,9 @@ class ScaledMargins(Query):
         if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
             raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
 
-    def scale(self, n_items: int) -> int:
-        """Return the public integer by which the margins or net wins are multiplied."""
-        return ScaledBallotMargins(n_items).scale(self.summed_about(n_items))
+    def scale(self, n_items: int, max_listed: int | None = None) -> int:
+        """Return the public integer by which the margins or net wins are multiplied, under a bound on the ballots."""
+        return ScaledBallotMargins(n_items, max_listed).scale(self.summed_about(n_items))
 
     def summed_about(self, n_items: int) -> dict[str, list[list[int]]]:
         if self.pairs is None:
@@ -418,7 +418,7 @@ class ScaledMargins(Query):
         else:
             first, second = np.array(self.pairs, dtype=np.intp).reshape(-1, 2).T
             values = profile.margins[first, second]
-        scale = self.scale(profile.n_items)
+        scale = self.scale(profile.n_items, profile.max_listed)
         small = float(np.abs(values).max(initial=0)) * scale < 2.0**62  # large weights exceed 64 bits
         return values.astype(np.int64 if small else object) * scale
 

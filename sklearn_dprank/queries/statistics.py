@@ -6,7 +6,7 @@ Ballots are `~sklearn_dprank.ballots.reading.Positions`. Devices load this modul
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -34,13 +34,13 @@ class Sensitivity(NamedTuple):
         L1 norm of the change.
     l2_squared : Fraction
         Squared L2 norm of the change.
-    gauge : int or None
+    gauge : int, Fraction or None
         Gauge of the change, for the net-win permutohedron and K-norm noise. None if it does not apply.
     """
 
     l1: int
     l2_squared: Fraction
-    gauge: int | None = None
+    gauge: int | Fraction | None = None
 
     def within(self, other: Sensitivity) -> bool:
         """Return whether noise calibrated to the sensitivity `other` also covers this sensitivity.
@@ -86,6 +86,42 @@ def margins(table: NDArray[Any], sentinel: int, rows: Any, columns: Any) -> NDAr
     return np.where(silent, np.int8(0), (first < second).astype(np.int8) - (first > second))
 
 
+def listed(n_items: int, max_listed: int | None) -> int:
+    """Return the largest number of items that a ballot lists, with the public bound `max_listed` or without one."""
+    return n_items if max_listed is None else min(n_items, max_listed)
+
+
+def wins_moved(sizes: Sequence[int], n_listed: int) -> tuple[int, int]:
+    """Return the largest L1 and squared L2 norms of net wins within groups, for a ballot that lists `n_listed` items.
+
+    Both norms are convex in the number of items that a group holds. So the largest groups come first.
+
+    Examples
+    --------
+    >>> wins_moved([2, 3], 4)
+    (4, 8)
+    """
+    l1 = cubes = 0
+    for size in sorted(sizes, reverse=True):
+        inside = min(size, n_listed)
+        n_listed -= inside
+        l1, cubes = l1 + inside**2 // 2, cubes + inside * (inside**2 - 1)
+    return l1, cubes // 3
+
+
+def cut_scores(scores: list[int], n_listed: int) -> list[int]:
+    """Return integer scores whose places after the first `n_listed` share their mean, minus the new median.
+
+    On a longer ballot, these scores count the first `n_listed` items only. The shift is common to all items.
+    """
+    rest = scores[n_listed:]
+    if not rest:
+        return scores
+    cut = [*scores[:n_listed], *[(2 * sum(rest) + len(rest)) // (2 * len(rest))] * len(rest)]
+    median = sorted(cut)[len(cut) // 2]
+    return [score - median for score in cut]
+
+
 def shared_scores(sums: NDArray[Any], first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.int64]:
     """Return the mean score of places `first` to `last`, rounded half up in integers; `sums` are cumulative, from 0."""
     size = last - first + 1
@@ -94,6 +130,9 @@ def shared_scores(sums: NDArray[Any], first: NDArray[Any], last: NDArray[Any]) -
 
 class Statistic:
     """Vector of integers of one ballot; sums over voters answer a query.
+
+    A subclass also takes ``max_listed``, the public bound on the number of items that a ballot lists, or None. Longer
+    ballots are in the convex hull of those within the bound: see `~sklearn_dprank.ballots.weights.shortened`.
 
     Parameters
     ----------
@@ -147,12 +186,13 @@ class _GroupNetWins(Statistic):
     states: tuple[str, ...] = ("sizes",)
     asked_about: str | None = "groups"
 
-    def __init__(self, n_items: int, sizes: Any) -> None:
+    def __init__(self, n_items: int, sizes: Any, max_listed: int | None = None) -> None:
         valid = type(sizes) is list and all(is_whole(size, 1, n_items) for size in sizes)
         if not valid or sum(sizes) != n_items:
             raise ValueError("sizes must be those of groups that hold each item once")
-        added = Sensitivity(sum(k * k // 2 for k in sizes), Fraction(sum(k * (k * k - 1) for k in sizes), 3))
-        super().__init__(n_items, n_items, max(sizes) - 1, added)
+        n_listed = listed(n_items, max_listed)
+        l1, l2_squared = wins_moved(sizes, n_listed)
+        super().__init__(n_items, n_items, min(n_listed, max(sizes)) - 1, Sensitivity(l1, Fraction(l2_squared)))
         self.sizes = sizes
 
     def accepts(self, about):
@@ -163,11 +203,17 @@ class _GroupNetWins(Statistic):
 
 
 class _NetWins(Statistic):
-    """Net wins of all items. One ballot changes them by 1 in the gauge of the permutohedron."""
+    """Net wins of all items.
 
-    def __init__(self, n_items: int) -> None:
-        added = Sensitivity(n_items**2 // 2, Fraction(n_items * (n_items**2 - 1), 3), 1)
-        super().__init__(n_items, n_items, n_items - 1, added)
+    The j best of k listed items win at most j (k - j) times. In the permutohedron of m items, j items win up to
+    j (m - j) times. So the gauge is (k - 1) / (m - 1), of the best item.
+    """
+
+    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+        n_listed = listed(n_items, max_listed)
+        l1, l2_squared = wins_moved([n_items], n_listed)
+        gauge = 1 if n_listed == n_items else Fraction(n_listed - 1, n_items - 1)
+        super().__init__(n_items, n_items, n_listed - 1, Sensitivity(l1, Fraction(l2_squared), gauge))
 
     def of(self, ballots, about, coins):
         return net_wins(ballots.table, ballots.sentinel)
@@ -176,9 +222,9 @@ class _NetWins(Statistic):
 class _Margins(Statistic):
     """Margins of all pairs, in row-major order."""
 
-    def __init__(self, n_items: int) -> None:
-        n_pairs = math.comb(n_items, 2)
-        super().__init__(n_items, n_pairs, 1, Sensitivity(n_pairs, Fraction(n_pairs)))
+    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+        moved = math.comb(listed(n_items, max_listed), 2)
+        super().__init__(n_items, math.comb(n_items, 2), 1, Sensitivity(moved, Fraction(moved)))
 
     def of(self, ballots, about, coins):
         return margins(ballots.table, ballots.sentinel, *np.triu_indices(self.n_items, 1)).T.astype(np.int64)
@@ -189,7 +235,7 @@ class _PairMargin(Statistic):
 
     asked_about = "pair"
 
-    def __init__(self, n_items: int) -> None:
+    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
         super().__init__(n_items, 1, 1, Sensitivity(1, Fraction(1)))
 
     def accepts(self, about):
@@ -204,9 +250,10 @@ class _PairCounts(Statistic):
 
     asked_about = "pairs"
 
-    def __init__(self, n_items: int) -> None:
-        n_pairs = math.comb(n_items, 2)  # a replaced ballot can move every pair from one count to the other
-        added, replaced = Sensitivity(n_pairs, Fraction(n_pairs)), Sensitivity(2 * n_pairs, Fraction(2 * n_pairs))
+    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+        # A replaced ballot can move all its pairs, and another ballot as many others.
+        moved = math.comb(listed(n_items, max_listed), 2)
+        added, replaced = Sensitivity(moved, Fraction(moved)), Sensitivity(2 * moved, Fraction(2 * moved))
         super().__init__(n_items, n_items**2, 1, added, replaced)
 
     def accepts(self, about):
@@ -231,12 +278,13 @@ class ScaledBallotMargins(Statistic):
 
     asked_about = "margins"
 
-    def __init__(self, n_items: int) -> None:
+    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+        self._listed = listed(n_items, max_listed)
         #: Squared L2 sensitivity of adding a ballot.
-        self.squared = _RESOLUTION**2 * (n_items * (n_items**2 - 1) // 3)
-        numbers = max(n_items, min(math.comb(n_items, 2), MOST_PAIRS))
-        # By Cauchy and Schwarz, `numbers` bounds the squared ratio of L1 to L2.
-        added = Sensitivity(math.isqrt(self.squared * numbers), Fraction(self.squared))
+        self.squared = _RESOLUTION**2 * wins_moved([n_items], self._listed)[1]
+        numbers, moved = (max(each, min(math.comb(each, 2), MOST_PAIRS)) for each in (n_items, self._listed))
+        # By Cauchy and Schwarz, `moved`, the largest number of changed entries, bounds the squared ratio of L1 to L2.
+        added = Sensitivity(math.isqrt(self.squared * moved), Fraction(self.squared))
         super().__init__(n_items, numbers, math.isqrt(self.squared), added)
 
     def accepts(self, about):
@@ -250,8 +298,10 @@ class ScaledBallotMargins(Statistic):
 
     def scale(self, about: Mapping[str, Any]) -> int:
         """Return the scale of a question about these pairs or groups."""
-        groups = about.get("groups", [])
-        squared = len(about["pairs"]) if "pairs" in about else sum(k * (k * k - 1) // 3 for k in map(len, groups))
+        if "pairs" in about:
+            squared = min(len(about["pairs"]), math.comb(self._listed, 2))
+        else:
+            squared = wins_moved([*map(len, about["groups"])], self._listed)[1]
         return max(1, math.isqrt(self.squared // max(squared, 1)))
 
     def of(self, ballots, about, coins):
@@ -268,11 +318,12 @@ class _PositionalScores(Statistic):
 
     states = ("scores",)
 
-    def __init__(self, n_items: int, scores: Any) -> None:
+    def __init__(self, n_items: int, scores: Any, max_listed: int | None = None) -> None:
         valid = type(scores) is list and len(scores) == n_items
         valid = valid and all(is_whole(score, 1 - 2**53) for score in scores)
         if not valid or sum(map(abs, scores)) >= _LARGEST_SCORES:
             raise ValueError("scores must be an integer for each place")
+        scores = cut_scores(scores, listed(n_items, max_listed))
         self.scores, best_first = scores, sorted(scores, reverse=True)
         # By the rearrangement inequality, no two ballots differ more than one and its reverse.
         replaced = [high - low for high, low in zip(best_first, reversed(best_first), strict=True)]
@@ -296,7 +347,7 @@ class _Histogram(Statistic):
 
     unseen_last = False
 
-    def __init__(self, n_items: int) -> None:
+    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
         cells = math.factorial(n_items)  # a replaced ballot leaves one and enters another
         super().__init__(n_items, cells, 1, Sensitivity(1, Fraction(1)), Sensitivity(2, Fraction(2)))
 
@@ -327,7 +378,7 @@ STATISTICS: Mapping[str, type[Statistic]] = MappingProxyType(
 )
 
 
-def statistic(stated: Any, n_items: int) -> Statistic:
+def statistic(stated: Any, n_items: int, max_listed: int | None = None) -> Statistic:
     """Return the statistic that a protocol or a query names; raise ValueError if it is unknown or invalid.
 
     Examples
@@ -339,10 +390,10 @@ def statistic(stated: Any, n_items: int) -> Statistic:
     bare = type(stated) is dict and len(stated) == 1  # a name without fields must be text, so that each has one form
     fields = dict(stated) if type(stated) is dict and not bare else {"name": stated}
     name = fields.pop("name", None)
-    kind = STATISTICS.get(name) if type(name) is str else None
+    kind: Any = STATISTICS.get(name) if type(name) is str else None
     if kind is None or set(fields) != set(kind.states):
         raise ValueError(f"statistic must be one of {list(STATISTICS)}, with what belongs to it and nothing else")
-    return kind(n_items, **fields)
+    return kind(n_items, **fields, max_listed=max_listed)
 
 
 def _group_net_wins(ballots, groups):

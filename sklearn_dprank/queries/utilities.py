@@ -24,6 +24,7 @@ from ..orders.samplers import (
     largest_batch,
 )
 from .base import Query, Sensitivity, n_pairs
+from .statistics import listed
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, for any ballots
 
@@ -98,8 +99,8 @@ class KemenyUtility(OrderUtility):
                 "estimator, such as DPBorda(noise='knorm') or DPPrudentOrder(window=7)."
             )
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        loss = changed_ballots(neighboring) * n_pairs(n_items)
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
+        loss = changed_ballots(neighboring) * n_pairs(listed(n_items, max_listed))
         return Sensitivity(loss, Fraction(loss**2))
 
 
@@ -164,7 +165,7 @@ class MaxViolatedMargin(OrderUtility):
                 stacklevel=2,
             )
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         loss = 2 * changed_ballots(neighboring)
         return Sensitivity(loss, Fraction(loss**2))
 
@@ -232,7 +233,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
                 stacklevel=2,
             )
 
-    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         loss = 2 * changed_ballots(neighboring)
         return Sensitivity(loss, Fraction(loss**2))
 

@@ -298,7 +298,7 @@ class SwissRule(Rule):
                 continue
             rounds.append(Round(query.groups, wins, max(answers.deviation(query), _EXACT)))
         query, pairs = _last_question(rounds, fit_all, order, n_voters, answers), None
-        scale = query.scale(answers.n_items)
+        scale = query.scale(answers.n_items, answers.max_listed)
         try:
             answer = np.asarray(answers.answer(query), dtype=float) / scale
         except BudgetExhausted:  # the rounds decide
@@ -336,7 +336,7 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
     A single margin has the deviation `noise`, and k margins asked together have sqrt(k) times that each.
     """
     m, one = answers.n_items, ScaledMargins(((0, 1),))
-    noise = answers.deviation(one) / one.scale(m)
+    noise = answers.deviation(one) / one.scale(m, answers.max_listed)
     noise_of_many = noise * np.sqrt(2 * m)  # on each of 2 m margins
     if m >= 2 and noise_of_many <= _DROWNED * n_voters:
         # The misfit is the variance of true margins around those of the model. A net win is a sum of margins over

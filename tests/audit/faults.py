@@ -190,20 +190,36 @@ fault(
     "weights: the L2 norm of a heavy person grows by the square root",
     "queries.base.weighted_sensitivity",
     calls(
-        lambda true, query, n_items, neighboring, most=None: (one := true(query, n_items, neighboring, most))._replace(
-            l2_squared=one.l2_squared / (most or 1)
-        )
+        lambda true, query, n_items, neighboring, most=None, max_listed=None: (
+            one := true(query, n_items, neighboring, most, max_listed)
+        )._replace(l2_squared=one.l2_squared / (most or 1))
     ),
 ).caught_by(PERSON)
 fault(
     "weights: a replaced person moves no total",
     "queries.base.weighted_sensitivity",
     calls(
-        lambda true, query, n_items, neighboring, most=None: true(
-            query, n_items, neighboring if most is None else "add_remove", most
+        lambda true, query, n_items, neighboring, most=None, max_listed=None: true(
+            query, n_items, neighboring if most is None else "add_remove", most, max_listed
         )
     ),
 ).caught_by(PERSON, "test_total_weight_is_private_under_both_relations")
+
+SHORT = "test_sensitivity_under_a_bound_is_attained"
+fault(
+    "lengths: long ballots count in full", "ballots.weights.shortened", calls(lambda _, each, *others: each)
+).caught_by(SHORT)
+fault(
+    "lengths: half of the ballot in groups",
+    "queries.statistics.wins_moved",
+    given(n_listed=lambda n_listed: n_listed - n_listed // 2),
+).caught_by(SHORT)
+fault(
+    "lengths: positional scores are not cut", "queries.statistics.cut_scores", calls(lambda _, scores, n_listed: scores)
+).caught_by("test_positional_scores_count_the_first_items")
+fault("lengths: one answer changes about many pairs", "queries.PairMargin.most_changed", always(1)).caught_by(
+    "test_pairs_are_paid_only_if_one_ballot_changes_them"
+)
 
 # Calibration of noise.
 

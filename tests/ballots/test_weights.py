@@ -19,6 +19,7 @@ from sklearn_dprank.ballots.weights import (
     clipped,
     person_numbers,
     persons_by_weight,
+    shortened,
     weight_bound,
 )
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
@@ -167,8 +168,8 @@ def test_profiles_of_one_bound_add_up():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Profile.from_rankings(X), "same max_weight and unit"),
-        (Profile.from_rankings(X, sample_weight=W, max_weight=3), "same max_weight and unit"),
+        (Profile.from_rankings(X), "same max_weight, max_listed and unit"),
+        (Profile.from_rankings(X, sample_weight=W, max_weight=3), "same max_weight, max_listed and unit"),
         (Profile.from_rankings(X, groups=WHO, sample_weight=W, max_weight=2), "a person may have ballots in both"),
     ],
 )
@@ -353,3 +354,93 @@ def test_error_of_score_names_the_place_of_persons_and_weights(name):
 def test_a_person_with_the_smallest_weight_is_counted():
     weights = Weights(np.array([1, 0, WEIGHT_GRID]), np.array([0, 1, 2]))
     assert persons_by_weight(weights).tolist() == [2] + [0] * 11
+
+
+# The bound on the length of a ballot
+
+LISTS = np.array([[0, 1, 2, 3], [1, 0, np.nan, np.nan], [2, 2, 0, np.nan], [np.nan] * 4, [3, 2, 1, 0], [0, np.nan] * 2])
+
+
+@given(X=profiles(), k=st.integers(2, 7), seed=st.integers(0, 5))
+def test_long_ballots_count_less(X, k, seed):
+    w = np.random.default_rng(seed).gamma(1, 2, len(X))
+    profile = Profile.from_rankings(X, sample_weight=w, max_weight=3, max_listed=k)
+    plain = Profile.from_rankings(X, sample_weight=w, max_weight=3)
+    lengths = (~np.isnan(X.astype(float))).sum(axis=1).tolist()
+    exact = [
+        each * (WEIGHT_GRID * k * (k - 1) // (n * (n - 1)) if n > k else WEIGHT_GRID) // WEIGHT_GRID
+        for each, n in zip(plain.weights.each.tolist(), lengths, strict=True)
+    ]
+    np.testing.assert_array_equal(profile.pairwise_counts, np.zeros_like(plain.margins) + weighted_pairs(X, exact))
+    np.testing.assert_array_equal(profile.placements, plain.placements)
+    assert profile.total_weight == plain.total_weight and profile.max_listed == k
+
+
+@pytest.mark.parametrize("most", [2**52, 1e10 * WEIGHT_GRID])
+def test_weights_of_long_ballots_do_not_overflow(most):
+    each = np.array([int(most), int(most) - 1])
+    positions = Profile.from_rankings([range(1000)] * 2).positions
+    for k in (2, 500, 999):
+        share = WEIGHT_GRID * k * (k - 1) // (1000 * 999)
+        assert shortened(each, positions, k).tolist() == [w * share // WEIGHT_GRID for w in each.tolist()]
+    assert shortened(each, positions, 10**30).tolist() == each.tolist()
+
+
+def test_weight_of_a_long_ballot_depends_on_no_other_ballot():
+    for k in (2, 3):
+        together = Profile.from_rankings(LISTS, max_listed=k)
+        alone = [Profile.from_rankings([x], max_listed=k).pairwise_counts for x in LISTS]
+        np.testing.assert_array_equal(together.pairwise_counts, np.sum(alone, axis=0))
+
+
+LIMITS = [{}, {"groups": ["a", "b", "a", "c", "d", "b"]}, {"sample_weight": [1, 2, 0.5, 1, 3, 1], "max_weight": 2}]
+
+
+@pytest.mark.parametrize("keep", ["counts", "positions"])
+@pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: " ".join(limits) or "none")
+def test_bound_is_the_same_in_chunks_pickles_and_parts(limits, keep):
+    whole = Profile.from_rankings(LISTS, max_listed=2, **limits)
+    same(whole, Profile.from_chunks([LISTS[:1], LISTS[1:1], LISTS[1:]], keep=keep, max_listed=2, **limits))
+    same(whole, pickle.loads(pickle.dumps(whole)))
+    same(whole, whole.counted())
+    first, rest = (whole.take(rows) for rows in ([0, 1], [2, 3, 4, 5]))
+    np.testing.assert_array_equal(first.pairwise_counts + rest.pairwise_counts, whole.pairwise_counts)
+    assert first.bound == whole.bound and whole.max_listed == 2
+    if "groups" not in limits:
+        same(whole, first + rest)
+        same(whole, first.counted() + rest.counted())
+
+
+def test_bound_is_the_same_in_dask_partitions():
+    array = pytest.importorskip("dask.array")
+    same(
+        Profile.from_rankings(LISTS, max_listed=2),
+        Profile.from_chunks(array.from_array(LISTS, chunks=(2, 4)), max_listed=2),
+    )
+
+
+@pytest.mark.parametrize(
+    "other", [{}, {"max_listed": 3}, {"max_listed": 2, "sample_weight": np.ones(6), "max_weight": 2}]
+)
+@pytest.mark.parametrize("counted", [False, True])
+def test_profiles_of_different_lengths_do_not_add_up(other, counted):
+    one, other = Profile.from_rankings(LISTS, max_listed=2), Profile.from_rankings(LISTS, **other)
+    one, other = (one.counted(), other.counted()) if counted else (one, other)
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(ValueError, match="same max_weight, max_listed and unit"):
+            first + second
+
+
+@pytest.mark.parametrize("bad", [1, 0, -2, 2.5, "3", True, np.nan, [2]])
+@pytest.mark.parametrize("read", [Profile.from_rankings, lambda X, **more: Profile.from_chunks([X], **more)])
+def test_bound_on_the_length_is_an_integer_of_at_least_two(bad, read):
+    with pytest.raises(ValueError, match=r"^max_listed must be None or an integer of at least 2"):
+        read(LISTS, max_listed=bad)
+
+
+def test_many_short_ballots_fit_into_64_bits():
+    items = np.zeros((3000, 2000))
+    weights = {"sample_weight": np.ones(3000), "max_weight": 1000}
+    with pytest.raises(ValueError, match=r"^max_weight is too large"):
+        Profile.from_rankings(items, **weights)
+    assert Profile.from_rankings(items, **weights, max_listed=20).bound.most == 1000 * WEIGHT_GRID

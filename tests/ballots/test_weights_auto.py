@@ -79,7 +79,7 @@ def test_a_person_is_in_one_class_by_total_weight(n_ballots, weight, place):
 
 def test_without_groups_a_row_is_a_person():
     profile = auto(sample_weight=np.arange(60))
-    assert profile.bound == (BALLOT, None) and auto(groups=WHO).bound == (PERSON, None)
+    assert profile.bound == (BALLOT, None, None) and auto(groups=WHO).bound == (PERSON, None, None)
     assert profile.persons_by_weight[:6].tolist() == [1, 2, 4, 8, 16, 28]
     assert Profile.from_rankings(X).persons_by_weight.tolist() == [60] + [0] * 11
 
@@ -110,7 +110,7 @@ def test_profiles_of_ballots_add_up_and_those_of_persons_do_not():
     same(one + other, auto(sample_weight=W))
     with pytest.raises(ValueError, match="a person may have ballots in both"):
         auto(groups=WHO) + auto(groups=WHO)
-    with pytest.raises(ValueError, match="same max_weight and unit"):
+    with pytest.raises(ValueError, match="same max_weight, max_listed and unit"):
         one + Profile.from_rankings(X, sample_weight=W, max_weight=4)
 
 

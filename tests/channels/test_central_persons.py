@@ -99,12 +99,18 @@ def test_classic_rules_weigh_without_a_price():
 )
 def test_channels_of_one_report_refuse_before_a_charge(estimator):
     for profile in (PERSONS, WEIGHED.counted()):
-        with pytest.raises(ValueError, match=r"^groups and sample_weight are for the channels Exact and Central"):
+        with pytest.raises(
+            ValueError, match=r"^groups, sample_weight and max_listed are for the channels Exact and Central"
+        ):
             estimator.fit(profile)
-        with pytest.raises(ValueError, match=r"^groups and sample_weight are for the channels Exact and Central"):
+        with pytest.raises(
+            ValueError, match=r"^groups, sample_weight and max_listed are for the channels Exact and Central"
+        ):
             estimator.guarantee_before(profile)
     if hasattr(estimator, "partial_fit"):
-        with pytest.raises(ValueError, match=r"^groups and sample_weight are for the channels Exact and Central"):
+        with pytest.raises(
+            ValueError, match=r"^groups, sample_weight and max_listed are for the channels Exact and Central"
+        ):
             estimator.partial_fit(PERSONS)
 
 

@@ -130,7 +130,7 @@ def test_a_function_needs_the_ballots():
     with pytest.raises(ValueError, match="a function needs the ballots; build the Profile with keep='positions'"):
         cross_validate(by_mean, Profile.from_rankings(X, keep="counts"), n_trials=1)
     weighted = Profile.from_rankings(X, sample_weight=np.full(60, 0.5), max_weight=1.0)
-    with pytest.raises(ValueError, match="a function gets ballots without persons and weights"):
+    with pytest.raises(ValueError, match="a function gets ballots without persons, weights and max_listed"):
         cross_validate(by_mean, weighted, n_trials=1)
     with pytest.raises(ValueError, match="estimator must be an aggregator"):
         PrivateSelection(by_mean).fit(X)

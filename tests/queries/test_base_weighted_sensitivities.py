@@ -27,7 +27,8 @@ from sklearn_dprank.queries import (
 from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.sampling.bit_source import SeededBits
 
-M, BOUND, GRID = 3, 2.5, 2  # a coarse grid: a person has at most 5 units
+M, BOUND, GRID = 3, 2.5, 6  # a coarse grid: a person has at most 15 units
+LISTED = [None, 2]
 VECTORS = [NetWins, AllMargins, PairMargin, PairTallies, GroupNetWins, PositionalScores, Histogram, NumberOfVoters]
 VECTORS += [NetAgreement]
 ORDERS = [KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin]
@@ -40,31 +41,33 @@ def coarse(monkeypatch):
     monkeypatch.setattr(weights, "WEIGHT_GRID", GRID)
 
 
-def persons():
+def persons(max_listed):
     """Yield profiles of one person with one or two ballots, with weights below and above the bound."""
+    limits = {"max_weight": BOUND, "max_listed": max_listed}
     ballots = distinct_ballots(M)
     for x in ballots:
-        yield Profile.from_rankings([x], groups=[0], sample_weight=[9], max_weight=BOUND)
+        yield Profile.from_rankings([x], groups=[0], sample_weight=[9], **limits)
     for x, y in combinations_with_replacement(ballots, 2):
         for w in ([1, 1], [0.5, 2], [9, 1], [9, 9]):
-            yield Profile.from_rankings([x, y], groups=[0, 0], sample_weight=w, max_weight=BOUND)
+            yield Profile.from_rankings([x, y], groups=[0, 0], sample_weight=w, **limits)
 
 
 @lru_cache(maxsize=32)
-def contributions(query):
+def contributions(query, max_listed):
     coins = SeededBits(np.random.SeedSequence(0))
-    return np.unique([query.vector(person, coins) for person in persons()], axis=0)
+    return np.unique([query.vector(person, coins) for person in persons(max_listed)], axis=0)
 
 
-def stated(query, neighboring):
-    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], None, BOUND).most)
+def stated(query, neighboring, max_listed=None):
+    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], None, BOUND).most, max_listed)
 
 
+@pytest.mark.parametrize("max_listed", LISTED)
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("query", [query for kind in VECTORS for query in examples(kind, M)], ids=repr)
-def test_no_person_moves_the_vector_further(query, neighboring):
+def test_no_person_moves_the_vector_further(query, neighboring, max_listed):
     """A person may come or go under "replace" too, because the total weight is private."""
-    every, limit = contributions(query), stated(query, neighboring)
+    every, limit = contributions(query, max_listed), stated(query, neighboring, max_listed)
     moved = every
     if neighboring == "replace":
         moved = np.concatenate([every, (every[:, None] - every).reshape(-1, every.shape[1])])
@@ -101,10 +104,11 @@ def log_law(query, margins):
     return kept - np.logaddexp.reduce(kept)
 
 
+@pytest.mark.parametrize("max_listed", LISTED)
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("query", [query for kind in ORDERS for query in examples(kind, M)], ids=repr)
-def test_no_person_costs_more_than_the_loss_stated(query, neighboring):
-    added, worst = np.unique([person.margins for person in persons()], axis=0), 0.0
+def test_no_person_costs_more_than_the_loss_stated(query, neighboring, max_listed):
+    added, worst = np.unique([person.margins for person in persons(max_listed)], axis=0), 0.0
     bases = [[], [[0, 1, 2]] * 9, [[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 3, [[2, 1, 0]] * 4 + [[0, 0, 1]] * 3]
     for base in bases:
         counts = naive_counts(base) if base else np.zeros((M, M), dtype=int)
@@ -113,11 +117,11 @@ def test_no_person_costs_more_than_the_loss_stated(query, neighboring):
         if neighboring == "replace":
             worst = max(worst, np.ptp(laws, axis=0).max())
         worst = max(worst, np.abs(laws - log_law(query, margins)).max())
-    limit = stated(query, neighboring)
+    limit = stated(query, neighboring, max_listed)
     assert limit.l1 / 2 < worst / RATE <= limit.l1 * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 def test_total_weight_is_private_under_both_relations(neighboring):
-    assert stated(NumberOfVoters(), neighboring) == (5, 25, None)
+    assert stated(NumberOfVoters(), neighboring) == (15, 225, None)
     assert weighted_sensitivity(NumberOfVoters(), M, "replace") == NumberOfVoters().sensitivity(M, "replace")

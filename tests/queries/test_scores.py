@@ -141,7 +141,7 @@ def test_scaled_sensitivity_grows_with_the_weight_of_a_person():
 
 def test_scaled_margins_of_large_weights_do_not_overflow():
     class Heavy:
-        n_items = 200
+        n_items, max_listed = 200, None
         margins = np.full((200, 200), 2**55)
 
     query = ScaledMargins(((0, 1),))

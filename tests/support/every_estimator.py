@@ -61,6 +61,7 @@ FACTS = {
     "scores_",
     "noise_",
     "max_weight_",
+    "max_listed_",
     "periods_",
     "segments_",
     "net_wins_",

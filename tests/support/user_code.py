@@ -198,7 +198,7 @@ class FirstPlaces(Query):
         item, first, _, voters = profile.placements.T
         return np.bincount(item, voters * (first == 0), profile.n_items).astype(np.int64)
 
-    def sensitivity(self, n_items: int, neighboring: str) -> Sensitivity:
+    def sensitivity(self, n_items: int, neighboring: str, max_listed: int | None = None) -> Sensitivity:
         moved = n_items if neighboring == "add_remove" else 2 * n_items
         return Sensitivity(moved, Fraction(moved))
 

@@ -26,7 +26,7 @@ class Footrule(Query):
         np.add.at(counts, (item, first), voters)
         return counts.ravel()
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items, neighboring, max_listed=None):
         changed = n_items if neighboring == "add_remove" else 2 * n_items
         return Sensitivity(changed, Fraction(changed))
 
