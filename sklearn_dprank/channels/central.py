@@ -51,7 +51,7 @@ from ..rules import (
 )
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-from .plan import Answers, Plan, check_asks, refuse
+from .plan import Answers, Plan, check_asks, listed_text, refuse
 
 _CHOICE = Fraction(1, 20)  # share of the budget that chooses max_weight="auto"
 
@@ -274,11 +274,6 @@ class Central(BaseEstimator):
         inexact = {price.mechanism.arithmetic for price in prices.values()} - {"exact"}
         arithmetic = "; ".join(sorted(inexact)) or "exact"
         return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)
-
-
-def listed_text(max_listed):
-    """Return the part of a guarantee's text about the bound on the length of a ballot."""
-    return "" if max_listed is None else f", for ballots that list at most {max_listed} items (longer ones count less)"
 
 
 class CuratorAnswers(Answers):

@@ -22,17 +22,19 @@ from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_parameters
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, Neighboring, RandomState
 from ..ballots.profile import Profile
+from ..ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from ..mechanisms.additive import Gaussian, GaussianNoise
 from ..privacy.composition import Losses
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import round_down, rounded_up
 from ..queries import Ask, Query, Sensitivity
+from ..queries.base import weighted_sensitivity
 from ..rules import SortByScore
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import NormalLaw, PublishedNoise
 from .base import RankAggregator
-from .plan import Answers, Plan, check_asks, refuse
+from .plan import Answers, Plan, check_asks, listed_text, refuse
 
 _WHOLE = 2.0**62  # smaller totals are computed in 64-bit integers
 _UNIT = 2**16  # weights are multiples of 1 / _UNIT, so that mixtures are integers and their noise is exact
@@ -170,16 +172,28 @@ class Streaming(BaseEstimator):
         **NEIGHBORING,
     }
     has_periods = True
+    takes_weights = True
 
-    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Return the plan for these asks. `n_voters` is not used.
+    def plan(
+        self, asks: list[Ask], n_items: int, n_voters: int | None = None, bound: WeightBound | None = None
+    ) -> Plan:
+        """Return the plan for these asks, on ballots of bounded length if `bound` is given. `n_voters` is not used.
 
         Raises
         ------
         ValueError
-            If a parameter is invalid, or the rule asks for a query without a running total.
+            If a parameter is invalid, or the rule asks for a query without a running total. Also if `bound` is about
+            persons or weights.
         """
         check_parameters(self)
+        limits: tuple[Any, ...] = ()
+        if bound is not None:
+            if bound.max_listed is None or bound != WeightBound(BALLOT, WEIGHT_GRID, bound.max_listed):
+                raise ValueError(
+                    "groups and sample_weight are for the channels Exact and Central, because a person may vote in "
+                    "several periods of a stream; pass a Profile without them, which may have max_listed."
+                )
+            limits = bound.most, bound.max_listed
         if self.delta == 0:
             raise ValueError("delta must be positive for a stream, got 0; set delta=1e-6, say.")
         for ask in asks:  # answers must add up over periods
@@ -194,7 +208,7 @@ class Streaming(BaseEstimator):
         budget = round_down(self.epsilon), float(self.delta), int(self.horizon)
         prices = {}
         for ask in asks:
-            query, sensitivity = ask.query, ask.query.sensitivity(n_items, self.neighboring)
+            query, sensitivity = ask.query, weighted_sensitivity(ask.query, n_items, self.neighboring, *limits)
             prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, 1 / Fraction(ask.share))
         losses = Losses.together(price.noise.losses(price.sensitivity, 1) for price in prices.values())
         epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
@@ -202,9 +216,11 @@ class Streaming(BaseEstimator):
             epsilon = losses.epsilon(delta)
         periods = f"correlated over {int(self.horizon)} periods,"
         how = ", then ".join(f"{price.noise.how}, {periods} on {query}" for query, price in prices.items())
+        how += "" if bound is None else listed_text(bound.max_listed)
         guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
         needs = frozenset(query.needs for query in prices)
-        return Plan(guarantee, partial(partial, Stream, prices), needs=needs, prices=prices, n_items=n_items)
+        reads: Any = partial(partial, Stream, prices)
+        return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
 
 class Stream(Answers):
@@ -237,6 +253,9 @@ class Stream(Answers):
         super().__init__(profile.n_items, self.bits.coins)
         self.period: int = 1 if before is None else before.period + 1
         self.prices = prices
+        if profile.max_listed is not None:
+            self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
+            self.published["max_listed"] = profile.max_listed
         self._kept: dict[Query, Any] = {}
         for query, price in prices.items():
             vector = query.vector(profile, self.bits.assignment)
@@ -245,8 +264,9 @@ class Stream(Answers):
             sums = np.vstack([sums, vector])
             self._kept[query] = sums, np.vstack([found, price.added(sums, found, self.bits.noise)])
             if len(prices) == 1 and query.published_as is not None:
-                self.published[query.published_as] = self.answer(query)
-                self.published["noise"] = PublishedNoise(query.published_as, price.law(self.period))
+                answer = self.answer(query)
+                self.published[query.published_as] = answer if self.grid == 1 else answer / self.grid
+                self.published["noise"] = PublishedNoise(query.published_as, price.law(self.period), self.grid)
         self.published["periods"] = self.period
 
     def answer(self, query: Query) -> Any:
@@ -313,6 +333,8 @@ class DPStreamingBorda(RankAggregator):
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     periods_ : int
         Number of published periods.
+    max_listed_ : int
+        Bound on the number of items that a ballot lists. Only set if X is a `Profile` with ``max_listed``.
     stream_ : Stream
         State for the next `partial_fit`: the exact sums of every period, but no ballots. It is a **secret**: protect it
         like the ballots. `fit` does not set it.
@@ -332,6 +354,8 @@ class DPStreamingBorda(RankAggregator):
     draws once: the sum of c_{t-s} x_s over s <= t, with fresh noise N(0, sigma^2) on each item. Totals are computed
     from the draws. Under "add_remove", one ballot changes all draws together by at most sqrt(m (m^2 - 1) / 3 (c_0^2 +
     ... + c_{T-1}^2)) in L2. Under "replace", this limit doubles. sigma is the analytic one for it.
+
+    In a `Profile` with ``max_listed=k``, k takes the place of m. All periods of a stream have the same bound.
 
     The guarantee also holds for ballots that are cast in view of earlier publications. Under "replace", the number of
     voters in each period is public. Under "add_remove", it is private, and a period without voters is published like

@@ -38,6 +38,7 @@ WHO = np.random.default_rng(1).integers(0, 150, len(X))
 W = np.random.default_rng(2).gamma(2, 1, len(X))
 PERSONS = Profile.from_rankings(X, groups=WHO, sample_weight=W, max_weight=2)
 WEIGHED = Profile.from_rankings(X, sample_weight=W, max_weight=2)
+REFUSED = r"^groups(,| and) sample_weight (and max_listed )?are for the channels Exact and Central"
 
 
 @pytest.mark.parametrize(
@@ -99,18 +100,12 @@ def test_classic_rules_weigh_without_a_price():
 )
 def test_channels_of_one_report_refuse_before_a_charge(estimator):
     for profile in (PERSONS, WEIGHED.counted()):
-        with pytest.raises(
-            ValueError, match=r"^groups, sample_weight and max_listed are for the channels Exact and Central"
-        ):
+        with pytest.raises(ValueError, match=REFUSED):
             estimator.fit(profile)
-        with pytest.raises(
-            ValueError, match=r"^groups, sample_weight and max_listed are for the channels Exact and Central"
-        ):
+        with pytest.raises(ValueError, match=REFUSED):
             estimator.guarantee_before(profile)
     if hasattr(estimator, "partial_fit"):
-        with pytest.raises(
-            ValueError, match=r"^groups, sample_weight and max_listed are for the channels Exact and Central"
-        ):
+        with pytest.raises(ValueError, match=REFUSED):
             estimator.partial_fit(PERSONS)
 
 

@@ -290,3 +290,49 @@ def test_sweeps_and_searches_take_it_for_one_period():
     assert np.isfinite(scores).all()
     with pytest.raises(ValueError, match="selection is stated for pure candidates only"):
         PrivateSelection(DPStreamingBorda(), {"horizon": [1, 7]}, random_state=0).fit(X)
+
+
+# Ballots of bounded length
+
+LISTS = np.where(np.arange(5) < 2, np.tile([0.0, 1, 2, 3, 4], (300, 1)), np.nan)
+
+
+def test_short_ballots_of_a_stream_need_less_noise():
+    bounded, plain = (DPStreamingBorda(epsilon=1.0, horizon=4, random_state=0) for _ in range(2))
+    for _ in range(3):
+        bounded.partial_fit(Profile.from_rankings(LISTS, max_listed=2))
+        plain.partial_fit(LISTS)
+    assert bounded.max_listed_ == 2 and bounded.stream_.grid == bounded.noise_.grid == 720720
+    ratio = bounded.noise_.law.std / 720720 / plain.noise_.law.std
+    assert ratio == pytest.approx((2 / 40) ** 0.5, rel=1e-3)
+    deviation = bounded.noise_.law.std / 720720
+    np.testing.assert_allclose(bounded.scores_, [900, -900, 0, 0, 0], atol=6 * deviation)
+    assert bounded.privacy_.how.endswith("for ballots that list at most 2 items (longer ones count less)")
+    assert not hasattr(plain, "max_listed_")
+
+
+def test_long_ballots_of_a_stream_count_less():
+    """With noise of 0, the total is that of the profile."""
+    estimator = DPStreamingBorda(epsilon=1e8, horizon=1)
+    profile = Profile.from_rankings([[0, 1, 2, np.nan]] * 9 + [[3, 2, 1, 0]], max_listed=2)
+    assert (estimator.fit(profile).scores_ * 720720).round().tolist() == pytest.approx(
+        profile.net_wins.tolist(), abs=999
+    )
+
+
+def test_all_periods_have_one_bound():
+    stream = DPStreamingBorda(horizon=3).partial_fit(Profile.from_rankings(LISTS, max_listed=2))
+    for other in (LISTS, Profile.from_rankings(LISTS, max_listed=3)):
+        with pytest.raises(ValueError, match="the parameters are not those that this stream began with"):
+            stream.partial_fit(other)
+    assert stream.partial_fit(Profile.from_rankings(LISTS[:0], max_listed=2)).periods_ == 2
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"groups": range(300), "max_listed": 2}, {"sample_weight": np.ones(300)}, {"groups": range(300)}]
+    + [{"sample_weight": np.ones(300), "max_weight": weight, "max_listed": 2} for weight in (2, "auto")],
+)
+def test_a_stream_takes_no_persons_and_no_weights(limits):
+    with pytest.raises(ValueError, match=r"^groups and sample_weight are for the channels Exact and Central"):
+        DPStreamingBorda().partial_fit(Profile.from_rankings(LISTS, **limits))
