@@ -292,6 +292,7 @@ def one_of(*choices: Any) -> Check:
 
 COUNT: Check = check_whole
 COUNT_OR_NONE: Check = partial(check_whole, optional=True)
+LISTED_OR_NONE: Check = partial(check_whole, least=2, optional=True)
 #: Number of voters, up to the largest number that a protocol can state.
 VOTERS_OR_NONE: Check = partial(check_whole, most=2**40, optional=True)
 EPSILON: dict[str, Check] = {"epsilon": check_epsilon}

@@ -324,7 +324,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                 raise ValueError(
                     "groups, sample_weight and max_listed are for the channels Exact and Central, and "
                     f"{type(channel).__name__} counts each row as one voter: pass a Profile without them, with one row "
-                    "of each person."
+                    "of each person. LDPBorda, SecAggBorda and SecAggSwissBorda have a parameter max_listed."
                 )
             public["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:

@@ -325,12 +325,12 @@ class CuratorAnswers(Answers):
         mechanism, profile = self.prices[query.kind].mechanism, self._profile
         kept_for, sampler = profile.kept_sampler
         if query.answered_with == "vector" and query.needs != "positions":  # the profile keeps its counts
-            sampler = mechanism.sampler(query, query.vector(profile, self._completion))
+            sampler = mechanism.sampler(query, self.vector(query))
         elif kept_for != (query, mechanism) or (query.needs == "positions" and not profile.strict):
             # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the
             # last one is kept, because a random anchor does not recur. The first release does not read `strict`, so its
             # time does not depend on it.
-            sampler = mechanism.sampler(query, query.vector(profile, self._completion))
+            sampler = mechanism.sampler(query, self.vector(query))
             profile.kept_sampler = (query, mechanism), sampler
         answer = query.read(sampler(self._noise), self.n_items)
         law, name = getattr(mechanism, "law", None), query.published_as
@@ -338,6 +338,10 @@ class CuratorAnswers(Answers):
             votes = np.array(answer) if self.grid == 1 else answer / self.grid
             self.published |= {name: votes, "noise": PublishedNoise(name, law, self.grid)}
         return answer
+
+    def vector(self, query):
+        """Return the exact statistic."""
+        return query.vector(self._profile, self._completion)
 
     def deviation(self, query):
         price = self.prices.get(query.kind)  # None if the answer is derived from another query

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters, one_of
+from .._utils.checks import EPSILON, LISTED_OR_NONE, Check, check_epsilon, check_parameters, one_of
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
@@ -27,7 +27,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 from .base import RankAggregator
-from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, listed_text
 
 _LARGEST_GRID = 100  # epsilons; each needs separate counts
 
@@ -98,6 +98,7 @@ class Local(BaseEstimator):
         randomizer = RandomizedResponse() if self.randomizer is None else self.randomizer
         name = type(randomizer).__name__
         how = f"reports by {getattr(randomizer, 'how', name)}"  # of voters, not of their simulation
+        how += listed_text(getattr(randomizer, "max_listed", None))
         if n_voters is not None:
             randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
@@ -410,6 +411,9 @@ class LDPBorda(RankAggregator):
     ----------
     epsilon : float, default=1.0
         Privacy loss of everything that one voter's device sends, in nats.
+    max_listed : int or None, default=None
+        Public bound k on the number of items that a ballot lists, at least 2. If voters list few of many items, the
+        error is smaller by about (k / m)^1.5. Longer ballots count less. None is no bound.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -471,7 +475,10 @@ class LDPBorda(RankAggregator):
     """
 
     epsilon: Amount = 1.0
+    max_listed: int | None = None
     random_state: RandomState = None
 
+    parameter_checks = {"max_listed": LISTED_OR_NONE}
+
     def _compose(self):
-        return Local(self.epsilon, PrivUnitG()), SortByScore()
+        return Local(self.epsilon, PrivUnitG(self.max_listed)), SortByScore()

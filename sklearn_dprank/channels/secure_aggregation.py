@@ -14,7 +14,16 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole, is_whole
+from .._utils.checks import (
+    DELTA,
+    EPSILON,
+    LISTED_OR_NONE,
+    VOTERS_OR_NONE,
+    Check,
+    check_parameters,
+    check_whole,
+    is_whole,
+)
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState
 from ..ballots.profile import Profile
@@ -49,17 +58,18 @@ from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, NumberOfVoters, Query
 from ..queries.base import weighted_sensitivity
+from ..queries.statistics import statistic
 from ..rules import Rule, SortByScore, SwissRule
 from ..sampling.poisson import LARGEST_RATE
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
 from .central import CuratorAnswers, Price, check_release, covering, rescale_shares
-from .plan import Answers, Plan, check_asks, least_voters, refuse
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_asks, least_voters, listed_text, refuse
 
 _ASKED = "return a list of the servers' messages, or an empty list if a server released none."
 
 
-def _opened(prices, release, protocol, published, least, n_voters, voters):
+def _opened(prices, release, protocol, published, least, n_voters, max_listed, voters):
     """Return a function of bits that answers: from a Profile (simulated), from servers in rounds, or from one sum."""
     if isinstance(voters, Profile):
         if voters.n_voters < least:
@@ -69,9 +79,11 @@ def _opened(prices, release, protocol, published, least, n_voters, voters):
             for kind, price in prices.items()
             if price.epsilon
         }
-        sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
+        limits = {"n_items": voters.n_items, "neighboring": "replace", "max_listed": max_listed}
         published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
-        return partial(CuratorAnswers, {**prices, **together}, release, sensitivity, voters, published=published)
+        kind = CuratorAnswers if max_listed is None else partial(_CutAnswers, max_listed)
+        sensitivity = partial(weighted_sensitivity, **limits)
+        return partial(kind, {**prices, **together}, release, sensitivity, voters, published=published)
     in_rounds = protocol["randomizer"] == "skellam-rounds"
     if callable(voters) and not in_rounds:
         raise ValueError("one sum answers this rule: use fit_sums(sums, items=items).")
@@ -89,6 +101,26 @@ def _opened(prices, release, protocol, published, least, n_voters, voters):
         law = SkellamNoise(price.mechanism.rate * accepted).law
         published |= {name: answer, "noise": PublishedNoise(name, law)}
     return partial(_answers_of_sum, price.query, answer, published, n_items)
+
+
+class _CutAnswers(CuratorAnswers):
+    """Answers about ballots that devices cut to `max_listed` items, anew for each sum."""
+
+    def __init__(self, max_listed, prices, release, sensitivity, profile, bits, published=None):
+        self.max_listed = max_listed
+        super().__init__(prices, release, sensitivity, profile, bits, published)
+
+    def vector(self, query):
+        stated = query.summed_as(self.n_items)
+        if stated is None:  # the number of voters
+            return super().vector(query)
+        what, about = statistic(stated, self.n_items, self.max_listed), query.summed_about(self.n_items)
+        ballots, total = ballots_of(self._profile), np.zeros(what.numbers, dtype=np.int64)
+        step = max(1, _BLOCK // what.numbers)
+        for start in range(0, ballots.table.shape[1], step):
+            block = ballots._replace(table=ballots.table[:, start : start + step])
+            total += what.counted(block, about, self._completion).sum(axis=0)
+        return total
 
 
 def _answers_of_sum(query, answer, published, n_items, bits):
@@ -109,6 +141,7 @@ class _RoundsAnswers(Answers):
         planned = {kind: price.times for kind, price in prices.items()}
         super().__init__(len(protocol["items"]), bits.coins, planned, published)
         self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
+        self.max_listed = protocol.get("max_listed")
         noisy = {kind: price.times for kind, price in prices.items() if price.epsilon}
         self._last_number = dict(zip(noisy, accumulate(noisy.values()), strict=True))  # of a question of each kind
         self._n_reports: dict[Any, int] = {}  # number of voters in each answer
@@ -203,6 +236,7 @@ def _read(protocol: Any, target: Sum, question: str | None, message: Any) -> tup
 # Secure aggregation: voters split noisy reports among servers, and only the sums are revealed.
 
 _LARGE = 2**32  # larger rates are whole numbers
+_BLOCK = 1 << 20  # numbers of simulated devices at a time
 _SPARE = 100  # default of max_reports, as a multiple of min_reports
 _unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; cached, because repeated fits need the same values
 
@@ -232,6 +266,9 @@ class SecureAggregation(BaseEstimator):
     release : Query or None, default=None
         None answers each query of the rule by a separate sum. A query is summed once for the whole budget, and the
         rule's queries are derived from it at no cost.
+    max_listed : int or None, default=None
+        Public bound on the number of items that a ballot lists, at least 2. A device cuts a longer ballot to so many
+        random items, or to the first ones for positional scores. None is no bound.
 
     References
     ----------
@@ -263,6 +300,7 @@ class SecureAggregation(BaseEstimator):
     min_reports: int | None = None
     max_reports: int | None = None
     release: Query | None = None
+    max_listed: int | None = None
 
     parameter_checks: ClassVar[dict[str, Check]] = {
         **EPSILON,
@@ -271,6 +309,7 @@ class SecureAggregation(BaseEstimator):
         "min_reports": VOTERS_OR_NONE,
         "max_reports": VOTERS_OR_NONE,
         "release": check_release,
+        "max_listed": LISTED_OR_NONE,
     }
     collects_sums = True
     asks_questions = True
@@ -287,6 +326,7 @@ class SecureAggregation(BaseEstimator):
         check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
+        max_listed = None if self.max_listed is None or self.max_listed >= n_items else int(self.max_listed)
         least = least_voters(self.min_reports, n_voters, "each voter's noise")
         most = _SPARE * least if self.max_reports is None else int(self.max_reports)
         expected = least if n_voters is None else n_voters
@@ -301,7 +341,7 @@ class SecureAggregation(BaseEstimator):
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "servers add up numbers, and draw no orders; use another rule.")
         check_asks(self, asks)
-        prices = self._prices(asks, n_items, least)
+        prices = self._prices(asks, n_items, least, max_listed)
         noisy = [price for price in prices.values() if price.epsilon]  # of queries that a ballot can change
         # With the noise of one voter, which has twice the rate as its variance.
         one_voter = [
@@ -309,23 +349,27 @@ class SecureAggregation(BaseEstimator):
             for price in noisy
         ]
         local_epsilon = skellam_epsilon(float(self.delta), one_voter)
-        protocol, unsent = self._protocol(prices, noisy, n_items, least, most, local_epsilon, items)
-        reads = partial(_opened, prices, release, protocol, {"local_epsilon": local_epsilon}, least, n_voters)
+        for price in noisy:
+            if max_listed is not None and price.query.summed_as(n_items) is None:
+                refuse(self, price.query, "devices do not compute it, and cannot cut ballots; leave out max_listed.")
+        protocol, unsent = self._protocol(prices, noisy, n_items, least, most, local_epsilon, items, max_listed)
+        published = {"local_epsilon": local_epsilon}
+        reads = partial(_opened, prices, release, protocol, published, least, n_voters, max_listed)
         answers: Counter[str] = Counter()
         for price in noisy:
             answers[type(price.query).__name__] += price.times
         on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
-        how = f"Skellam noise on {on}, of which each of {least} voters adds a part"
+        how = f"Skellam noise on {on}, of which each of {least} voters adds a part{listed_text(max_listed)}"
         caveats = ("if all servers collude, ballots are as good as open to them",)
         epsilon, delta, trust = rounded_up(self.epsilon), rounded_up(self.delta), "secure_aggregation"
         whom = (trust, f"one of the {self.n_servers} servers"), (trust, f"{least} of the voters")
         guarantee = PrivacyGuarantee(epsilon, delta, trust, "replace", how, caveats=caveats, whom=whom)
-        needs = frozenset(price.query.needs for price in prices.values())
+        needs = frozenset(price.query.needs for price in prices.values()) if max_listed is None else POSITIONS
         return Plan(guarantee, reads, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
-    def _prices(self, asks, n_items, least):
+    def _prices(self, asks, n_items, least, max_listed):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
-        sensitivities = [weighted_sensitivity(ask.query, n_items, "replace") for ask in asks]
+        sensitivities = [weighted_sensitivity(ask.query, n_items, "replace", None, max_listed) for ask in asks]
         asks = rescale_shares(asks, sensitivities)
         releases: dict[Any, SkellamRelease] = {}
         prices: dict[Any, Price] = {}
@@ -347,16 +391,16 @@ class SecureAggregation(BaseEstimator):
             prices[ask.query.kind] = Price(ask.query, moved, noise, ask.times, cost)
         return prices
 
-    def _protocol(self, prices, noisy, n_items, least, most, local_epsilon, items):
+    def _protocol(self, prices, noisy, n_items, least, most, local_epsilon, items, max_listed):
         """Return (protocol, ""), or (None, reason) if devices cannot send what is asked."""
         rounds = []
         for price in noisy:
             query, rate = price.query, price.mechanism.rate
-            statistic = query.summed_as(n_items)
-            if statistic is None:
+            stated = query.summed_as(n_items)
+            if stated is None:
                 return None, f"devices have no form for {query}"
             try:
-                what = summand(statistic, n_items)
+                what = summand(stated, n_items, max_listed)
             except RefusedProtocol:
                 return None, f"{query} has numbers beyond what devices send"
             if what.numbers > MOST_NUMBERS:
@@ -365,7 +409,7 @@ class SecureAggregation(BaseEstimator):
             if bits > MOST_BITS or rate * grid >= 2**53:
                 return None, f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon"
             noise = {"modulus_bits": bits, "rate": [int(rate * grid), grid], "times": price.times}
-            rounds.append({"statistic": statistic, **noise})
+            rounds.append({"statistic": stated, **noise})
         if not rounds:
             return None, "no ballot can change what it asks for"
         if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
@@ -381,6 +425,8 @@ class SecureAggregation(BaseEstimator):
         if len(prices) == 1 and rounds[0]["times"] == 1 and what.asked_about is None:
             only = {**rounds[0], **common}
             randomizer, fields = "skellam-shares", {name: only[name] for name in SharesRandomizer.fields}
+        if max_listed is not None:
+            fields["max_listed"] = max_listed
         try:
             return checked(make_protocol(randomizer, n_items if items is None else items, self.epsilon, fields)), ""
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
@@ -399,13 +445,14 @@ class _Summed(RankAggregator):
     n_servers: int = 2
     min_reports: int | None = None
     max_reports: int | None = None
+    max_listed: int | None = None
     random_state: RandomState = None
 
     _rule: ClassVar[type[Rule]]
 
     def _compose(self):
-        channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
-        return channel, self._rule()
+        limits = self.min_reports, self.max_reports, None, self.max_listed
+        return SecureAggregation(self.epsilon, self.delta, self.n_servers, *limits), self._rule()
 
 
 class SecAggBorda(_Summed):
@@ -429,6 +476,9 @@ class SecAggBorda(_Summed):
         ``len(X)`` in `fit`; protocols for devices need a number.
     max_reports : int or None, default=None
         Public upper limit on the number of voters. None is 100 times `min_reports`.
+    max_listed : int or None, default=None
+        Public bound k on the number of items that a ballot lists, at least 2. If voters list few of many items, the
+        noise is smaller by about (k / m)^1.5. A device cuts a longer ballot to k random items. None is no bound.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -514,6 +564,9 @@ class SecAggSwissBorda(_Summed):
         ``len(X)`` in `fit`; protocols for devices need a number.
     max_reports : int or None, default=None
         Public upper limit on the number of voters. None is 100 times `min_reports`.
+    max_listed : int or None, default=None
+        Public bound k on the number of items that a ballot lists, at least 2. If voters list few of many items, the
+        noise is smaller by about (k / m)^1.5. A device cuts a longer ballot to k random items. None is no bound.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -559,6 +612,9 @@ class SecAggSwissBorda(_Summed):
     releases no sum and is not repeated. A warning reports it, the other rounds decide, and the guarantee still covers
     all rounds. Without the last round, the consensus is the order of the scores. Without the first, the fit fails.
     ``reports_refused_`` counts messages of servers.
+
+    With `max_listed`, a ballot shares its k items among the groups of a round, the largest groups first. Groups of k or
+    more items then cost as much as net wins of all items, so there is no gain from them.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

@@ -30,11 +30,14 @@ class ClientRandomizer:
     ----------
     fields : tuple of str
         Fields of its protocols, except "version", "randomizer", "items" and "epsilon".
+    optional : tuple of str
+        Fields that a protocol may leave out.
     epsilon_field : str
         Field that states the local epsilon.
     """
 
     fields: tuple[str, ...]
+    optional: tuple[str, ...] = ()
     epsilon_field = "epsilon"
 
     def check(self, protocol: Any) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import is_whole
+from .._utils.checks import check_whole, is_whole
 from .._utils.types import Amount, Items
 from ..queries import NetWins
 from ..uncertainty import NormalLaw
 from .base import Drawn, LevelsRandomizer, Randomizer, ReceivedReports, listed, net_wins
-from .protocol import as_text, levels_within, refuse_unless
+from .protocol import as_text, check_max_listed, levels_within, refuse_unless
 from .reports import columns, end_to_end, whole_numbers
 
 PER_UNIT = 1024  # grid points per unit; gamma is also a multiple of 1 / PER_UNIT
@@ -31,10 +31,12 @@ class PrivUnitRandomizer(LevelsRandomizer):
     """Client implementation of "privunit"."""
 
     fields = ("levels", "gamma", "norm", "points_per_unit")
+    optional = ("max_listed",)
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
         super().check(protocol)
+        check_max_listed(protocol)
         gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
         refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
         refuse_unless(is_whole(protocol["norm"], 1, 2**20), "norm", "an integer from 1 to 2^20")
@@ -47,7 +49,7 @@ class PrivUnitRandomizer(LevelsRandomizer):
     def draw(self, protocol, ballots, bits):
         """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the grid."""
         wins = net_wins(ballots.table, ballots.sentinel).T.astype(float)
-        direction = _directions(wins, bits.coins, bits.assignment)
+        direction = _directions(wins, bits.coins, bits.assignment, _square(protocol))
         lean = _leans(protocol, direction.shape[1], bits.noise)
         vectors = _centred_normals(direction.shape, bits.noise)
         vectors += direction * (lean - np.einsum("iv,iv->v", vectors, direction))
@@ -124,17 +126,21 @@ def _centred_normals(shape, bits):
     return np.vstack([free - total / (m + math.sqrt(m)), total / -math.sqrt(m)])
 
 
-def _directions(wins, coins, spare):
+def _square(protocol):
+    """Return R^2 = k (k^2 - 1) / 3, the squared norm of the net wins of k items, the most that a ballot lists."""
+    k = protocol.get("max_listed", len(protocol["items"]))
+    return k * (k * k - 1) // 3
+
+
+def _directions(wins, coins, spare, square):
     """Turn each column of net wins (doubles) into a random unit vector with mean column / R, and return the array.
 
-    R = sqrt(m (m^2 - 1) / 3) is the norm of the net wins of a complete ranking. `coins` draws the directions of a
-    device. In a simulation of many voters, only ballots without opinions draw a direction, from `spare`: from `coins`,
-    they would shift the random words of all later voters. Overwrites `wins`.
+        return _square(protocol) / m * (along + (m - 2) * across) / lean**2  # the mean square is R^2 / m
     """
     m, n_voters = wins.shape
-    # |w|^2 is an integer of at most R^2 < 2^53, so it is exact, and complete rankings never flip.
+    # |w|^2 is an integer below 2^53, so it is exact, and strict ballots of full length never flip.
     length = np.sqrt(np.einsum("iv,iv->v", wins, wins))
-    flips = 2 * coins.uniform(n_voters) > 1 + length / math.sqrt(m * (m * m - 1) // 3)
+    flips = 2 * coins.uniform(n_voters) > 1 + length / math.sqrt(square)
     silent = length == 0
     if n_voters == 1:  # a device always draws a random direction: its running time must not reveal the ballot
         wins = np.where(silent, _centred_normals(wins.shape, coins), wins)
@@ -163,6 +169,14 @@ class PrivUnitG(Randomizer):
     Tied and partial ballots have shorter net wins. Their direction is w / |w| with probability (1 + |w| / R) / 2, and
     the opposite one otherwise. If w = 0, the direction is uniform. So every device sends the same kind of vector, and
     the mean direction is w / R. Completion by coins would be noisier.
+
+    With ``max_listed=k``, R = sqrt(k (k^2 - 1) / 3) is the norm for k items. The error is smaller by the factor
+    (k / m)^1.5. A ballot with longer net wins counts as if they had the length R.
+
+    Parameters
+    ----------
+    max_listed : int or None, default=None
+        Public bound on the number of items that a ballot lists, at least 2. None is no bound.
 
     gamma minimises the variance of the estimate from reports of any length. Reports are shortened to a public norm,
     about half the root of m - 1, so almost every report has this length. The estimate divides by the mean component
@@ -193,8 +207,14 @@ class PrivUnitG(Randomizer):
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"
 
+    def __init__(self, max_listed: int | None = None) -> None:
+        self.max_listed = max_listed
+
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
+        check_whole(self.max_listed, "max_listed", 2, optional=True)
         names, stated = listed(items), as_text(epsilon)
+        short = self.max_listed is not None and self.max_listed < len(names)
+        bound = {"max_listed": int(self.max_listed)} if short else {}  # type: ignore[arg-type]
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
         # gamma minimises the variance of the estimate before shortening, among multiples of 1/1024. Let a be the
@@ -206,7 +226,7 @@ class PrivUnitG(Randomizer):
         gamma = float(gammas[np.argmin((len(names) - 1 + gammas * lean) / lean**2)])
         norm = max(1, math.isqrt(len(names) - 1) // 2)
         return self.make_protocol(
-            names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
+            names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT, **bound
         )
 
     @classmethod
@@ -253,7 +273,7 @@ class PrivUnitG(Randomizer):
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
         m, (_, lean, along, across) = len(protocol["items"]), _moments(protocol)
-        return (m * m - 1) / 3 * (along + (m - 2) * across) / lean**2  # the mean square; R^2 / m is (m^2 - 1) / 3
+        return _square(protocol) / m * (along + (m - 2) * across) / lean**2  # the mean square is R^2 / m
 
     @classmethod
     def law(cls, received: ReceivedReports) -> NormalLaw:
@@ -285,14 +305,14 @@ def _largest(protocol):
 
 
 def _moments(protocol):
-    """Return (radius, lean, along, across): the norm of complete net wins, and the moments of a shortened report.
+    """Return (radius, lean, along, across): the norm of net wins at full length, and moments of a shortened report.
 
     `lean` is the mean component along the report's direction. `along` and `across` are the mean squares along it, and
     in one direction across it.
     """
     m = len(protocol["items"])
     moments = _quadrature(protocol["gamma"] / PER_UNIT, *protocol["levels"], m, protocol["norm"])
-    return math.sqrt(m * (m**2 - 1) / 3), *moments
+    return math.sqrt(_square(protocol)), *moments
 
 
 @lru_cache(maxsize=256)

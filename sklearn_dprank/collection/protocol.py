@@ -154,6 +154,13 @@ def flips_cost(flip: int, times: int = 1) -> Decimal:
     return log_ratio(FLIP_GRID - flip, flip, times)
 
 
+def check_max_listed(protocol):
+    """Raise `RefusedProtocol` unless ``max_listed`` is absent or an integer from 2 to less than the number of items."""
+    if "max_listed" in protocol:
+        most = len(protocol["items"]) - 1
+        refuse_unless(is_whole(protocol["max_listed"], 2, most), "max_listed", "from 2 to the number of items less 1")
+
+
 def pair_count(protocol):
     """Return the number of pairs of items of a protocol."""
     return math.comb(len(protocol["items"]), 2)

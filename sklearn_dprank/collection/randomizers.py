@@ -58,7 +58,14 @@ def checked(protocol, own=None):
     if is_whole(version, 0):  # another value may be too deep or too long to print
         other = f", got {version}: curator and device need releases of this package that speak the same"
     refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
-    expected = {"version", "randomizer", "items", "epsilon", *client.fields}
+    expected = {
+        "version",
+        "randomizer",
+        "items",
+        "epsilon",
+        *client.fields,
+        *set(client.optional).intersection(protocol),
+    }
     unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
     refuse_unless(set(protocol) == expected, "its set of fields", unlike)
     refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")

@@ -23,13 +23,13 @@ from ..privacy.skellam import SkellamRelease, skellam_epsilon
 from ..queries.statistics import Statistic, statistic
 from ..sampling.poisson import skellam_noise
 from .base import MOST_ANSWERS, ClientRandomizer, QuestionRandomizer, ReportRandomizer
-from .protocol import UNCHANGED, RefusedProtocol, canonical, digest, is_amount, refuse_unless
+from .protocol import UNCHANGED, RefusedProtocol, canonical, check_max_listed, digest, is_amount, refuse_unless
 
 
-def summand(stated: Any, n_items: int) -> Statistic:
+def summand(stated: Any, n_items: int, max_listed: int | None = None) -> Statistic:
     """Return the statistic that a protocol names; raise `RefusedProtocol` if it is unknown or invalid."""
     try:
-        return statistic(stated, n_items)
+        return statistic(stated, n_items, max_listed)
     except ValueError as error:
         raise RefusedProtocol(f"this device does not follow the protocol: {error}.") from None
 
@@ -70,7 +70,8 @@ def sums(protocol: Any) -> list[Sum]:
     """Return the sums of all kinds of questions, in order, or the only sum of a protocol that asks none."""
     found = []
     for kind in protocol.get("rounds", [protocol]):
-        what, rate = summand(kind["statistic"], len(protocol["items"])), Fraction(*kind["rate"])
+        what = summand(kind["statistic"], len(protocol["items"]), protocol.get("max_listed"))
+        rate = Fraction(*kind["rate"])
         found.append(Sum(what, rate, 1 << kind["modulus_bits"], kind.get("times", 1)))
     return found
 
@@ -79,7 +80,7 @@ def sum_about(protocol: Any, number: int = 1) -> Sum:
     """Return the sum for the question of this number; questions are numbered from 1 through all kinds in order."""
     kinds = protocol.get("rounds", [protocol])
     last_numbers = list(accumulate(kind.get("times", 1) for kind in kinds))
-    (found,) = sums({"items": protocol["items"], "rounds": [kinds[bisect_left(last_numbers, number)]]})
+    (found,) = sums({**protocol, "rounds": [kinds[bisect_left(last_numbers, number)]]})
     return found
 
 
@@ -98,10 +99,12 @@ class SummedRandomizer(ClientRandomizer):
     """Base class of both client implementations of secure aggregation."""
 
     epsilon_field = "local_epsilon"  # holds without trust; "epsilon" needs an honest server and other voters
+    optional = ("max_listed",)
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
         least = protocol["min_reports"]
+        check_max_listed(protocol)
         refuse_unless(is_whole(protocol["servers"], 2, MOST_SERVERS), "servers", f"an integer from 2 to {MOST_SERVERS}")
         refuse_unless(is_whole(least, 1, 2**40), "min_reports", "an integer from 1 to 2^40")
         form = is_whole(protocol["max_reports"], least, 2**40)
@@ -110,7 +113,8 @@ class SummedRandomizer(ClientRandomizer):
             refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
         refuse_unless(0 < float(protocol["delta"]) < 1, "delta", "below 1")
         for stated in protocol.get("rounds", [protocol]):
-            what, rate = summand(stated["statistic"], len(protocol["items"])), stated["rate"]
+            what = summand(stated["statistic"], len(protocol["items"]), protocol.get("max_listed"))
+            rate = stated["rate"]
             refuse_unless(what.numbers <= MOST_NUMBERS, "items", f"so few that {MOST_NUMBERS:,} numbers are sent")
             form = type(rate) is list and len(rate) == 2 and is_whole(rate[0], 1) and is_whole(rate[1], 1, RATE_GRID)
             refuse_unless(form and rate[1] in (1, RATE_GRID), "rate", "[numerator, 2^20] or [numerator, 1], above 0")
@@ -160,7 +164,7 @@ class SharesRandomizer(SummedRandomizer, ReportRandomizer):
 
 def split(protocol, target, ballots, about, bits):
     """Draw (salts, shares) of every voter for one sum of a protocol, as in `draw`."""
-    vectors = target.summand.of(ballots, about, bits.coins)  # shape (n_voters, numbers)
+    vectors = target.summand.counted(ballots, about, bits.coins)  # shape (n_voters, numbers)
     noise = skellam_noise(target.rate, vectors.size, bits.noise).reshape(vectors.shape)
     others = protocol["servers"] - 1
     shares = bits.noise.integers(target.modulus, others * vectors.size).reshape(len(vectors), others, -1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import changed_ballots, is_pair, is_whole
 from .._utils.types import Neighboring
-from ..ballots.reading import completed, placed, sorted_rows
+from ..ballots.reading import Positions, completed, placed, sorted_rows
 from ..orders.permutations import permutation_index
 
 #: Largest number of pairs in one question about scaled margins.
@@ -122,6 +122,19 @@ def cut_scores(scores: list[int], n_listed: int) -> list[int]:
     return [score - median for score in cut]
 
 
+def random_items(ballots: Positions, n_listed: int, coins: Any) -> Positions:
+    """Return the ballots with at most `n_listed` of their items, chosen by the voters' coins; the others have no place.
+
+    On average, a pair of K items counts n_listed (n_listed - 1) / (K (K - 1)). The work and the coins depend only on
+    the shape of the table, so they do not reveal the lengths.
+    """
+    (n_items, n_voters), silent = ballots.table.shape, ballots.table == ballots.sentinel
+    chance = np.where(silent, n_items, coins.permutations(n_voters, n_items).T.astype(np.int32))
+    table = ballots.table.copy()
+    table[chance > np.sort(chance, axis=0)[n_listed - 1]] = ballots.sentinel
+    return Positions(table, (table == ballots.sentinel).any(axis=1))
+
+
 def shared_scores(sums: NDArray[Any], first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.int64]:
     """Return the mean score of places `first` to `last`, rounded half up in integers; `sums` are cumulative, from 0."""
     size = last - first + 1
@@ -154,10 +167,14 @@ class Statistic:
         ValueError if they are invalid, because the curator is not trusted.
     asked_about : str or None
         Field of a question that names its subject: a pair, several pairs, or groups of items.
+    n_listed : int or None
+        Number of items to which devices cut longer ballots; None if they never do.
     """
 
     states: tuple[str, ...] = ()
     asked_about: str | None = None
+    n_listed: int | None = None
+    cuts_ballots = True  # False if ballots of any length keep the bound
 
     def __init__(
         self, n_items: int, numbers: int, largest: int, added: Sensitivity, replaced: Sensitivity | None = None
@@ -174,6 +191,10 @@ class Statistic:
     def of(self, ballots: Any, about: Any, coins: Any) -> NDArray[np.int64]:
         """Return each ballot's vector, int64, shape (n_voters, numbers)."""
         raise NotImplementedError
+
+    def counted(self, ballots: Any, about: Any, coins: Any) -> NDArray[np.int64]:
+        """Return each ballot's vector as devices count it: that of `n_listed` random items of a longer ballot."""
+        return self.of(ballots if self.n_listed is None else random_items(ballots, self.n_listed, coins), about, coins)
 
     def sensitivity(self, neighboring: Neighboring) -> Sensitivity:
         """Return the largest change of the sum between neighbours, over all subjects that `accepts` accepts."""
@@ -317,6 +338,7 @@ class _PositionalScores(Statistic):
     """Scores of the items' places; tied items share their mean score, and items without a position are tied last."""
 
     states = ("scores",)
+    cuts_ballots = False  # the places after the first few share one score
 
     def __init__(self, n_items: int, scores: Any, max_listed: int | None = None) -> None:
         valid = type(scores) is list and len(scores) == n_items
@@ -346,6 +368,7 @@ class _Histogram(Statistic):
     """Indicator of the ballot's ranking; the voter's own coins complete ties and missing opinions."""
 
     unseen_last = False
+    cuts_ballots = False  # a ballot of any length is one cell
 
     def __init__(self, n_items: int, max_listed: int | None = None) -> None:
         cells = math.factorial(n_items)  # a replaced ballot leaves one and enters another
@@ -393,7 +416,10 @@ def statistic(stated: Any, n_items: int, max_listed: int | None = None) -> Stati
     kind: Any = STATISTICS.get(name) if type(name) is str else None
     if kind is None or set(fields) != set(kind.states):
         raise ValueError(f"statistic must be one of {list(STATISTICS)}, with what belongs to it and nothing else")
-    return kind(n_items, **fields, max_listed=max_listed)
+    made: Statistic = kind(n_items, **fields, max_listed=max_listed)
+    if made.cuts_ballots and listed(n_items, max_listed) < n_items:
+        made.n_listed = max_listed
+    return made
 
 
 def _group_net_wins(ballots, groups):

@@ -221,6 +221,15 @@ fault("lengths: one answer changes about many pairs", "queries.PairMargin.most_c
     "test_pairs_are_paid_only_if_one_ballot_changes_them"
 )
 
+fault(
+    "lengths: devices do not cut long ballots",
+    "queries.statistics.random_items",
+    calls(lambda _, ballots, *more: ballots),
+).caught_by("test_no_ballot_moves_what_devices_count_further")
+fault("lengths: a device follows any bound", "collection.protocol.check_max_listed", nothing).caught_by(
+    "test_a_bound_on_the_length_is_part_of_the_protocol"
+)
+
 # Calibration of noise.
 
 fault("Laplace noise: many answers at the price of one", "mechanisms.Laplace.calibrated", one_answer).caught_by(

@@ -11,11 +11,12 @@ from share_tools import collected
 
 from sklearn_dprank import Aggregator, SecAggBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
+from sklearn_dprank.ballots.weights import WEIGHT_GRID
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin, PairTallies
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin, PairTallies, PositionalScores
 from sklearn_dprank.rules import BradleyTerryRule, Choose, Consensus, InstantRunoffRule, SwissRule
 from sklearn_dprank.sampling.bit_source import Bits
 
@@ -237,3 +238,56 @@ def test_what_devices_cannot_send(estimator, m, reason):
         with pytest.raises(ValueError, match=f"voters' devices cannot send what this rule asks for.*{reason}"):
             run()
     assert not hasattr(estimator, "fit_reports")
+
+
+# --- ballots of bounded length
+
+LISTS = [[0, 1, NAN, NAN], [1, 0, NAN, NAN], [0, 1, 2, 3]] * 40
+
+
+def test_short_ballots_need_less_noise():
+    short, plain = (SecureAggregation(1.0, max_listed=k).plan([Ask(NetWins())], 20, 500) for k in (3, None))
+    rates = [plan.prices[NetWins()].mechanism.rate for plan in (short, plain)]
+    assert float(rates[0] / rates[1]) == pytest.approx(3 * 8 / (20 * 399), rel=0.02)
+    assert short.protocol["max_listed"] == 3 and "max_listed" not in plain.protocol
+    assert (
+        short.guarantee.how == f"{plain.guarantee.how}, for ballots that list at most 3 items (longer ones count less)"
+    )
+    assert short.protocol["modulus_bits"] < plain.protocol["modulus_bits"]
+    assert SecureAggregation(1.0, max_listed=20).plan([Ask(NetWins())], 20, 500).protocol == plain.protocol
+
+
+@pytest.mark.parametrize("query", [NetWins(), AllMargins(), PositionalScores((3.0, 2.0, 1.0, 0.0))], ids=str)
+def test_fit_and_devices_count_long_ballots_alike(query):
+    """On average, as much as a profile with the bound does."""
+    profile = Profile.from_rankings(LISTS, max_listed=2)
+    expected = query.vector(profile, None) / WEIGHT_GRID
+    channel = SecureAggregation(1000.0, 0.5, min_reports=120, max_listed=2)
+    plan = channel.plan([Ask(query)], 4)
+    opened, received = plan.open(Profile.from_rankings(LISTS)), plan.open(collected(plan.protocol, LISTS, 1))
+    answers = [query.read(expected, 4)] + [opened(Bits.from_random_state(seed)).answer(query) for seed in range(60)]
+    expected, *simulated = (np.ravel(answer) for answer in answers)
+    spread = np.std(simulated, axis=0) + 1e-9
+    assert (np.abs(np.mean(simulated, axis=0) - expected) <= 5 * spread / 60**0.5 + 1e-6 * np.abs(expected)).all()
+    sent = np.ravel(received(Bits.from_random_state(0)).answer(query))
+    assert (np.abs(sent - expected) <= 6 * spread + 1e-6 * np.abs(expected)).all()
+
+
+def test_the_bound_is_a_parameter_of_estimators():
+    estimator = SecAggBorda(epsilon=2.0, min_reports=120, max_listed=2, random_state=0)
+    protocol = estimator.protocol(4)
+    assert protocol["max_listed"] == 2
+    sums = collected(protocol, LISTS, 3)
+    assert estimator.fit_sums(sums, items=4).reports_accepted_ == 120
+    with pytest.raises(ValueError, match="another protocol"):
+        SecAggBorda(epsilon=2.0, min_reports=120).fit_sums(sums, items=4)
+    assert estimator.fit(LISTS).ranks_.shape == (4,)
+    with pytest.raises(ValueError, match="max_listed must be None or an integer of at least 2, got 1"):
+        SecAggBorda(max_listed=1).fit(LISTS)
+    with pytest.raises(ValueError, match="build the Profile with keep='positions'"):
+        estimator.fit(Profile.from_rankings(LISTS, keep="counts"))
+
+
+def test_statistics_that_devices_cannot_cut_are_refused():
+    with pytest.raises(ValueError, match="cannot cut ballots; leave out max_listed"):
+        Aggregator(SecureAggregation(max_listed=2), Choose(Footrule())).fit([[0, 1, 2]] * 50)

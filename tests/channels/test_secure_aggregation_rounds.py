@@ -286,3 +286,23 @@ def test_answers_keep_their_numbers():
     assert field.fit(estimator).consensus_.tolist() == [0, 1, 2, 3]
     assert [question["question"] for question in field.questions] == [1, 2, 3]
     assert [set(question) - {"protocol", "question"} for question in field.questions] == [{"pair"}, {"pair"}, set()]
+
+
+# --- ballots of bounded length
+
+
+def test_rounds_of_short_ballots_are_read_by_their_bound():
+    """The scale of the last question depends on the bound, for devices and in the simulation."""
+    rng = np.random.default_rng(0)
+    strengths = np.linspace(2, -2, 6)
+    pairs = np.argsort(rng.random((150, 6)), axis=1)[:, :2]
+    won = rng.random(150) < 1 / (1 + np.exp(np.diff(strengths[pairs])[:, 0]))
+    ballots = np.full((150, 6), NAN)
+    np.put_along_axis(ballots, pairs, np.stack([~won, won], axis=1).astype(float), axis=1)
+    estimator = SecAggSwissBorda(epsilon=1000.0, delta=0.4, min_reports=150, max_listed=2, random_state=0)
+    simulated = estimator.fit(ballots).scores_
+    field = Field(estimator.protocol(6), ballots)
+    assert field.protocol["max_listed"] == 2 and len(field.protocol["rounds"]) == 4
+    asked = field.fit(estimator).scores_
+    assert np.corrcoef(asked, strengths)[0, 1] > 0.9
+    np.testing.assert_allclose(asked, simulated, atol=0.05 * np.ptp(simulated))

@@ -12,10 +12,12 @@ from scipy import stats
 from scipy.integrate import quad
 from wire_vectors import DealtBits, chance
 
+from sklearn_dprank import LDPBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import compact_positions
-from sklearn_dprank.collection import PrivUnitG
+from sklearn_dprank.collection import Device, PrivUnitG, RefusedProtocol
 from sklearn_dprank.collection.privunit import PER_UNIT, PrivUnitRandomizer, _directions, _leans
+from sklearn_dprank.metrics import kendall_tau_distance
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
@@ -109,21 +111,21 @@ def test_moments_of_shortened_reports(epsilon, m, norm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [3, 4])
-def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
-    size = 2000
-    radius = math.sqrt(m * (m * m - 1) / 3)
+@pytest.mark.parametrize(("m", "k"), [(3, 3), (4, 4), (4, 2), (4, 3)])
+def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m, k):
+    size, square = 2000, k * (k * k - 1) // 3
+    radius = math.sqrt(square)
     for number, ballot in enumerate(distinct_ballots(m)):
         wins = net_wins_of(ballot)
         columns = np.tile(wins, (size, 1)).T.astype(float)
-        drawn = _directions(columns, SeededBits(number, 0), SeededBits(number, 1)).T
+        drawn = _directions(columns, SeededBits(number, 0), SeededBits(number, 1), square).T
         assert np.einsum("vi,vi->v", drawn, drawn) == pytest.approx(1)
         assert drawn.sum(axis=1) == pytest.approx(0, abs=1e-12)
-        if wins.any():  # only the sign is random: its chance is (1 + |w| / R) / 2, so the mean is w / R
+        if wins.any():  # only the sign is random: its chance is (1 + |w| / R) / 2, at most 1, so the mean is w / R
             length = np.linalg.norm(wins)
             plus = drawn @ wins > 0
             assert np.abs(drawn @ wins) == pytest.approx(length)
-            share = (1 + length / radius) / 2
+            share = min(1.0, (1 + length / radius) / 2)
             assert plus.all() if np.isclose(share, 1) else stats.binomtest(int(plus.sum()), size, share).pvalue > 1e-5
         else:
             assert np.abs(drawn.mean(axis=0)).max() < 5 / np.sqrt(size * (m - 1))
@@ -312,3 +314,51 @@ def test_every_coordinate_beyond_every_grid_is_reachable(coordinate):
     said = vector(unshortened(1.0, 4), [0, 1, 2, 3], [*lean, *lengths, *tiny[1:], turn, turn])
     assert np.abs(said).max() > 8.3
     assert abs(said[coordinate]) > 8.3
+
+
+# Ballots of bounded length
+
+
+def test_a_bound_on_the_length_is_part_of_the_protocol():
+    plain, short = PrivUnitG().protocol(2.0, 10), PrivUnitG(3).protocol(2.0, 10)
+    assert short == {**plain, "max_listed": 3}
+    assert PrivUnitG(10).protocol(2.0, 10) == PrivUnitG(11).protocol(2.0, 10) == plain
+    assert (repr(PrivUnitG(3)), PrivUnitG(3).get_params()) == ("PrivUnitG(max_listed=3)", {"max_listed": 3})
+    assert PrivUnitG.variance(short) / PrivUnitG.variance(plain) == pytest.approx(3 * 8 / (10 * 99))
+    for wrong in (1, 10, 2.0, True, "3", None):
+        with pytest.raises(RefusedProtocol, match="max_listed must be from 2 to the number of items less 1"):
+            Device({**plain, "max_listed": wrong})
+    assert Device(short).epsilon == Device(plain).epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ballot", [[0, 1, None, None, None], [1, 0, 2, None, None], [0, 0, 1, None, None]])
+def test_estimate_from_short_ballots_is_unbiased(ballot):
+    protocol, n = PrivUnitG(3).protocol(3.0, 5), 60_000
+    rows = np.tile(np.array(ballot, dtype=float), (n, 1))
+    drawn = PrivUnitRandomizer().draw(protocol, compact_positions(rows), Bits.from_random_state(0))
+    found = PrivUnitG.estimate(PrivUnitG.counts(drawn, protocol), n, protocol)
+    slack = 5 * (PrivUnitG.variance(protocol) / n) ** 0.5
+    np.testing.assert_allclose(found, net_wins_of(rows[0]), atol=slack)
+
+
+def test_short_ballots_need_less_epsilon():
+    rng = np.random.default_rng(0)
+    X = np.full((20_000, 20), np.nan)
+    pairs = np.sort(rng.permuted(np.tile(np.arange(20), (20_000, 1)), axis=1)[:, :2], axis=1)
+    np.put_along_axis(X, pairs, [[0.0, 1.0]], axis=1)
+    wrong = [
+        kendall_tau_distance(LDPBorda(epsilon=2.0, max_listed=k, random_state=0).fit(X).ranks_, range(20))
+        for k in (2, None)
+    ]
+    assert wrong[0] < 0.1 < 0.2 < wrong[1]
+
+
+def test_the_bound_is_part_of_the_text_of_a_local_guarantee():
+    fitted = LDPBorda(max_listed=2).fit([[0, 1, 2]] * 20)
+    assert fitted.privacy_.how == "reports by PrivUnitG, for ballots that list at most 2 items (longer ones count less)"
+    assert fitted.protocol(3)["max_listed"] == 2 and fitted.client(3).protocol["max_listed"] == 2
+    reports = [fitted.client(3, random_state=seed).report([0, 1, 2]) for seed in range(5)]
+    assert LDPBorda(max_listed=2).fit_reports(reports, items=3).reports_accepted_ == 5
+    with pytest.raises(ValueError, match="another protocol"):
+        LDPBorda().fit_reports(reports, items=3)

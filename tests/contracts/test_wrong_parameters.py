@@ -172,6 +172,7 @@ PARTS = {
     rules.KwikSortRule: ({}, lambda part: fit(channels.Exact(), part)),
     rules.SortByScore: ({}, lambda part: fit(channels.Exact(), part)),
     rules.SwissRule: ({}, lambda part: fit(channels.Exact(), part)),
+    randomizers.PrivUnitG: ({}, lambda part: fit(channels.Local(randomizer=part), "borda")),
     randomizers.HypercubeSampling: ({}, lambda part: fit(channels.Local(randomizer=part))),
     randomizers.RandomizedResponse: ({}, lambda part: fit(channels.Local(randomizer=part))),
     PrivacyBudget: ({"epsilon": 1.0, "delta": 1e-6}, charged),

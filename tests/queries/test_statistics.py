@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from oracles import all_ballots, cost_of, distinct_ballots, permutohedron_gauge, seeded
 from query_examples import examples
+from scipy.stats import chisquare
 
 from sklearn_dprank.ballots import Profile
+from sklearn_dprank.ballots.reading import compact_positions
 from sklearn_dprank.ballots.weights import WEIGHT_GRID
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
 from sklearn_dprank.model_selection.private import NetAgreement
@@ -27,7 +29,7 @@ from sklearn_dprank.queries import (
     ScaledMargins,
 )
 from sklearn_dprank.queries.base import weighted_sensitivity
-from sklearn_dprank.queries.statistics import cut_scores, statistic
+from sklearn_dprank.queries.statistics import cut_scores, random_items, statistic
 
 SIZES = [(4, 2), (4, 3), (4, 4), (5, 2), (5, 3), (5, 4)]  # items, and items that a ballot lists
 NEIGHBORING = ["add_remove", "replace"]
@@ -214,3 +216,70 @@ def test_loss_of_orders_under_a_bound_is_attained(query, per_ballot, k, neighbor
         laws, without = np.array([log_law(query, base + vote) for vote in votes]), log_law(query, base)
         worst = max(worst, np.ptp(laws, axis=0).max() if neighboring == "replace" else np.abs(laws - without).max())
     assert stated.l1 * 0.99 <= worst / RATE <= stated.l1 * (1 + 1e-12)
+
+
+# Devices cut long ballots by coins
+
+STATED = [
+    "net_wins",
+    "margins",
+    "pair_margin",
+    "pair_counts",
+    {"name": "group_net_wins", "sizes": [2, 2]},
+    "scaled_margins",
+    {"name": "positional_scores", "scores": [9, 4, 1, 0]},
+    "histogram",
+]
+ABOUT = {
+    "pair_margin": [0, 2],
+    "pair_counts": [[i, j] for i, j in combinations(range(4), 2)],
+    "group_net_wins": [[0, 3], [1, 2]],
+    "scaled_margins": {"pairs": [[0, 1], [2, 1], [0, 3]]},
+}
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("stated", STATED, ids=str)
+def test_no_ballot_moves_what_devices_count_further(stated, k):
+    """Whatever the coins; long ballots add nothing beyond the short ones."""
+    what = statistic(stated, 4, k)
+    about = ABOUT.get(stated if isinstance(stated, str) else stated["name"])
+    ballots = compact_positions(all_ballots(4))
+    vectors = np.concatenate([what.counted(ballots, about, seeded(seed)) for seed in range(12)])
+    assert np.abs(vectors).max() <= what.largest and vectors.shape[1] == what.numbers
+    for neighboring in NEIGHBORING:
+        limit = what.sensitivity(neighboring)
+        l1, l2_squared = largest(vectors, neighboring)
+        assert l1 <= limit.l1 and l2_squared <= limit.l2_squared
+        if stated in ("net_wins", "margins", "pair_margin", "pair_counts", "histogram"):
+            assert (l1, l2_squared) == limit[:2]
+
+
+def test_items_of_a_long_ballot_are_chosen_uniformly():
+    ballots = compact_positions(np.tile([2.0, 0, np.nan, 1, 3], (6000, 1)))
+    cut = random_items(ballots, 2, seeded(0))
+    listed = cut.table != cut.sentinel
+    assert (listed.sum(axis=0) == 2).all() and not listed[2].any() and cut.unranked.all()
+    assert (cut.table[listed] == ballots.table[listed]).all()
+    counts = np.bincount(2 ** np.arange(5) @ listed, minlength=32)
+    assert chisquare(counts[counts > 0]).pvalue > 1e-3 and np.count_nonzero(counts) == 6
+
+
+@pytest.mark.parametrize("n_items", [3, 255, 256, 300])
+def test_short_ballots_are_not_cut(n_items):
+    X = np.full((40, n_items), np.nan)
+    X[:, [0, n_items - 1]] = [1, 0]
+    X[0] = np.nan
+    for k in (2, n_items - 1):
+        np.testing.assert_array_equal(
+            random_items(compact_positions(X), k, seeded(1)).table, compact_positions(X).table
+        )
+
+
+def test_coins_of_a_device_do_not_depend_on_its_ballot():
+    left = set()
+    for ballot in all_ballots(4)[::7]:
+        coins = seeded(3)
+        statistic("net_wins", 4, 2).counted(compact_positions(ballot[None]), None, coins)
+        left.add(coins.integer(2**60))
+    assert len(left) == 1

@@ -217,7 +217,8 @@ def hypercube(protocol, ballot, noise, coins, assignment):
 def privunit(protocol, ballot, noise, coins, assignment):
     m, wins = len(ballot), net_wins(ballot)
     square = sum(w * w for w in wins)
-    share = math.sqrt(square / (m * (m * m - 1) // 3))
+    k = protocol.get("max_listed", m)
+    share = math.sqrt(square / (k * (k * k - 1) // 3))
     flips = 2 * coins.uniform()[0] > 1 + share
     anywhere = centred(coins.normals(m))
     direction = anywhere if square == 0 else wins
@@ -366,23 +367,42 @@ def group_net_wins(ballot, groups):
     return [sum(margin(ballot, i, j) for j in group_of[i] if j != i) for i in range(len(ballot))]
 
 
-def scaled_margins(ballot, about):
+def shared_out(sizes, k):
+    """How many of k items are in each group, the largest groups first."""
+    inside = []
+    for size in sorted(sizes, reverse=True):
+        inside.append(min(size, k - sum(inside)))
+    return inside
+
+
+def scaled_margins(ballot, about, k):
     m = len(ballot)
     if "pairs" in about:
-        values, squared = [margin(ballot, i, j) for i, j in about["pairs"]], len(about["pairs"])
+        values, squared = [margin(ballot, i, j) for i, j in about["pairs"]], min(len(about["pairs"]), k * (k - 1) // 2)
     else:
         values = group_net_wins(ballot, about["groups"])
-        squared = sum((len(group) - 1) * len(group) * (len(group) + 1) // 3 for group in about["groups"])
-    scale, limit = 1, 4096 * (m - 1) * m * (m + 1) // 3
+        squared = sum((t - 1) * t * (t + 1) // 3 for t in shared_out(map(len, about["groups"]), k))
+    scale, limit = 1, 4096 * (k - 1) * k * (k + 1) // 3
     while squared and (scale + 1) ** 2 * squared <= limit:
         scale += 1
     scale = scale if squared else math.isqrt(limit)
     return [scale * value for value in values] + [0] * (max(m, min(m * (m - 1) // 2, 16384)) - len(values))
 
 
-def counted(statistic, ballot, about, coins):
-    """What the ballot adds to a sum."""
+def cut_scores(scores, k):
+    """Places after the first k share their mean; the median becomes 0."""
+    rest = scores[k:]
+    cut = scores[:k] + [math.floor(Fraction(sum(rest), len(rest)) + Fraction(1, 2))] * len(rest)
+    return [score - sorted(cut)[len(cut) // 2] for score in cut]
+
+
+def counted(statistic, ballot, about, coins, k):
+    """What the ballot adds to a sum; k is the protocol's max_listed."""
     m, name = len(ballot), statistic if isinstance(statistic, str) else statistic["name"]
+    if k is not None and name not in ("positional_scores", "histogram", "histogram_unseen_last"):
+        chance = permutation(m, coins)
+        kept = sorted((item for item in range(m) if ballot[item] is not None), key=chance.__getitem__)[:k]
+        ballot = [place if item in kept else None for item, place in enumerate(ballot)]
     if name == "net_wins":
         return net_wins(ballot)
     if name == "margins":
@@ -395,16 +415,17 @@ def counted(statistic, ballot, about, coins):
     if name == "group_net_wins":
         return group_net_wins(ballot, about)
     if name == "scaled_margins":
-        return scaled_margins(ballot, about)
+        return scaled_margins(ballot, about, k or m)
     if name == "positional_scores":
-        return scores_of_places(ballot, statistic["scores"])
+        scores = statistic["scores"]
+        return scores_of_places(ballot, scores if k is None else cut_scores(scores, k))
     return histogram(ballot, coins, name == "histogram_unseen_last")
 
 
 def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, about=None, asked=None):
     """`stated` has the statistic, its rate and modulus: the protocol, or one of its rounds."""
     stated = stated or protocol
-    said = counted(stated["statistic"], ballot, about, coins)
+    said = counted(stated["statistic"], ballot, about, coins, protocol.get("max_listed"))
     rate, modulus = Fraction(*stated["rate"]), 2 ** stated["modulus_bits"]
     noisy = []
     for number in said:

@@ -109,6 +109,8 @@ def reports():
         for epsilon, (what, ballot) in zip((0.1, 1.0, 4.0, 2.5), BALLOTS.items(), strict=True):
             yield f"{kind}, {what}", randomizer.protocol(epsilon, NAMES), {"ballot": ballot}, {}
         yield f"{kind}, few items", randomizer.protocol(1.0, 3), {}, {}
+    for what, ballot in BALLOTS.items():
+        yield f"privunit, at most two items, {what}", PrivUnitG(2).protocol(2.0, NAMES), {"ballot": ballot}, {}
     yield from registered()
     yield from shuffles()
     yield from shares()
@@ -164,6 +166,11 @@ def shares():
         histogram = Histogram(unseen_last="opinion" in what)
         counts = SecureAggregation(epsilon=1.0, min_reports=4000).plan([Ask(histogram)], 3).protocol
         yield f"skellam-shares, a histogram, {what}", counts, {"ballot": ballot[2:]}, {}
+        short = {**SecAggBorda(epsilon=1.0, min_reports=1000, max_listed=2).protocol(5), "items": NAMES}
+        yield f"skellam-shares, at most two items, {what}", short, {"ballot": ballot}, {}
+        scores = {"name": "positional_scores", "scores": [2, 1, 0, -1, -2]}
+        first = {**borda, "statistic": scores, "max_listed": 2}
+        yield f"skellam-shares, the first two places, {what}", first, {"ballot": ballot}, {}
 
 
 def corners():
@@ -221,14 +228,23 @@ def rounds():
     asked = [(number, {"margins": margins}) for number, margins in about]
     for what, ballot in BALLOTS.items():
         yield f"skellam-rounds, scaled margins, {what}", scaled, ballot, asked, {}
+    asks = [
+        Ask(ScaledMargins(), times=2, share=Fraction(1, 2)),
+        Ask(GroupNetWins(((0, 1, 2), (3, 4))), share=Fraction(1, 2)),
+    ]
+    short = in_rounds(asks, 5, min_reports=200_000, max_listed=3)
+    asked = [(number, {"margins": margins}) for number, margins in about[:2]]
+    for what, ballot in BALLOTS.items():
+        last = (3, {"groups": [[4, 0, 1], [2, 3]]})
+        yield f"skellam-rounds, at most three items, {what}", short, ballot, [*asked, last], {}
     swiss = SecAggSwissBorda(epsilon=1.0, n_servers=3, min_reports=2000).protocol(14)
     groups = [[[*range(14)]], [[*range(13, -1, -2), 0], [*range(2, 14, 2)]]]
     asked = [(number, {"groups": made}) for number, made in enumerate(groups, 1)]
     yield "skellam-rounds, as Swiss rounds ask", swiss, [item % 5 for item in range(14)], asked, {}
 
 
-def in_rounds(asks, n_items, min_reports=60):
-    return SecureAggregation(epsilon=2.0, min_reports=min_reports).plan(asks, n_items).protocol
+def in_rounds(asks, n_items, min_reports=60, max_listed=None):
+    return SecureAggregation(epsilon=2.0, min_reports=min_reports, max_listed=max_listed).plan(asks, n_items).protocol
 
 
 def refused_protocols():
@@ -268,6 +284,13 @@ def refused_protocols():
     yield "dearer alone than stated", {**sums, "local_epsilon": "1.0"}
     yield "a statistic that needs a question", {**sums, "statistic": "pair_margin"}
     yield "a name in an object", {**sums, "statistic": {"name": "net_wins"}}
+    short = SecAggBorda(epsilon=1.0, min_reports=1000, max_listed=2).protocol(4)
+    yield "a bound of one item", {**short, "max_listed": 1}
+    yield "a bound of all items", {**short, "max_listed": 4}
+    yield "a longer bound than is paid for", {**short, "max_listed": 3}
+    yield "without the bound that is paid for", {name: value for name, value in short.items() if name != "max_listed"}
+    yield "a bound as text", {**vector, "max_listed": "2"}
+    yield "a bound on answers about pairs", {**rr, "max_listed": 2}
     yield from large_deltas(sums)
 
     swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
