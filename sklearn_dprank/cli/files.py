@@ -108,11 +108,24 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--weight", type=plain, metavar="COLUMN", help="column with the weight of each row; needs --max-weight")
     about = 'public bound on the weight of a person; default: 1; "auto": rank chooses 1, 2, 4, ..., or 2048 privately, '
     add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise")
+    about = "public bound on the number of items that a ballot lists, which lowers the noise; longer ballots count less"
+    add("--max-listed", type=int, metavar="K", help=about)
 
 
 def given(options: argparse.Namespace, *others: str) -> list[str]:
     """Return the given options that describe a file, and those of the others that are given."""
-    names = ("items", "scale", "no_answer", "separator", "unranked", "person", "weight", "max_weight", *others)
+    names = (
+        "items",
+        "scale",
+        "no_answer",
+        "separator",
+        "unranked",
+        "person",
+        "weight",
+        "max_weight",
+        "max_listed",
+        *others,
+    )
     found = [options.layout, *(name for name in names if getattr(options, name) is not None)]
     found += ["unreadable"] if options.unreadable != "error" else []
     return [f"--{name.replace('_', '-')}" for name in found if name]
@@ -495,8 +508,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     if persons is None and weights is None and options.max_weight is not None:
         raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
     most = 1 if options.max_weight is None else options.max_weight
-    with own_words(max_weight="max-weight"):
-        profile = Profile.from_rankings(values, items=items, groups=persons, sample_weight=weights, max_weight=most)
+    if options.max_listed is not None and unranked(options) == "last":
+        raise ValueError("--max-listed needs --unranked no_opinion: with last, every ballot lists all items.")
+    limits: dict[str, Any] = {"max_weight": most, "max_listed": options.max_listed}
+    with own_words(max_weight="max-weight", max_listed="max-listed"):
+        profile = Profile.from_rankings(values, items=items, groups=persons, sample_weight=weights, **limits)
     return profile, segments
 
 

@@ -29,7 +29,7 @@ _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 _BLANK = "\N{NO-BREAK SPACE}"
 _SAME = ("epsilon", "delta", "noise", "neighboring", "window")
-_own_words = partial(printing.own_words, *_SAME, k="top", max_weight="max-weight")
+_own_words = partial(printing.own_words, *_SAME, k="top", max_weight="max-weight", max_listed="max-listed")
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -92,8 +92,10 @@ def run(options: argparse.Namespace) -> str:
             fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
         made: dict[str, Any] = {"simulated": options.example, **results(fitted, ballots.item_names, options.level)}
         made["unranked"] = None if options.example else files.unranked(options)
-        if hasattr(fitted, "max_weight_"):
+        if hasattr(fitted, "max_weight_") and (options.person or options.weight):
             made["max_weight"] = fitted.max_weight_
+        if hasattr(fitted, "max_listed_"):
+            made["max_listed"] = fitted.max_listed_
         made["privacy"] = asdict(fitted.privacy_)
         del made["privacy"]["losses"]
         made["privacy"]["statement"] = fitted.privacy_.statement(width=None).splitlines()
@@ -294,6 +296,8 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         about.append(files.UNRANKED[made["unranked"]])
     if "max_weight" in made:
         about.append(f"A person has at most the weight {made['max_weight']:g}.")
+    if "max_listed" in made:
+        about.append(f"Ballots that list more than {made['max_listed']} items count less.")
     width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
     fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     statement = [fill(topic, subsequent_indent="  ") for topic in made["privacy"]["statement"]]
@@ -343,6 +347,8 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
         texts.append(f"{files.UNRANKED[made['unranked']].partition(' (')[0]}.")
     if "max_weight" in made:
         texts.append(f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}.")
+    if "max_listed" in made:
+        texts.append(f"Ballots that list more than {made['max_listed']} items count less.")
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(
         title=f"The best {n_items} in order" if best else f"Ranking of {n_items} items",

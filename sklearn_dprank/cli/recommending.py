@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from ..model_selection import recommend
 from .files import Several
@@ -25,15 +26,27 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--intervals", action="store_true", help="recommend only estimators that publish rank intervals")
     about = "public share of the ballots that prefer one item of a pair, or the least and largest share; default: 1"
     add("--opinion-share", action=Several, one=float, default=[1.0], help=about)
+    about = "public bound on the number of items that a ballot lists, for --max-listed of rank"
+    add("--max-listed", type=int, metavar="K", help=about)
     add("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
+
+
+def pasted(estimator: Any, max_listed: int | None) -> list[str] | None:
+    """Return the options for which ``rank`` fits this estimator on ballots with this bound, None if it cannot."""
+    found = options_of(estimator)
+    return found if found is None or max_listed is None else [*found, "--max-listed", str(max_listed)]
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the recommendation for one epsilon, or a table for several."""
     shares = options.opinion_share
-    given = {name: getattr(options, name) for name in ("delta", "trust", "neighboring", "disagreement", "intervals")}
+    given = {
+        name: getattr(options, name)
+        for name in ("delta", "trust", "neighboring", "disagreement", "intervals", "max_listed")
+    }
     given |= {"k": options.top, "opinion_share": shares[0] if len(shares) == 1 else tuple(shares)}
     renamed = {"n_items": "items", "n_voters": "voters", "k": "top", "opinion_share": "opinion-share"}
+    renamed["max_listed"] = "max-listed"
     with own_words(*given, "epsilon", **renamed):
         advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
@@ -43,7 +56,11 @@ def run(options: argparse.Namespace) -> str:
                 {"estimator": repr(each.estimator), "error": each.error, "error_range": list(each.error_range)}
                 for each in (advice, *advice.alternatives)
             )
-            own = {"rank_options": options_of(advice.estimator), "intervals": advice.intervals, "reason": advice.reason}
+            own = {
+                "rank_options": pasted(advice.estimator, options.max_listed),
+                "intervals": advice.intervals,
+                "reason": advice.reason,
+            }
             made.append({**best, **own, "alternatives": others})
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)
     missed = "% of the best missed" if options.top else "points of excess error"
@@ -57,6 +74,6 @@ def run(options: argparse.Namespace) -> str:
     (advice,) = advised.values()
     error, (least, largest) = 100 * advice.error, (100 * each for each in advice.error_range)
     expected = f"{error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
-    pasted = options_of(advice.estimator)
-    run_it = [] if pasted is None else [f"Options for dprank rank: {' '.join(pasted)}"]
+    to_paste = pasted(advice.estimator, options.max_listed)
+    run_it = [] if to_paste is None else [f"Options for dprank rank: {' '.join(to_paste)}"]
     return "\n".join([repr(advice.estimator), expected, *about, advice.reason, *run_it])

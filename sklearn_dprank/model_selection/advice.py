@@ -48,6 +48,7 @@ from .._utils.checks import (
 from .._utils.lazy import cached_property
 from .._utils.types import Neighboring
 from ..ballots.profile import Shape
+from ..ballots.weights import weight_bound
 from ..channels.base import publishes_intervals
 from ..channels.central import DPBorda, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..channels.local import LDPBorda, LDPPairwise
@@ -57,6 +58,7 @@ from ..collection import PrivUnitG
 from ..privacy.composition import gaussian_sigma
 from ..privacy.shuffle import composed_local_epsilon
 from ..queries import NetWins, n_pairs
+from ..queries.statistics import listed, wins_moved
 from .parameters import in_words
 
 #: Unit of the stored errors, which are whole numbers.
@@ -272,6 +274,8 @@ class ErrorModel:
         Number of voters.
     opinion_share : tuple of float
         Smallest and largest share of the ballots with an opinion on a pair.
+    max_listed : int or None
+        Bound on the number of items that a ballot lists, below the number of items.
     """
 
     n_items: int
@@ -279,6 +283,12 @@ class ErrorModel:
     k: int | None = None
     n_voters: float = math.inf
     opinion_share: tuple[float, float] = (1.0, 1.0)
+    max_listed: int | None = None
+
+    @property
+    def swiss_pays(self) -> bool:
+        """Whether rounds of groups may need less noise than net wins of all items."""
+        return self.n_items >= _LEAST_SWISS_ITEMS and listed(self.n_items, self.max_listed) > 0.4 * self.n_items
 
     def consider(self, estimator: Any, family: str, signal: float, costs: int = 0) -> Considered:
         """Return an estimator with the errors of its family at the signal of ballots without gaps."""
@@ -398,6 +408,7 @@ def recommend(
     k: int | None = None,
     disagreement: float | None = None,
     opinion_share: float | tuple[float, float] = 1.0,
+    max_listed: int | None = None,
     intervals: bool = False,
 ) -> Recommendation:
     """Recommend an estimator with its parameters, and state its expected error.
@@ -434,6 +445,11 @@ def recommend(
         on all pairs if each voter rates 40 % of the items at random. If it differs between pairs, pass the smallest and
         the largest share, such as (0.16, 0.47) for voters who rank only their favourites among well-known and unknown
         candidates. Errors then refer to the opinions, and `disagreement` to the ballots with an opinion on a pair.
+    max_listed : int or None, default=None
+        Public bound on the number of items that a ballot lists, as in `~sklearn_dprank.ballots.Profile.from_rankings`:
+        the recommended estimator is for a `Profile` with this bound, or has it as a parameter. A single `opinion_share`
+        is then at most k (k - 1) / (m (m - 1)), the share if each ballot lists k of m items at random. None is no
+        bound.
     intervals : bool, default=False
         If True, consider only estimators that publish rank intervals. Their error may be larger.
 
@@ -496,6 +512,14 @@ def recommend(
     all items have a smaller error, and the reason states it. `DPSwissBorda` has the smallest error for many items,
     especially if voters agree, until `DPPrudentOrder` is better.
 
+    .. rubric:: Short ballots
+
+    With `max_listed`, the noise is that of short ballots. The curves are those of complete ballots at the share of
+    opinions, so they are less precise. On 20 sets of Plackett-Luce votes on 2 or 5 of 20 or 30 items, the expected
+    error of `DPBorda` was 0.4 to 1.2 times the measured one, which was always in its range. That of `DPPrudentOrder`
+    was up to 25 times the measured one. `DPSwissBorda` and `SecAggSwissBorda` are considered only if a ballot may list
+    more than 40 % of the items.
+
     .. rubric:: Validation
 
     The recommendations were validated on real votes that the curves were not made from, by ``judge_recommendations.py``
@@ -551,15 +575,21 @@ def recommend(
     relation, shares = _checked(
         n_items, n_voters, epsilon, delta, trust, neighboring, k, disagreement, opinion_share, intervals
     )
+    bound = weight_bound(None, None, 1, max_listed)  # checks it
+    if bound is not None and shares[0] == shares[1]:
+        most = n_pairs(listed(n_items, bound.max_listed)) / n_pairs(n_items)
+        shares = min(shares[0], most), min(shares[1], most)
     n, epsilon, delta = float(n_voters), float(epsilon), float(delta)  # estimators would keep single precision
     level = None if disagreement is None else float(disagreement)
-    model = ErrorModel(int(n_items), level, None if k is None else int(k), n, shares)
+    short = None if bound is None or bound.max_listed >= n_items else bound.max_listed  # type: ignore[operator]
+    model = ErrorModel(int(n_items), level, None if k is None else int(k), n, shares, short)
     chosen, considered, why = _CHOICES[trust](model, epsilon, delta, relation, intervals)
     ranked = sorted((each.alternative for each in considered if each is not chosen), key=lambda each: each.error)
     tried, refused = [chosen.alternative, *ranked], []
     for best in tried:  # the first that can be fitted
         try:
-            best.estimator.plan_for(Shape(model.n_items, max(1, math.floor(n))))
+            shape = Shape(model.n_items, max(1, math.floor(n)), bound=bound if trust == "central" else None)
+            best.estimator.plan_for(shape)
             break
         except (ValueError, ArithmeticError) as error:
             refused.append(f"{in_words(best.estimator)}: {error}")
@@ -570,7 +600,8 @@ def recommend(
         why = f"what is better by the rules cannot be fitted: {refused[0]}"
 
     unit = "points" if k is None else "%"
-    reason = f"{in_words(best.estimator)}, because {why}."
+    on = f" on a Profile with max_listed={short}" if short is not None and trust == "central" else ""
+    reason = f"{in_words(best.estimator)}{on}, because {why}."
     if others:
         reason += (
             f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {100 * others[0].error:.2g} "
@@ -653,7 +684,7 @@ def central_choice(
     m, n, k = model.n_items, model.n_voters, model.k
     summed = n * epsilon / (2 if neighboring == "replace" else 1)  # signal of drawn orders and of K-norm noise
     orders = math.lgamma(m + 1)  # logarithm of the number of orders; with a smaller signal, an order is nearly random
-    sensitivity = NetWins().sensitivity(m, neighboring)
+    sensitivity = NetWins().sensitivity(m, neighboring, model.max_listed)
     common: dict[str, Any] = {"epsilon": epsilon, "neighboring": neighboring}
     # Estimator, family of its curves, signal, and number of disadvantages (see `WORTH_MORE`).
     table: list[tuple[Any, str, float, int]] = []
@@ -667,13 +698,14 @@ def central_choice(
     if delta > 0 and 2 < m <= _MOST_PEELED_ITEMS:
         signal = summed / epsilon * range_of_pick(m, epsilon, delta) / math.log(m)
         table.append((DPPrudentOrder(delta=delta, **common), "peeled", signal, 1 + (signal < 1)))
-    table.append((DPBorda(noise="knorm", **common), "knorm", summed / m, 0))
+    gauge = float(NetWins().sensitivity(m, "add_remove", model.max_listed).gauge)  # type: ignore[arg-type]
+    table.append((DPBorda(noise="knorm", **common), "knorm", summed / m / gauge, 0))
     # Net wins range twice as wide as ranks, in which the curves count noise.
     table.append((DPBorda(**common), "gaussian", 2 * n * m / (math.sqrt(2) * sensitivity.l1 / epsilon), 0))
     if delta > 0:
         signal = 2 * n * m / gaussian_sigma(epsilon, delta, math.sqrt(sensitivity.l2_squared))
         table.append((DPBorda(delta=delta, noise="gaussian", **common), "gaussian", signal, 1))
-        if m >= _LEAST_SWISS_ITEMS:
+        if model.swiss_pays:
             table.append((DPSwissBorda(delta=delta, **common), "swiss", signal, 2))
     considered = [model.consider(*row) for row in table if publishes_intervals(row[0]) or not intervals]
     chosen = preferred(considered)
@@ -743,10 +775,11 @@ def _rank_vector(model, n_voters, epsilon):
     """Return `LDPBorda` and its error."""
     # The noise is the mean square of a report less that of its net wins. It stays in the sum-zero space, where the
     # same noise per item means m / (m - 1) times as much between two items.
-    m = model.n_items
-    square = PrivUnitG.variance(PrivUnitG().protocol(epsilon, m)) - (m**2 - 1) / 3
+    m, short = model.n_items, model.max_listed
+    own = wins_moved([m], listed(m, short))[1] / m
+    square = PrivUnitG.variance(PrivUnitG(short).protocol(epsilon, m)) - own
     noise = math.sqrt(square / n_voters * m / (m - 1)) / (2 * m)
-    return model.consider(LDPBorda(epsilon=epsilon), "gaussian", 1 / noise)
+    return model.consider(LDPBorda(epsilon=epsilon, max_listed=short), "gaussian", 1 / noise)
 
 
 def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float:
@@ -760,10 +793,11 @@ def secure_choice(model: ErrorModel, epsilon: float, delta: float, _: Neighborin
     """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
     m, n_reports = model.n_items, max(1, math.floor(model.n_voters))
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": n_reports}
+    common |= {} if model.max_listed is None else {"max_listed": model.max_listed}
     table: list[tuple[Any, str]] = [(SecAggBorda(**common), "gaussian")]
-    if m >= _LEAST_SWISS_ITEMS and not intervals:
+    if model.swiss_pays and not intervals:
         table.append((SecAggSwissBorda(**common), "swiss"))
-    moved = NetWins().sensitivity(m, "replace").l2_squared
+    moved = NetWins().sensitivity(m, "replace", model.max_listed).l2_squared
     considered = []
     for costs, (estimator, family) in enumerate(table):
         try:

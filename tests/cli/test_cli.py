@@ -107,6 +107,29 @@ def test_weights_decide_up_to_their_bound(tmp_path, printed):
     assert made["consensus"] == NAMES and made["privacy"]["unit"] == "one ballot"
 
 
+def test_short_ballots_have_a_public_bound(tmp_path, printed, run):
+    rows = [["", 1, 0, ""], [0, "", "", 1]] * 30
+    path = write(tmp_path / "votes.csv", rows, NAMES)
+    common = ["rank", path, "--positions", "--epsilon", "1"]
+    made, plain = printed(*common, "--max-listed", "2"), printed(*common)
+    assert made["max_listed"] == 2 and "max_weight" not in made and "max_listed" not in plain
+    assert made["privacy"]["how"].endswith("for ballots that list at most 2 items (longer ones count less)")
+    assert "Ballots that list more than 2 items count less." in run(*common, "--max-listed", "2")
+    assert "--max-listed must be an integer of at least 2, got 1" in run(*common, "--max-listed", "1")
+    last = run(*common, "--max-listed", "2", "--unranked", "last")
+    assert "--max-listed needs --unranked no_opinion: with last, every ballot lists all items." in last
+    assert "PrefLib files do not take --max-listed" in run(
+        "rank", preflib(tmp_path / "v.soc"), "--epsilon", "1", "--max-listed", "2"
+    )
+
+
+def test_a_recommendation_for_short_ballots_can_be_pasted(printed, run):
+    common = ["recommend", "--items", "30", "--voters", "5000", "--epsilon", "1", "--max-listed", "2"]
+    assert run(*common).endswith("Options for dprank rank: --epsilon 1.0 --max-listed 2\n")
+    assert printed(*common)["rank_options"] == ["--epsilon", "1.0", "--max-listed", "2"]
+    assert "--max-listed must be an integer of at least 2, got 0" in run(*common[:-1], "0")
+
+
 def test_a_bound_on_weights_may_be_chosen_privately(tmp_path, printed, run):
     """200 persons with four rows each outvote 300 with one row, unless every person counts once."""
     rows = [[f"p{k % 200}", 3, 2, 1, 0] for k in range(800)] + [[f"q{k}", 0, 1, 2, 3] for k in range(300)]

@@ -21,7 +21,9 @@ from sklearn_dprank import (
     SecAggBorda,
     SecAggSwissBorda,
 )
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.model_selection import advice as rules, recommend
 from sklearn_dprank.model_selection.advice import (
     LEAST_GUESS,
@@ -207,6 +209,39 @@ def test_one_share_of_opinions_is_as_many_voters_fewer():
         assert half.error == recommend(*arguments, opinion_share=(0.5, 0.5)).error
 
 
+@pytest.mark.parametrize("trust", ["central", "local", "shuffle", "secure_aggregation"])
+def test_short_ballots_have_smaller_errors(trust):
+    common = {"n_items": 20, "n_voters": 1e4, "epsilon": 0.5, "delta": 1e-6, "trust": trust}
+    share = 2 / (20 * 19)
+    plain, short = recommend(**common, opinion_share=share), recommend(**common, max_listed=2)
+    assert short.error < plain.error or trust == "shuffle"
+    for each in (short, *short.alternatives):
+        assert getattr(each.estimator, "max_listed", 2) == 2 and "Swiss" not in type(each.estimator).__name__
+    assert ("on a Profile with max_listed=2" in short.reason) == (trust == "central")
+    same = [repr(recommend(**common, max_listed=k)) for k in (None, 20, 99)]
+    assert len(set(same)) == 1
+    longer = recommend(**common, max_listed=9)
+    names = {type(each.estimator).__name__ for each in (longer, *longer.alternatives)}
+    assert any("Swiss" in name for name in names) == (trust in ("central", "secure_aggregation"))
+
+
+def test_errors_of_comparisons_are_in_their_range():
+    rng, m, n = np.random.default_rng(0), 20, 5000
+    pairs = np.argsort(rng.random((n, m)), axis=1)[:, :2]
+    strengths = np.linspace(1.5, -1.5, m)
+    won = rng.random(n) < 1 / (1 + np.exp(np.diff(strengths[pairs])[:, 0]))
+    X = np.full((n, m), np.nan)
+    np.put_along_axis(X, pairs, np.stack([~won, won], axis=1).astype(float), axis=1)
+    profile, share = Profile.from_rankings(X, max_listed=2), 2 / (m * (m - 1))
+    for epsilon in (0.1, 1.0):
+        advice = recommend(m, n, epsilon, max_listed=2, disagreement=0.27)
+        assert type(advice.estimator) is DPBorda and advice.estimator.noise == "laplace"
+        fits = [clone(advice.estimator).set_params(random_state=seed).fit(profile) for seed in range(8)]
+        measured = np.mean([excess_kendall_tau(fit.ranks_, X) for fit in fits]) / share
+        assert advice.error_range[0] < measured < advice.error_range[1]
+        assert 0.3 < advice.error / measured < 3
+
+
 def test_unequal_shares_favour_prudent_orders():
     """Net wins are biased at any epsilon, so the largest errors are where scores are recommended."""
     alike, unequal = (recommend(9, 20_000, 0.02, opinion_share=share) for share in (0.2, (0.04, 0.8)))
@@ -272,6 +307,7 @@ def _without_crowd(estimator):
         ({"intervals": 1}, "intervals must be True or False, got 1"),
         ({"trust": "none"}, "trust must be one of ['central', 'local', 'shuffle', 'secure_aggregation'], got 'none'"),
         ({"k": 0}, "k must be an integer from 1 to 9, got 0"),
+        ({"max_listed": 1}, "max_listed must be None or an integer of at least 2, got 1"),
         ({"disagreement": 0.04}, "disagreement must be a number of at least 0.05 and at most 0.48, got 0.04"),
         ({"opinion_share": 0}, "opinion_share must be a number above 0 and at most 1, got 0"),
         (
