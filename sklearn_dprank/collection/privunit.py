@@ -135,7 +135,7 @@ def _square(protocol):
 def _directions(wins, coins, spare, square):
     """Turn each column of net wins (doubles) into a random unit vector with mean column / R, and return the array.
 
-        return _square(protocol) / m * (along + (m - 2) * across) / lean**2  # the mean square is R^2 / m
+    return _square(protocol) / m * (along + (m - 2) * across) / lean**2  # the mean square is R^2 / m
     """
     m, n_voters = wins.shape
     # |w|^2 is an integer below 2^53, so it is exact, and strict ballots of full length never flip.

@@ -164,8 +164,9 @@ class PairMargin(Query):
     def summed_about(self, n_items: int) -> list[int]:
         return [int(self.i), int(self.j)]
 
-    def most_changed(self, n_items: int, max_listed: int | None) -> int:
-        return n_pairs(listed(n_items, max_listed))
+    def most_changed(self, n_items: int, max_listed: int | None) -> int | None:
+        # A subclass may ask about one pair in several ways.
+        return n_pairs(listed(n_items, max_listed)) if type(self) is PairMargin else None
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[self.i, self.j : self.j + 1]

@@ -1,5 +1,6 @@
 """Fits on ballots of bounded length: less noise, the bound in the guarantee, and neighbours within the sensitivity."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -161,6 +162,18 @@ def test_gaussian_pairs_are_all_paid():
     )
     sigma, other = (plan.prices[PairMargin().kind].mechanism.sigma for plan in (bounded, plain))
     assert sigma == pytest.approx(other * WEIGHT_GRID)
+
+
+@dataclass(frozen=True)
+class AgainMargin(PairMargin):
+    """A query of the user's own that may ask about one pair several times."""
+
+    again: int = 0
+
+
+def test_answers_about_one_pair_in_several_ways_are_all_paid():
+    bounded = Central(epsilon=1.0).plan([Ask(AgainMargin(), 12)], 5, bound=PAIRS.bound)
+    assert bounded.prices[AgainMargin().kind].mechanism.rate == Fraction(1, 12 * WEIGHT_GRID)
 
 
 def test_both_directions_of_a_pair_are_one_answer():
