@@ -136,7 +136,7 @@ class Profile:
     def pairwise_counts(self) -> NDArray[np.int64]:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         positions: Any = self.positions
-        each = None if self.weights is None else shortened(self.weights.each, positions, self.max_listed)
+        each = None if self.weights is None else shortened(self.weights.each, positions.n_listed, self.max_listed)
         return _read_only(counting.count_pairs(positions, each))
 
     @cached_property

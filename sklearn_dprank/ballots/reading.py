@@ -53,6 +53,11 @@ class Positions(NamedTuple):
         """Value for "no opinion", which is larger than every position."""
         return np.iinfo(self.table.dtype).max
 
+    @property
+    def n_listed(self):
+        """Number of items on each ballot, uint16, shape (n_voters,)."""
+        return np.add.reduce(self.table != self.sentinel, axis=0, dtype=np.uint16)
+
 
 @np.errstate(invalid="ignore", over="ignore")  # comparisons find the numbers that a conversion or difference changed
 def compact_positions(X):

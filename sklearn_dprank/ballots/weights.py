@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole, safe_repr
-from .reading import Positions, as_column, is_frame
+from .reading import MAX_ITEMS, as_column, is_frame
 
 MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers, in grid steps of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
@@ -154,27 +154,25 @@ def clipped(weight: NDArray[np.float64], persons: NDArray[np.intp], most: int) -
     return each
 
 
-def shortened(each: NDArray[np.int64], positions: Positions, max_listed: int | None) -> NDArray[np.int64]:
+def shortened(each: NDArray[np.int64], n_listed: NDArray[Any], max_listed: int | None) -> NDArray[np.int64]:
     """Return the weights with which ballots count in pairs of items, where long ballots count less.
 
-    A ballot with weight w that lists K > k = `max_listed` items gets floor(w u / D), with D = 720720 and
-    u = floor(D k (k - 1) / (K (K - 1))). A pair of its items is in this share of its subsets of k items. So it counts
-    at most as much as the mean of w ballots that list k items each.
+    `n_listed` is the number of items on each ballot. A ballot with weight w and K > k = `max_listed` items gets floor(w
+    u / D), with D = 720720 and u = floor(D k (k - 1) / (K (K - 1))). A pair of its items is in this share of its
+    subsets of k items. So it counts at most as much as the mean of w ballots that list k items each.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.ballots.reading import compact_positions
     >>> from sklearn_dprank.ballots.weights import shortened
-    >>> ballots = compact_positions(np.array([[0, 1, np.nan], [0, 1, 2]]))
-    >>> shortened(np.array([720720, 720720]), ballots, 2)
+    >>> shortened(np.array([720720, 720720]), np.array([2, 3]), 2)
     array([720720, 240240])
     """
-    n_items = len(positions.table)
-    if max_listed is None or max_listed >= n_items:
+    if max_listed is None:
         return each
-    n_listed = np.maximum(np.count_nonzero(positions.table != positions.sentinel, axis=0), max_listed)
-    share = WEIGHT_GRID * max_listed * (max_listed - 1) // (n_listed * (n_listed - 1))
+    most = min(max_listed, MAX_ITEMS)
+    counted = np.maximum(n_listed.astype(np.int64), most)
+    share = WEIGHT_GRID * most * (most - 1) // (counted * (counted - 1))
     votes, rest = np.divmod(each, WEIGHT_GRID)  # the product of both would exceed 64 bits
     return votes * share + rest * share // WEIGHT_GRID
 

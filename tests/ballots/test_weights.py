@@ -379,11 +379,16 @@ def test_long_ballots_count_less(X, k, seed):
 @pytest.mark.parametrize("most", [2**52, 1e10 * WEIGHT_GRID])
 def test_weights_of_long_ballots_do_not_overflow(most):
     each = np.array([int(most), int(most) - 1])
-    positions = Profile.from_rankings([range(1000)] * 2).positions
+    n_listed = Profile.from_rankings([range(1000)] * 2).positions.n_listed
+    assert n_listed.tolist() == [1000, 1000]
     for k in (2, 500, 999):
         share = WEIGHT_GRID * k * (k - 1) // (1000 * 999)
-        assert shortened(each, positions, k).tolist() == [w * share // WEIGHT_GRID for w in each.tolist()]
-    assert shortened(each, positions, 10**30).tolist() == each.tolist()
+        assert shortened(each, n_listed, k).tolist() == [w * share // WEIGHT_GRID for w in each.tolist()]
+    assert shortened(each, n_listed, 10**30).tolist() == each.tolist()
+    longest = np.array([65_534, 65_534], dtype=np.uint16)
+    assert shortened(each, longest, 65_533).tolist() == [
+        w * (WEIGHT_GRID * 65_532 // 65_534) // WEIGHT_GRID for w in each.tolist()
+    ]
 
 
 def test_weight_of_a_long_ballot_depends_on_no_other_ballot():
