@@ -104,7 +104,7 @@ def _opened(prices, release, protocol, published, least, n_voters, max_listed, v
 
 
 class _CutAnswers(CuratorAnswers):
-    """Answers about ballots that devices cut to `max_listed` items, anew for each sum."""
+    """Answers about ballots that devices cut to `max_listed` random items, drawn again for each sum."""
 
     def __init__(self, max_listed, prices, release, sensitivity, profile, bits, published=None):
         self.max_listed = max_listed
@@ -614,7 +614,7 @@ class SecAggSwissBorda(_Summed):
     ``reports_refused_`` counts messages of servers.
 
     With `max_listed`, a ballot shares its k items among the groups of a round, the largest groups first. Groups of k or
-    more items then cost as much as net wins of all items, so there is no gain from them.
+    more items then cost as much as net wins of all items, and only smaller groups need less noise.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

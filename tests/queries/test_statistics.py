@@ -241,7 +241,7 @@ ABOUT = {
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("stated", STATED, ids=str)
 def test_no_ballot_moves_what_devices_count_further(stated, k):
-    """Whatever the coins; long ballots add nothing beyond the short ones."""
+    """For 12 seeds of the coins; long ballots do not add to the changes by short ones."""
     what = statistic(stated, 4, k)
     about = ABOUT.get(stated if isinstance(stated, str) else stated["name"])
     ballots = compact_positions(all_ballots(4))
