@@ -107,6 +107,7 @@ def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None
     """Raise ValueError if counts of so many ballots with weights may exceed 64-bit integers."""
     if bound is not None and n_voters * bound.kept * min(n_items, bound.max_listed or n_items) ** 2 >= _LARGEST:
         auto = "='auto', which may be 2048," if bound.most is None else ""
+        auto += "" if bound.max_listed is None else " or max_listed"
         raise ValueError(
             f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers."
         )

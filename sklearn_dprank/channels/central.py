@@ -311,7 +311,7 @@ class CuratorAnswers(Answers):
             self.publish(known, self.answer(release))
 
     def answer(self, query):
-        if isinstance(query, PairMargin) and query.i > query.j:  # one answer for both directions of a pair
+        if type(query) is PairMargin and query.i > query.j:  # one answer for both directions of a pair
             return -self.answer(PairMargin(query.j, query.i))
         return super().answer(query)
 

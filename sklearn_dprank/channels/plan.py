@@ -248,7 +248,9 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
 
 def listed_text(max_listed: int | None) -> str:
     """Return the part of a guarantee's text about the bound on the length of a ballot."""
-    return "" if max_listed is None else f", for ballots that list at most {max_listed} items (longer ones count less)"
+    return (
+        "" if max_listed is None else f", calibrated to ballots of at most {max_listed} items (longer ones count less)"
+    )
 
 
 def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> int:

@@ -97,7 +97,7 @@ class PositionalScores(Query):
         item, first, last, voters = profile.placements.T
         share = shared_scores(np.cumsum([0, *grid]), first, last)
         # Sums of large scores of many voters, or of large weights, exceed 64 bits.
-        small = float(np.abs(share).max(initial=0)) * float(voters.sum()) < 2.0**62
+        small = float(np.abs(share).max(initial=0)) * voters.sum(dtype=float) < 2.0**62
         totals = np.zeros(profile.n_items, dtype=np.int64 if small else object)
         np.add.at(totals, item, share.astype(totals.dtype) * voters.astype(totals.dtype))
         return totals

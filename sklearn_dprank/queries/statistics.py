@@ -315,7 +315,9 @@ class ScaledBallotMargins(Statistic):
         if name == "groups":
             return _are_groups(lists, self.n_items) and all(lists)
         few = type(lists) is list and 1 <= len(lists) <= self.numbers
-        return few and all(_is_either_way(pair, self.n_items) for pair in lists)
+        if not few or not all(_is_either_way(pair, self.n_items) for pair in lists):
+            return False
+        return len(set(map(frozenset, lists))) == len(lists)  # the scale holds if a ballot has each pair once
 
     def scale(self, about: Mapping[str, Any]) -> int:
         """Return the scale of a question about these pairs or groups."""

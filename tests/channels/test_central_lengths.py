@@ -99,12 +99,23 @@ def test_one_comparison_a_voter_gives_a_good_order():
 )
 def test_the_bound_is_part_of_the_guarantee(estimator):
     fitted, plain = estimator.fit(PAIRS), estimator.guarantee_before(X)
-    assert fitted.privacy_.how == f"{plain.how}, for ballots that list at most 2 items (longer ones count less)"
+    assert fitted.privacy_.how == f"{plain.how}, calibrated to ballots of at most 2 items (longer ones count less)"
     assert (fitted.privacy_.epsilon, fitted.privacy_.unit) == (plain.epsilon, "one ballot")
-    assert "for ballots that list at most 2 items" in fitted.privacy_.statement(width=None)
+    assert "calibrated to ballots of at most 2 items" in fitted.privacy_.statement(width=None)
     assert fitted.privacy_ == estimator.guarantee_before(PAIRS)
     assert fitted.max_listed_ == 2 and type(fitted.max_listed_) is int and fitted.max_weight_ == 1
     assert not hasattr(estimator.fit(X), "max_listed_")
+
+
+def test_huge_weights_do_not_overflow_positional_scores():
+    first_two = np.full((70, 20), np.nan)
+    first_two[:, :2] = 0, 1
+    one, many = (
+        Profile.from_rankings(X, sample_weight=np.full(len(X), 1e10), max_weight=1e10, max_listed=2)
+        for X in (first_two[:1], first_two)
+    )
+    scores = PositionalScores(tuple(range(20, 0, -1)))
+    assert scores.vector(many, None).tolist() == [70 * each for each in scores.vector(one, None).tolist()]
 
 
 def test_noise_is_that_of_short_ballots():

@@ -251,7 +251,8 @@ def test_short_ballots_need_less_noise():
     assert float(rates[0] / rates[1]) == pytest.approx(3 * 8 / (20 * 399), rel=0.02)
     assert short.protocol["max_listed"] == 3 and "max_listed" not in plain.protocol
     assert (
-        short.guarantee.how == f"{plain.guarantee.how}, for ballots that list at most 3 items (longer ones count less)"
+        short.guarantee.how
+        == f"{plain.guarantee.how}, calibrated to ballots of at most 3 items (longer ones count less)"
     )
     assert short.protocol["modulus_bits"] < plain.protocol["modulus_bits"]
     assert SecureAggregation(1.0, max_listed=20).plan([Ask(NetWins())], 20, 500).protocol == plain.protocol

@@ -307,7 +307,7 @@ def test_short_ballots_of_a_stream_need_less_noise():
     assert ratio == pytest.approx((2 / 40) ** 0.5, rel=1e-3)
     deviation = bounded.noise_.law.std / 720720
     np.testing.assert_allclose(bounded.scores_, [900, -900, 0, 0, 0], atol=6 * deviation)
-    assert bounded.privacy_.how.endswith("for ballots that list at most 2 items (longer ones count less)")
+    assert bounded.privacy_.how.endswith("calibrated to ballots of at most 2 items (longer ones count less)")
     assert not hasattr(plain, "max_listed_")
 
 

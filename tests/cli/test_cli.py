@@ -113,7 +113,7 @@ def test_short_ballots_have_a_public_bound(tmp_path, printed, run):
     common = ["rank", path, "--positions", "--epsilon", "1"]
     made, plain = printed(*common, "--max-listed", "2"), printed(*common)
     assert made["max_listed"] == 2 and "max_weight" not in made and "max_listed" not in plain
-    assert made["privacy"]["how"].endswith("for ballots that list at most 2 items (longer ones count less)")
+    assert made["privacy"]["how"].endswith("calibrated to ballots of at most 2 items (longer ones count less)")
     assert "Ballots that list more than 2 items count less." in run(*common, "--max-listed", "2")
     assert "--max-listed must be an integer of at least 2, got 1" in run(*common, "--max-listed", "1")
     last = run(*common, "--max-listed", "2", "--unranked", "last")

@@ -356,7 +356,9 @@ def test_short_ballots_need_less_epsilon():
 
 def test_the_bound_is_part_of_the_text_of_a_local_guarantee():
     fitted = LDPBorda(max_listed=2).fit([[0, 1, 2]] * 20)
-    assert fitted.privacy_.how == "reports by PrivUnitG, for ballots that list at most 2 items (longer ones count less)"
+    assert (
+        fitted.privacy_.how == "reports by PrivUnitG, calibrated to ballots of at most 2 items (longer ones count less)"
+    )
     assert fitted.protocol(3)["max_listed"] == 2 and fitted.client(3).protocol["max_listed"] == 2
     reports = [fitted.client(3, random_state=seed).report([0, 1, 2]) for seed in range(5)]
     assert LDPBorda(max_listed=2).fit_reports(reports, items=3).reports_accepted_ == 5
