@@ -5,23 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._utils.checks import check_choice
+from .._utils.checks import check_choice, check_number, check_whole
 from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
-from . import counting, reading
+from . import counting, long, reading
 from .reading import Positions
+from .rows import Compared, Listed, Norm
 from .weights import (
+    BALLOT,
+    COMPARISON,
+    COMPARISONS,
     N_CLASSES,
+    OF_PERSONS,
     PERSON,
+    ROWS,
+    WEIGHT_GRID,
     MaxWeight,
     WeightBound,
     Weights,
+    clipped,
     persons_by_weight,
     reduced,
     refuse_large,
@@ -31,6 +40,7 @@ from .weights import (
 )
 
 Keep: TypeAlias = Literal["positions", "counts"]
+_MOST_PAIRED = 5000  # items of a long profile whose pairs are counted: a table of 200 MB
 
 
 class Shape(NamedTuple):
@@ -63,7 +73,8 @@ def _read_only(array):
 class Profile:
     """Set of ballots with its counts, for repeated fits and for ballots that are read in parts.
 
-    Create a profile with `from_rankings` or `from_chunks`. `fit` and `score` of every estimator accept it in place of
+    Create a profile with `from_rankings` or `from_chunks`, or from long data with `from_long`, `from_comparisons` or
+    `from_orders`. `fit` and `score` of every estimator accept it in place of
     ballots. Statistics are computed on first use. ``profile + other`` has the voters of both. A profile is not private.
 
     Attributes
@@ -75,7 +86,9 @@ class Profile:
     item_names : ndarray of object, shape (n_items,), or None
         Names of the items, if the ballots had names.
     positions : Positions or None
-        Ballots in compact form, if they are kept.
+        Ballots in compact form, if they are kept as a table.
+    rows : Listed, Compared or None
+        Ballots or comparisons as rows, of long data only.
     voter_epsilon : ndarray of float, shape (n_voters,), or None
         Public epsilon of each voter for local mechanisms, if voters have individual ones.
     bound : WeightBound or None
@@ -108,6 +121,7 @@ class Profile:
         items: ItemNames | None = None,
         *,
         positions: Positions | None = None,
+        rows: Listed | Compared | None = None,
         counts: NDArray[np.int64] | None = None,
         placements: NDArray[np.int64] | None = None,
         voter_epsilon: ArrayLike | None = None,
@@ -121,7 +135,7 @@ class Profile:
         own_weight = self.n_voters if weights is None else _read_only(weights.each).sum()
         self.total_weight = int(own_weight if total_weight is None else total_weight)
         self.item_names = None if items is None else np.array(items, dtype=object)
-        self.positions = positions
+        self.positions, self.rows = positions, rows
         self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
         for name, count in (("pairwise_counts", counts), ("placements", placements)):
             if count is not None:
@@ -135,6 +149,10 @@ class Profile:
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
+        if self.rows is not None:
+            if self.n_items > _MOST_PAIRED:
+                raise ValueError(f"this needs {_TOO_MANY.format(self.n_items)}")
+            return _read_only(self.rows.pair_counts(self.n_items))
         positions: Any = self.positions
         each = None if self.weights is None else shortened(self.weights.each, positions.n_listed, self.max_listed)
         return _read_only(counting.count_pairs(positions, each))
@@ -147,9 +165,35 @@ class Profile:
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
+        if self.rows is not None:
+            return _read_only(self.rows.net_wins(self.n_items))
         are_counted = self.weights is not None or "pairwise_counts" in vars(self)
         wins = None if are_counted else counting.net_wins(self.positions)  # None if few ballots are strict
         return _read_only(self.margins.sum(axis=1) if wins is None else wins)
+
+    def net_wins_within(self, groups: Iterable[Iterable[int]]) -> NDArray[np.int64]:
+        """Return the net wins of each item over the other items of its group.
+
+        Parameters
+        ----------
+        groups : iterable of iterable of int
+            Items of each group, no item twice.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_items,)
+            Net wins; 0 for an item without a group.
+        """
+        listed = [list(group) for group in groups if group]
+        if self.rows is not None:
+            group_of = np.arange(self.n_items)
+            for group in listed:
+                group_of[group] = group[0]
+            return self.rows.net_wins(self.n_items, group_of)
+        wins = np.zeros(self.n_items, dtype=np.int64)
+        for group in listed:
+            wins[group] = self.margins[np.ix_(group, group)].sum(axis=1)
+        return wins
 
     @cached_property
     def placements(self) -> NDArray[np.int64]:
@@ -158,6 +202,8 @@ class Profile:
         In a row (i, a, b, c), c voters tie item i with b - a others over the positions a to b. Position 0 is best.
         Items without an opinion are tied last.
         """
+        if self.rows is not None:
+            raise ValueError(f"placements need the positions of all items on each ballot, and {_ONLY_ROWS}")
         each = None if self.weights is None else self.weights.each
         return _read_only(counting.count_placements(self.positions, each))
 
@@ -182,7 +228,34 @@ class Profile:
     @cached_property
     def without_opinions(self) -> bool:
         """Whether all ballots have only ties and missing opinions."""
+        if self.rows is not None:
+            return not self.rows.has_opinions
         return not (self.net_wins.any() or self.pairwise_counts.any())  # net wins are faster, and mostly decide
+
+    def clipped(self, norm: Norm) -> Profile:
+        """Return this profile, with comparisons of which each person's own sums are bounded in this norm.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2"}
+            "l2" gives persons with many comparisons more weight, and is for Gaussian noise only.
+
+        Returns
+        -------
+        Profile
+            This profile, unless it has comparisons that are bounded in the other norm.
+        """
+        if not isinstance(self.rows, Compared) or self.rows.norm == norm:
+            return self
+        return self._in_other_norm
+
+    @cached_property
+    def _in_other_norm(self):
+        """Profile of the same comparisons, with persons bounded in the other norm."""
+        rows: Any = self.rows
+        norm: Norm = "l2" if rows.norm == "l1" else "l1"
+        own: Any = {"bound": self.bound, "total_weight": self.total_weight}
+        return type(self)(self.n_voters, self.n_items, self.item_names, rows=rows._replace(norm=norm), **own)
 
     @classmethod
     def from_rankings(
@@ -380,6 +453,205 @@ class Profile:
         return whole
 
     @classmethod
+    def from_long(
+        cls,
+        table: Any = None,
+        person: Any = None,
+        item: Any = None,
+        *,
+        items: ItemNames,
+        rating: Any = None,
+        position: Any = None,
+        max_listed: int | None = None,
+    ) -> Self:
+        """Return the profile of a table with one rating a row: person, item and value.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or Polars, Arrow table, dict of columns, structured array, or None
+            One row for each rating. None if the columns are passed as arrays.
+        person, item : str or array-like of shape (n_rows,)
+            Names of the columns of `table`, or arrays without a table. Ids are all text or all whole numbers. Text is
+            compared in the Unicode form NFC, without the blanks around it.
+        items : sequence of str or sequence of int
+            Public list of all items, of the same kind as the ids in `item`. It must not be computed from the rows, so
+            it also lists items that nobody rated.
+        rating, position : str or array-like of shape (n_rows,)
+            Column of values. Give one of them: `rating` if larger values are better, `position` if smaller ones are.
+        max_listed : int or None, default=None
+            Public bound k on the number of items that a person rates, at least 2, as in `from_rankings`. A person who
+            rates more counts less, and no rating is dropped. None is no bound.
+
+        Returns
+        -------
+        Profile
+            Profile with one ballot for each person: the items that the person rated, in the order of the values. Other
+            items have no opinion. The guarantee protects all rows of one person.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing or has another length, both or none of `rating` and `position` are given, ids are of
+            different kinds, a value is infinite or not a number, or a row has an item that `items` does not list. No
+            message shows a cell.
+
+        Notes
+        -----
+        Each row is read by itself. A row without a person, an item or a value counts nothing. If a person rates an item
+        several times, the mean of the values counts. The order of the rows does not matter.
+
+        The rows are kept, and never become a table of persons and items. Net wins need 2 m numbers for m items. Counts
+        of pairs are available for at most 5,000 items.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.ballots import Profile
+        >>> ratings = {"user": ["ann", "ann", "ann", "bob", "bob"], "drink": ["tea", "milk", "wine", "tea", "milk"]}
+        >>> ratings["stars"] = [5, 3, 1, 2, 4]
+        >>> profile = Profile.from_long(ratings, "user", "drink", rating="stars", items=["tea", "milk", "wine"])
+        >>> profile.net_wins // 720720
+        array([ 1,  1, -2])
+        """
+        names = _catalogue(items)
+        rows = long.read_long(table, person, item, rating, position, names)
+        weights = Weights(np.full(rows.n_voters, WEIGHT_GRID, dtype=np.int64), None)
+        return cls._listed(rows, weights, names, ROWS, max_listed)
+
+    @classmethod
+    def from_orders(
+        cls, orders: Any, *, items: ItemNames, person: ArrayLike | None = None, max_listed: int | None = None
+    ) -> Self:
+        """Return the profile of lists of items, best first.
+
+        Parameters
+        ----------
+        orders : list of lists, or table of shape (n_voters, n_choices)
+            Items of each ballot, best first. Lists may have any length. A table has one column for each choice, the
+            first choice first. Missing entries are skipped, and an empty list has no opinion.
+        items : sequence of str or sequence of int
+            Public list of all items, as in `from_long`.
+        person : array-like of shape (n_voters,) or None, default=None
+            Id of the person who gave each list. A person counts once, by the mean of the person's lists, and a list
+            without a person counts nothing. None if each list is of another person.
+        max_listed : int or None, default=None
+            Public bound on the number of items on a list, as in `from_rankings`. Longer lists count less. None is no
+            bound.
+
+        Returns
+        -------
+        Profile
+            Profile with one ballot for each list. Items that a list leaves out have no opinion.
+
+        Raises
+        ------
+        ValueError
+            If a list has an item twice or one that `items` does not list, or ids are of different kinds. No message
+            shows a cell.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.ballots import Profile
+        >>> lists = [["tea", "milk"], ["wine", "tea", "milk"]]
+        >>> Profile.from_orders(lists, items=["tea", "milk", "wine"]).net_wins // 720720
+        array([ 1, -3,  2])
+        """
+        names = _catalogue(items)
+        rows, persons = long.read_orders(orders, person, names)
+        each = np.full(rows.n_voters, WEIGHT_GRID, dtype=np.int64)
+        if persons is not None:
+            missing = persons < 0
+            persons = np.where(missing, persons.max(initial=-1) + 1, persons)
+            each = np.where(missing, 0, clipped((~missing).astype(float), persons, WEIGHT_GRID))
+        return cls._listed(rows, Weights(each, persons), names, BALLOT if persons is None else PERSON, max_listed)
+
+    @classmethod
+    def _listed(cls, rows, weights, names, unit, max_listed):
+        """Return the profile of rows of lists, whose ballots have these weights."""
+        check_whole(max_listed, "max_listed", 2, optional=True)
+        max_listed = None if max_listed is None else int(max_listed)
+        bound = WeightBound(unit, WEIGHT_GRID, max_listed, "lists")
+        each = shortened(weights.each, rows.n_listed, max_listed)
+        profile = cls(rows.n_voters, len(names), names, rows=rows._replace(weight=each), bound=bound, weights=weights)
+        refuse_large(rows.n_voters, len(names) if len(names) <= _MOST_PAIRED else math.isqrt(len(names)) + 1, bound)
+        return profile
+
+    @classmethod
+    def from_comparisons(
+        cls,
+        table: Any = None,
+        first: Any = None,
+        second: Any = None,
+        *,
+        items: ItemNames,
+        person: Any,
+        outcome: Any = None,
+        ties: Iterable[str] = long.TIES,
+        max_weight: float = 1,
+    ) -> Self:
+        """Return the profile of a table with one comparison of two items a row.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or Polars, Arrow table, dict of columns, structured array, or None
+            One row for each comparison. None if the columns are passed as arrays.
+        first, second : str or array-like of shape (n_rows,)
+            Columns of the two items. Ids are as in `from_long`.
+        items : sequence of str or sequence of int
+            Public list of all items, as in `from_long`.
+        person : str, array-like of shape (n_rows,) or None
+            Column of the persons who compared. The guarantee then protects all comparisons of one person. None states
+            that each row is another person, and the guarantee protects one comparison.
+        outcome : str, array-like of shape (n_rows,) or None, default=None
+            Column of results: the name of the column `first` or `second`, the item that won, or a word of `ties`. None
+            if `first` beat `second` in every row.
+        ties : iterable of str, default=("tie", "tie (bothbad)", "both_bad", "draw")
+            Words in `outcome` that mean a tie. No other word is read as a tie.
+        max_weight : float, default=1
+            Public bound c on a person, in comparisons, at most 1e6. It must not be computed from the data. A person's
+            own sums are scaled down if they exceed those of c comparisons.
+
+        Returns
+        -------
+        Profile
+            Profile with the comparisons of each person. `n_voters` is the number of persons.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing or has another length, ids are of different kinds, a row has an item that `items`
+            does not list, compares an item with itself or has another outcome, or `max_weight` is out of range. No
+            message shows a cell.
+
+        Notes
+        -----
+        Each row is read by itself. A row without a person, an item or an outcome counts nothing. The same comparison
+        counts as often as it stands there. The order of the rows does not matter.
+
+        One comparison changes net wins by 2 in L1 and in squared L2. So a person's own wins minus losses are bounded by
+        2 c in L1, or by 2 c in squared L2 if the noise is Gaussian and if an estimator is not private. A person with K
+        different comparisons then counts like c, or like the square root of c K, of them. Counts of pairs are bounded
+        by c in the same way. Net wins within groups are bounded by the own sums within the groups.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import DPBorda
+        >>> from sklearn_dprank.ballots import Profile
+        >>> votes = {"a": ["x", "y", "x"], "b": ["y", "z", "z"], "winner": ["a", "tie", "b"], "judge": ["u", "u", "v"]}
+        >>> profile = Profile.from_comparisons(votes, "a", "b", outcome="winner", person="judge", items=["x", "y", "z"])
+        >>> profile.net_wins // 720720
+        array([ 0, -1,  1])
+        >>> DPBorda(epsilon=1.0).fit(profile).privacy_.unit
+        'all comparisons of one person'
+        """
+        names = _catalogue(items)
+        check_number(max_weight, "max_weight", above=0, most=1e6)
+        most = max(1, math.floor(Fraction(float(max_weight)) * WEIGHT_GRID))
+        rows = Compared(*long.read_comparisons(table, first, second, person, outcome, ties, names), most)
+        bound = WeightBound(COMPARISON if person is None else COMPARISONS, most, 2, "comparisons")
+        total = rows.n_voters * min(most, WEIGHT_GRID)
+        return cls(rows.n_voters, len(names), names, rows=rows, bound=bound, total_weight=total)
+
+    @classmethod
     def _sum(cls, profiles):
         """Return the profile of the voters of all `profiles`, in order."""
         first, names = profiles[0], None
@@ -401,10 +673,16 @@ class Profile:
                 "all ballots with the same ones."
             )
         total = sum(profile.total_weight for profile in profiles)
-        refuse_large(n_voters, first.n_items, first.bound)
+        if first.rows is None:
+            refuse_large(n_voters, first.n_items, first.bound)
         facts: dict[str, Any] = {"bound": first.bound, "total_weight": total}
         facts["voter_epsilon"] = np.concatenate(own) if own else None
         whole = partial(cls, n_voters, first.n_items, names, **facts)
+        if first.rows is not None:
+            rows = type(first.rows).joined([profile.rows for profile in profiles])
+            if first.weights is None:
+                return whole(rows=rows)
+            return whole(rows=rows, weights=Weights(np.concatenate([one.weights.each for one in profiles]), None))
         if all(profile.positions is not None for profile in profiles):
             tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
             positions = Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked))
@@ -456,7 +734,7 @@ class Profile:
         ValueError
             If this profile keeps only counts, or a ballot is taken twice.
         """
-        if self.positions is None:
+        if self.positions is None and self.rows is None:
             raise ValueError(_ONLY_COUNTS)
         rows = np.arange(self.n_voters)[rows]
         if np.unique(rows).size < rows.size:  # a person would exceed the bound
@@ -466,10 +744,55 @@ class Profile:
         if self.weights is not None:
             each, persons = self.weights
             weights = Weights(each[rows], None if persons is None else persons[rows])
-        table = self.positions.table[:, rows]
-        positions = Positions(table, (table == self.positions.sentinel).any(axis=1))
-        kept: dict[str, Any] = {"positions": positions, "voter_epsilon": own, "bound": self.bound, "weights": weights}
+        kept: dict[str, Any] = {"voter_epsilon": own, "bound": self.bound, "weights": weights}
+        if self.rows is not None:
+            kept["rows"] = self.rows.take(rows)
+            if weights is None:
+                kept["total_weight"] = self.total_weight // max(self.n_voters, 1) * len(rows)
+        else:
+            positions: Any = self.positions
+            table = positions.table[:, rows]
+            kept["positions"] = Positions(table, (table == positions.sentinel).any(axis=1))
         return type(self)(len(rows), self.n_items, self.item_names, **kept)
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether persons are numbered in the order of their first rows, so that splits must shuffle them."""
+        return self.rows is not None or (self.weights is not None and self.weights.persons is not None)
+
+    @cached_property
+    def _units(self):
+        """Number of the person of each ballot, from 0 and without gaps: int, shape (n_voters,)."""
+        persons = None if self.weights is None else self.weights.persons
+        return np.arange(self.n_voters) if persons is None else np.unique(persons, return_inverse=True)[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of persons, or of ballots if each is of another person, and of items."""
+        return int(self._units.max(initial=-1)) + 1, self.n_items
+
+    def __getitem__(self, persons: Any) -> Self:
+        """Return the profile of some of the persons, with all their ballots, as in `train_test_split`.
+
+        Parameters
+        ----------
+        persons : ndarray of int or bool, shape (n,) or (shape[0],)
+            Index of an array of all persons, none of them twice. Without persons, each ballot is one.
+
+        Returns
+        -------
+        Profile
+            Profile of all ballots of these persons, in their order.
+
+        Raises
+        ------
+        ValueError
+            If this profile keeps only counts, or a person is taken twice.
+        """
+        taken = np.arange(self.shape[0])[persons[0] if isinstance(persons, tuple) else persons]  # scikit-learn adds ...
+        if np.unique(taken).size < taken.size:
+            raise ValueError("a person is taken twice; take each person at most once, and use no bootstrap.")
+        return self.take(np.isin(self._units, taken))
 
     def bounded(self, bound: WeightBound) -> Profile:
         """Return this profile, which has ``max_weight="auto"``, with the bound that a fit has chosen.
@@ -494,7 +817,7 @@ class Profile:
         return self._weighted(bound, reduced(self.weights, bound.most))
 
     def counted(self) -> Profile:
-        """Return this profile without the ballots, with all counts computed.
+        """Return this profile without the ballots, with all counts computed; a profile of long data keeps its rows.
 
         Raises
         ------
@@ -505,16 +828,18 @@ class Profile:
             raise ValueError(
                 "max_weight='auto' needs the ballots, because each fit chooses a bound; use keep='positions'."
             )
+        if self.rows is not None:
+            return self
         own: Any = {name: getattr(self, name) for name in ("placements", "voter_epsilon", "bound", "total_weight")}
         return Profile(self.n_voters, self.n_items, self.item_names, counts=self.pairwise_counts, **own)
 
     def __add__(self, other: Profile) -> Self:
         if not isinstance(other, Profile):
             return NotImplemented
-        if any(one.bound is not None and one.bound.unit == PERSON for one in (self, other)):
+        if any(one.bound is not None and one.bound.unit in OF_PERSONS for one in (self, other)):
             raise ValueError(
-                "profiles with groups do not add up, because a person may have ballots in both; read all ballots "
-                "together by Profile.from_chunks."
+                "profiles with persons do not add up, because a person may have ballots in both; read all ballots "
+                "together, those of a table by Profile.from_chunks."
             )
         return self._sum([self, other])
 
@@ -528,13 +853,17 @@ class Profile:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        for array in (*state.values(), *(self.weights or ())):  # an unpickled array is writeable again
+        for array in (
+            *state.values(),
+            *(self.weights or ()),
+            *(self.rows or ()),
+        ):  # an unpickled array is writeable again
             if isinstance(array, np.ndarray):
                 _read_only(array)
 
     def __sizeof__(self):
         # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.
-        held = [*vars(self).values(), *(self.positions or ()), *(self.weights or ())]
+        held = [*vars(self).values(), *(self.positions or ()), *(self.weights or ()), *(self.rows or ())]
         return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
     def __repr__(self):
@@ -559,6 +888,40 @@ def _weighted_parts(chunks, read, weights, bound, **columns):
         raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
 
 
+def _catalogue(items):
+    """Return the checked names of the public list of items."""
+    names = reading.checked_names(items, "items")
+    if len(names) < 2:
+        raise ValueError(f"items must list at least two items, got {len(names)}; list all items, also unrated ones.")
+    return names
+
+
+def check_answerable(asker: str, needs: frozenset[str], n_items: int) -> None:
+    """Raise ValueError if the data that a plan needs cannot be counted from rows of long data.
+
+    Parameters
+    ----------
+    asker : str
+        Name of the estimator, for the message.
+    needs : frozenset of {"counts", "net_wins", "placements", "positions"}
+        Data that the plan needs.
+    n_items : int
+        Number of items.
+    """
+    if needs - {"counts", "net_wins"}:
+        raise ValueError(f"{asker} needs the positions of all items on each ballot, and {_ONLY_ROWS}")
+    if "counts" in needs and n_items > _MOST_PAIRED:
+        raise ValueError(f"{asker} needs {_TOO_MANY.format(n_items)}")
+
+
+_ONLY_ROWS = (
+    "long data has none; use DPBorda or DPPairwise, or Borda or BradleyTerry without privacy, or read a table of all "
+    "items by Profile.from_rankings."
+)
+_TOO_MANY = (
+    f"counts of all pairs of items, which are supported for at most {_MOST_PAIRED} items of long data, got {{}}; use "
+    "DPBorda, or Borda without privacy, which need no pairs."
+)
 _ONLY_COUNTS = "this Profile keeps only counts; build it with keep='positions'."
 
 

@@ -19,7 +19,12 @@ MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers, in grid steps of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
 WEIGHT_GRID = 720720
 BALLOT = "one ballot"
+COMPARISON = "one comparison"
 PERSON = "all ballots of one person"
+ROWS = "all rows of one person"
+COMPARISONS = "all comparisons of one person"
+#: Units that cover everything a person gave.
+OF_PERSONS = (PERSON, ROWS, COMPARISONS)
 #: Classes of `persons_by_weight`: below 2, 2 to 4, and so on. With "auto", bounds are 1, 2, 4, ..., 2**(N_CLASSES - 1).
 N_CLASSES = 12
 _LARGEST = 2**61  # bound on sums of all counts of pairs, which are 64-bit integers
@@ -31,17 +36,22 @@ class WeightBound(NamedTuple):
     Attributes
     ----------
     unit : str
-        What the guarantee protects: "all ballots of one person", or "one ballot" if each row is another person.
+        What the guarantee protects: "all ballots of one person", for example, or "one ballot" if each row is another
+        person.
     most : int or None
         Largest total weight of one person, in grid steps of 1 / 720720: floor(720720 `max_weight`). None if each fit
         chooses it privately (``max_weight="auto"``).
     max_listed : int or None, default=None
         Largest number of items that a ballot lists with its full weight; None is any number.
+    form : {"ballots", "lists", "comparisons"}, default="ballots"
+        Whether ballots are kept as a table, as rows of lists, or as comparisons (see
+        `~sklearn_dprank.ballots.rows.Compared`).
     """
 
     unit: str
     most: int | None
     max_listed: int | None = None
+    form: Literal["ballots", "lists", "comparisons"] = "ballots"
 
     @property
     def kept(self) -> int:

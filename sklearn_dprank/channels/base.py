@@ -28,7 +28,7 @@ from .._utils.checks import (
 )
 from .._utils.estimators import AllowsMissing, _fit_context, available_if, clear_fitted, draft_of, swap_fitted
 from .._utils.types import Items, Message, RandomState, RuleName
-from ..ballots.profile import Ballots, Profile, Shape, as_profile
+from ..ballots.profile import Ballots, Profile, Shape, as_profile, check_answerable
 from ..ballots.reading import as_named, check_aligned, checked_names, column_names, names_differ, names_of, shape_of
 from ..collection import Allowance, Device, ReportCounts
 from ..metrics import average_kendall_tau
@@ -321,6 +321,11 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         n_voters = shape.n_voters
         if shape.bound is not None:
             if not getattr(channel, "takes_weights", False):
+                if shape.bound.form != "ballots":
+                    raise ValueError(
+                        f"long data is for a trusted curator, and {type(channel).__name__} counts one ballot of each "
+                        "voter; use DPBorda or DPPairwise, or read a table with one ballot of each person."
+                    )
                 raise ValueError(
                     "groups, sample_weight and max_listed are for the channels Exact and Central, and "
                     f"{type(channel).__name__} counts each row as one voter: pass a Profile without them, with one row "
@@ -329,6 +334,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             public["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:
             plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **public)
+            if shape.bound is not None and shape.bound.form != "ballots":
+                check_answerable(type(self).__name__, plan.needs, shape.n_items)
         except Unanswerable as refusal:
             fitting = []
             with warnings.catch_warnings():

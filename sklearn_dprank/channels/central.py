@@ -14,6 +14,7 @@ import numpy as np
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, one_of, safe_repr
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
+from ..ballots.rows import Norm
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Laplace, Mechanism, NoNoise
 from ..privacy.composition import Losses, choice_range
@@ -34,7 +35,7 @@ from ..queries import (
     ScoresByHistogram,
     Sensitivity,
 )
-from ..queries.base import weighted_sensitivity
+from ..queries.base import bound_in_l2, weighted_sensitivity
 from ..queries.scores import chosen_max_weight
 from ..rules import (
     RULE,
@@ -209,15 +210,25 @@ class Central(BaseEstimator):
             prices, reads = priced(asks, release, n_items, bound)
         guarantee = self._guarantee(prices)
         if bound is not None:
-            guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + listed_text(bound.max_listed))
+            limit = listed_text(bound.max_listed)
+            if bound.form == "comparisons":
+                limit = f", for persons who count at most as much as {bound.max_weight:g} comparisons"
+            guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + limit)
         needs = frozenset(price.query.needs for price in prices.values())
         return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
     def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
         most, max_listed = (None, None) if bound is None else (bound.most, bound.max_listed)
-        sensitivity_of = partial(
-            weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most, max_listed=max_listed
+        # Persons with comparisons are bounded in the norm that the noise needs.
+        norm: Norm = "l2" if type(mechanism) is Gaussian else "l1"
+        in_l2 = norm == "l2" and bound is not None and bound.form == "comparisons"
+        sensitivity_of: Any = partial(
+            bound_in_l2 if in_l2 else weighted_sensitivity,
+            n_items=n_items,
+            neighboring=self.neighboring,
+            most=most,
+            max_listed=max_listed,
         )
         prices, delta = {}, float(self.delta)
         sensitivities = [sensitivity_of(ask.query) for ask in asks]
@@ -251,9 +262,7 @@ class Central(BaseEstimator):
             if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
                 each = calibrated.spent(sensitivity, ask.times, delta) / ask.times
             prices[query.kind] = Price(query, sensitivity, calibrated, ask.times, each)
-        # The outer partial is called with a profile. Its result, called with bits, makes the `CuratorAnswers` of one
-        # release.
-        return prices, partial(partial, CuratorAnswers, prices, release, sensitivity_of)
+        return prices, partial(_read_by_curator, norm, prices, release, sensitivity_of)
 
     def _guarantee(self, prices):
         """Return the joint guarantee of all answers."""
@@ -274,6 +283,11 @@ class Central(BaseEstimator):
         inexact = {price.mechanism.arithmetic for price in prices.values()} - {"exact"}
         arithmetic = "; ".join(sorted(inexact)) or "exact"
         return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)
+
+
+def _read_by_curator(norm, prices, release, sensitivity, profile):
+    """Return what makes the `CuratorAnswers` of one release from bits."""
+    return partial(CuratorAnswers, prices, release, sensitivity, profile.clipped(norm))
 
 
 class CuratorAnswers(Answers):

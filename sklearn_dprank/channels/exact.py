@@ -61,6 +61,7 @@ class Exact(BaseEstimator):
 
 
 def _read_exactly(profile):
+    profile = profile.clipped("l2")
     if profile.without_opinions:
         warn(
             "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in the "

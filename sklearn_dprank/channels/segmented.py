@@ -30,7 +30,7 @@ from .._utils.estimators import available_if, parametrized
 from .._utils.types import Amount, Neighboring, NoiseName, RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
 from ..ballots.reading import check_aligned, checked_name, is_frame, normal, seen, shape_of
-from ..ballots.weights import WeightBound
+from ..ballots.weights import COMPARISON, COMPARISONS, ROWS, WeightBound
 from ..metrics import average_kendall_tau
 from ..privacy import PrivacyGuarantee
 from ..queries import Ask
@@ -719,7 +719,12 @@ class SegmentedAggregator(RankAggregator):
         if classes is None or segments is None:
             given, missing = ("segments", "classes") if classes is None else ("classes", "segments")
             raise ValueError(f"{missing} must be given with {given}, got None; give both, or neither.")
-        if isinstance(X, Profile) and X.positions is None:
+        if isinstance(X, Profile) and X.bound is not None and X.bound.unit in (ROWS, COMPARISON, COMPARISONS):
+            raise ValueError(
+                "segments need one label for each ballot, and rows of long data are not in the order of ballots; read "
+                "one list for each person with Profile.from_orders."
+            )
+        if isinstance(X, Profile) and X.positions is None and X.rows is None:
             raise ValueError("X must keep its ballots to be split into segments; build it with keep='positions'.")
         check_aligned(X, segments=segments)
         n_voters = X.n_voters if isinstance(X, Profile) else shape_of(X)[0]

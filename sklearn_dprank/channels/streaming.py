@@ -190,8 +190,9 @@ class Streaming(BaseEstimator):
         if bound is not None:
             if bound.max_listed is None or bound != WeightBound(BALLOT, WEIGHT_GRID, bound.max_listed):
                 raise ValueError(
-                    "groups and sample_weight are for the channels Exact and Central, because a person may vote in "
-                    "several periods of a stream; pass a Profile without them, which may have max_listed."
+                    "groups and sample_weight are for the channels Exact and Central, and so is long data, because a "
+                    "person may vote in several periods of a stream; pass a Profile without them, which may have "
+                    "max_listed."
                 )
             limits = bound.most, bound.max_listed
         if self.delta == 0:

@@ -37,12 +37,12 @@ class FunctionEstimator(BaseEstimator):
         """Set ``consensus_`` and ``ranks_`` from the order that the function returns."""
         profile = as_profile(X)
         self.n_features_in_ = profile.n_items
-        if profile.positions is None:
-            raise ValueError("a function needs the ballots; build the Profile with keep='positions'.")
         if profile.bound is not None:
             raise ValueError(
                 "a function gets ballots without persons, weights and max_listed; pass a Profile without them."
             )
+        if profile.positions is None:
+            raise ValueError("a function needs the ballots; build the Profile with keep='positions'.")
         table = profile.positions.table.T.astype(float)
         table[table == profile.positions.sentinel] = np.nan
         returned = self.function(table)

@@ -12,7 +12,7 @@ from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
 from .._utils.checks import CHANGED_BALLOTS, check_choice, check_flag, check_number, check_whole, safe_repr
-from ..ballots.weights import PERSON
+from ..ballots.weights import OF_PERSONS
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
@@ -301,7 +301,7 @@ class PrivacyGuarantee:
         if odds is None:
             topics = [plainly, f"Not private: {self.how}.", *caveats]
         else:
-            of_person, delta = self.unit == PERSON, self.delta
+            of_person, delta = self.unit in OF_PERSONS, self.delta
             more = f" For a person with k of them, epsilon is k times as large{', and delta grows too' * (delta > 0)}."
             neighbours = NEIGHBORING[self.neighboring].format(self.unit, "person" if of_person else "voter")
             treatments = "; ".join(TRUST[name].treatment for name in self.trust.split(AND))
@@ -384,7 +384,7 @@ def _in_words(guarantee):
     is_declaration = DECLARED_PUBLIC in guarantee.caveats and guarantee.epsilon == guarantee.delta == 0
     if math.isinf(guarantee.epsilon) or is_declaration:
         return "this result does not protect the voters. It may show how somebody voted", None
-    is_person = guarantee.unit == PERSON
+    is_person = guarantee.unit in OF_PERSONS
     known, guessed = _GAMES[is_person, guarantee.neighboring]
     ratio, single = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE))), "person" if is_person else "ballot"
     share = (ratio + guarantee.delta) / (1 + ratio)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from numpy.typing import NDArray
 
 from .._utils.types import Neighboring
-from .statistics import Sensitivity, statistic
+from ..ballots.weights import WEIGHT_GRID
+from .statistics import MOST_PAIRS, Sensitivity, statistic
 
 
 class Ask(NamedTuple):
@@ -39,8 +41,9 @@ class Query:
     ----------
     answered_with : {"vector", "order"}
         Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
-    needs : {"counts", "placements", "positions"}
-        Data that is read from a profile: pairwise counts, the placements of items with ties, or every ballot.
+    needs : {"counts", "net_wins", "placements", "positions"}
+        Data that is read from a profile: pairwise counts, net wins or the number of voters alone, the placements of
+        items with ties, or every ballot.
         A query for orders that uses random coins must need "positions": releases on one profile share the tables of
         others.
     decides : bool
@@ -65,7 +68,7 @@ class Query:
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
-    needs: ClassVar[Literal["counts", "placements", "positions"]] = "counts"
+    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions"]] = "counts"
     decides: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
     needs_noise_scale: ClassVar[bool] = False
@@ -226,6 +229,23 @@ def weighted_sensitivity(
     gauge = None if moved.gauge is None or added.gauge is None else most * max(moved.gauge, added.gauge)
     l1, l2_squared = max(moved.l1, added.l1), max(moved.l2_squared, added.l2_squared)
     return Sensitivity(most * l1, most**2 * l2_squared, gauge)
+
+
+def bound_in_l2(query: Query, n_items: int, neighboring: Neighboring, most: Any, max_listed: Any) -> Sensitivity:
+    """Return the sensitivity of a query on comparisons, if each person's own sums are bounded in squared L2.
+
+    The bound is `most` / 720720 times what one comparison changes. So this holds for net wins, alone or within groups,
+    and for counts and margins of pairs, which are bounded together.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.queries import NetWins
+    >>> float(bound_in_l2(NetWins(), 5, "add_remove", 720720, 2).l2_squared / 720720**2)
+    2.0
+    """
+    l2_squared = weighted_sensitivity(query, n_items, neighboring, 1, max_listed).l2_squared * most * WEIGHT_GRID
+    numbers = max(n_items**2, MOST_PAIRS)  # by Cauchy and Schwarz
+    return Sensitivity(math.isqrt(int(l2_squared) * numbers) + 1, l2_squared)
 
 
 def n_pairs(n_items: int) -> int:

@@ -32,6 +32,7 @@ class NetWins(Query):
     permutohedron. Tied and partial ballots lie in the convex hull of strict ones.
     """
 
+    needs = "net_wins"
     published_as = "scores"
     derivable_from = (AllMargins(),)
     device_statistic = "net_wins"
@@ -217,6 +218,7 @@ class GroupNetWins(Query):
 
     groups: tuple[tuple[int, ...], ...] | None = None
     round: int = 0
+    needs = "net_wins"
     needs_noise_scale = True
     kind_by = ("round",)
 
@@ -245,12 +247,7 @@ class GroupNetWins(Query):
         return [list(map(int, group)) for group in (*groups, *([item] for item in alone)) if group]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
-        if self.groups is None:
-            return profile.net_wins
-        wins = np.zeros(profile.n_items, dtype=np.int64)
-        for group in map(list, self.groups):
-            wins[group] = profile.margins[np.ix_(group, group)].sum(axis=1)
-        return wins
+        return profile.net_wins if self.groups is None else profile.net_wins_within(self.groups)
 
 
 # Query for the number of voters.
@@ -269,6 +266,8 @@ class NumberOfVoters(Query):
     >>> NumberOfVoters().sensitivity(5, "add_remove").l1, NumberOfVoters().sensitivity(5, "replace").l1
     (1, 0)
     """
+
+    needs = "net_wins"
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return np.array([profile.total_weight], dtype=np.int64)

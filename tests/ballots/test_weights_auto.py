@@ -79,7 +79,7 @@ def test_a_person_is_in_one_class_by_total_weight(n_ballots, weight, place):
 
 def test_without_groups_a_row_is_a_person():
     profile = auto(sample_weight=np.arange(60))
-    assert profile.bound == (BALLOT, None, None) and auto(groups=WHO).bound == (PERSON, None, None)
+    assert (profile.bound.unit, auto(groups=WHO).bound.unit, profile.bound.most) == (BALLOT, PERSON, None)
     assert profile.persons_by_weight[:6].tolist() == [1, 2, 4, 8, 16, 28]
     assert Profile.from_rankings(X).persons_by_weight.tolist() == [60] + [0] * 11
 

@@ -1,0 +1,297 @@
+"""Reading of long data: tables with one rating or comparison a row, and lists of items, become rows of codes.
+
+A row is judged by itself. No message shows a cell.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from itertools import chain
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._utils.checks import safe_repr
+from . import reading
+from .rows import Listed, changes
+
+#: Words of an outcome that are read as a tie.
+TIES = ("tie", "tie (bothbad)", "both_bad", "draw")
+_LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
+
+
+def read_long(table: Any, person: Any, item: Any, rating: Any, position: Any, names: list[Any]) -> Listed:
+    """Return the ballot of each person in a table of ratings or positions, with the weight 0."""
+    if (rating is None) == (position is None):
+        raise ValueError(
+            "rating and position must not both be given or both be left out; give rating= if larger values are "
+            "better, or position= if smaller ones are."
+        )
+    value_name = "position" if rating is None else "rating"
+    value = position if rating is None else rating
+    columns = columns_of(table, {"person": person, "item": item, value_name: value})
+    persons, _ = ids(columns["person"], "person")
+    items = item_codes(columns["item"], "item", names)
+    values = numbers(columns[value_name], value_name)
+    check_lengths({"person": persons, "item": items, value_name: values})
+    keep = (persons >= 0) & (items >= 0) & ~np.isnan(values)
+    persons, n_persons = renumbered(persons[keep])
+    entry, values = persons * len(names) + items[keep], values[keep]
+    order = np.lexsort((values, entry))  # also by value, so that a mean does not depend on the order of rows
+    entry, values = entry[order], values[order]
+    starts = np.flatnonzero(changes(entry))
+    if len(starts):
+        values = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
+    ballot, items = np.divmod(entry[starts], len(names))
+    return Listed.of(ballot, items, values if rating is None else -values, n_persons)
+
+
+def read_orders(orders: Any, person: Any, names: list[Any]) -> tuple[Listed, NDArray[np.int64] | None]:
+    """Return lists of items, best first, as ballots with the weight 0, and the number of each list's person.
+
+    The number is -1 for a missing person. The numbers are None without persons.
+    """
+    if reading.is_frame(orders) or getattr(orders, "ndim", 1) == 2:
+        columns = _choices(orders)
+        n_ballots = len(columns[0]) if columns else 0
+        ballot = np.tile(np.arange(n_ballots), len(columns))
+        place = np.repeat(np.arange(len(columns)), n_ballots)
+        items = np.concatenate([item_codes(column, "orders", names) for column in columns] or [ballot])
+    else:
+        lists = [_as_list(one) for one in _as_list(orders)]
+        n_ballots, lengths = len(lists), np.array([len(one) for one in lists], dtype=np.int64)
+        ballot = np.repeat(np.arange(n_ballots), lengths)
+        place = np.arange(len(ballot)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        items = item_codes(list(chain.from_iterable(lists)), "orders", names)
+    keep = items >= 0
+    ballot, items, place = ballot[keep], items[keep], place[keep]
+    if len(np.unique(ballot * len(names) + items)) < len(items):
+        raise ValueError(
+            "orders must list an item at most once a ballot, and one lists an item twice, which depends on the rows; "
+            "mend the list, or leave it out."
+        )
+    persons = None
+    if person is not None:
+        persons, _ = ids(person, "person")
+        check_lengths({"orders": np.arange(n_ballots), "person": persons})
+    return Listed.of(ballot, items, place, n_ballots), persons
+
+
+def read_comparisons(
+    table: Any, first: Any, second: Any, person: Any, outcome: Any, ties: Iterable[str], names: list[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], int]:
+    """Return (person, winner, loser, tied, number of persons) of the comparisons, without rows that count nothing."""
+    given = {"first": first, "second": second}
+    given |= {name: column for name, column in (("person", person), ("outcome", outcome)) if column is not None}
+    columns = columns_of(table, given)
+    one, two = (item_codes(columns[name], name, names) for name in ("first", "second"))
+    persons = np.arange(len(one)) if person is None else ids(columns["person"], "person")[0]
+    check_lengths({"first": one, "second": two, "person": persons})
+    if ((one == two) & (one >= 0)).any():
+        raise ValueError(
+            "first and second must be different items, and a row compares an item with itself, which depends on the "
+            "rows; leave out such rows."
+        )
+    keep = (one >= 0) & (two >= 0) & (persons >= 0)
+    second_won = tied = np.zeros(len(one), dtype=bool)
+    if outcome is not None:
+        won = _outcomes(columns["outcome"], {first: _FIRST, second: _SECOND} if table is not None else {}, ties, names)
+        check_lengths({"first": one, "outcome": won})
+        keep &= won != _MISSING
+        tied, second_won = won == _TIE, (won == _SECOND) | (won == two)
+        known = tied | second_won | (won == _FIRST) | (won == one)
+        if not known[keep].all():
+            raise ValueError(
+                "outcome must name one of the two items of its row, and one names another item, which depends on the "
+                "rows; mend or leave out such rows."
+            )
+    winner, loser = np.where(second_won, two, one), np.where(second_won, one, two)
+    persons, n_persons = renumbered(persons[keep])
+    return persons, winner[keep], loser[keep], tied[keep], n_persons
+
+
+_MISSING, _TIE, _FIRST, _SECOND = -1, -2, -3, -4  # codes of outcomes that are not items
+
+
+def _outcomes(column, names_of_columns, ties, names):
+    """Return the code of each outcome: an item, or one of the codes of other outcomes."""
+    if isinstance(ties, str) or not all(isinstance(word, str) for word in ties):
+        raise ValueError(f"ties must list the words that mean a tie, got {safe_repr(ties)}; pass ties=('tie',), say.")
+    words = {**dict.fromkeys(ties, _TIE), **names_of_columns}
+    if both := words.keys() & set(names):
+        raise ValueError(
+            f"outcome {safe_repr(min(both))} may be an item, a column or a tie; rename the item or the column, "
+            "or pass other `ties`."
+        )
+    codes, labels = ids(column, "outcome")
+    meaning = {name: code for code, name in enumerate(names)} | words
+    found = [meaning.get(reading.normal(label) if isinstance(label, str) else label) for label in labels]
+    if None in found:
+        raise ValueError(
+            "outcome must hold the name of a column, an item or a word of `ties`, and a row holds something else, "
+            f"which depends on the rows. Words of a tie are now {safe_repr(tuple(ties))}; pass others as `ties`, and "
+            "leave out rows without a result."
+        )
+    return np.array([*found, _MISSING], dtype=np.int64)[codes]
+
+
+# Columns of any kind of table.
+
+
+def columns_of(table, given):
+    """Return the given columns, by name of the parameter: columns of a table by their names, or arrays."""
+    if missing := [name for name, column in given.items() if column is None]:
+        raise ValueError(f"{missing[0]} must be given; name a column of the table, or pass an array without a table.")
+    if table is None:
+        reading.check_aligned(next(iter(given.values())), **given)
+        return given
+    if reading.is_dask(table) or (hasattr(type(table), "collect_schema") and not hasattr(type(table), "to_numpy")):
+        raise ValueError(
+            f"table is a {type(table).__name__}, which is not in memory; load it with compute() or collect()."
+        )
+    known = _column_names(table)
+    columns = {}
+    for parameter, name in given.items():
+        if not isinstance(name, (str, Integral)) or known.count(name) != 1:
+            raise ValueError(
+                f"{parameter} must be the name of one column of the table, got {safe_repr(name)}; its columns are "
+                f"{', '.join(map(safe_repr, known[:20]))}{' and others' * (len(known) > 20)}."
+            )
+        columns[parameter] = table.column(name) if hasattr(type(table), "column_names") else table[name]
+    return columns
+
+
+def _column_names(table):
+    """Return the names of the columns of a pandas, Polars or Arrow table, a dict or a structured array."""
+    if reading.is_frame(table):
+        return list(table.column_names if hasattr(type(table), "column_names") else table.columns)
+    if isinstance(table, dict):
+        return list(table)
+    if getattr(getattr(table, "dtype", None), "names", None):
+        return list(table.dtype.names)
+    raise ValueError(
+        f"table must have named columns, got a {type(table).__name__}; pass a DataFrame, an Arrow table, a dict of "
+        "columns or a structured array, or arrays without a table, as in from_long(person=..., item=..., rating=...)."
+    )
+
+
+def _choices(orders):
+    """Return the columns of a table of choices, the first choice first."""
+    if not reading.is_frame(orders):
+        return list(reading.unmasked(np.asarray(orders)).T)
+    if hasattr(orders, "iloc"):
+        return [orders.iloc[:, k] for k in range(orders.shape[1])]
+    return list(orders.columns if hasattr(type(orders), "column_names") else orders.get_columns())
+
+
+def _as_list(values):
+    """Return a column, or a list of items, as a list of plain objects; None stands for a missing one."""
+    if isinstance(values, (str, bytes, dict, set, frozenset)) or not isinstance(values, Iterable):
+        raise ValueError(
+            f"orders must list the items of each ballot, best first, got a {type(values).__name__}; pass a list of "
+            "lists, such as [['tea', 'milk'], ['wine']]."
+        )
+    values = reading.unmasked(values)
+    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(values, name)), None)
+    return list(values) if to_list is None else getattr(values, to_list)()
+
+
+def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int]]:
+    """Return a number for each id, -1 where it is missing, and the id of each number.
+
+    Ids are all text (compared in the form NFC, without the blanks around it) or all whole numbers. Raise ValueError if
+    they are not; `name` is the parameter in the message.
+
+    Examples
+    --------
+    >>> codes, labels = ids(["b", None, " a", "b"], "person")
+    >>> codes.tolist(), labels
+    ([0, -1, 1, 0], ['b', 'a'])
+    """
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and not isinstance(column, np.ma.MaskedArray):
+        found, codes = np.unique(column, return_inverse=True)
+        return codes.astype(np.int64), found.tolist()
+    if hasattr(type(column), "factorize") and column.dtype != object:  # of pandas
+        codes, found = column.factorize()
+        labels = found.tolist()
+        _check_kinds(set(map(type, labels)), name)
+    else:
+        cells = _as_list(column)
+        if not set(map(type, cells)) <= {str, int}:
+            cells = [None if _is_missing(cell) else cell for cell in cells]
+        _check_kinds({*map(type, cells)} - {type(None)}, name)  # before cells become keys: 1 and True are one key
+        by_cell: dict[Any, int] = {}
+        codes, labels = (
+            np.array([by_cell.setdefault(cell, len(by_cell)) for cell in cells], dtype=np.int64),
+            list(by_cell),
+        )
+    numbered: dict[Any, int] = {}
+    plain = [unicodedata.normalize("NFC", label).strip() if isinstance(label, str) else label for label in labels]
+    again = [-1 if label in (None, "") else numbered.setdefault(label, len(numbered)) for label in plain]
+    return np.array([*again, -1], dtype=np.int64)[codes], list(numbered)
+
+
+def _check_kinds(kinds, name):
+    """Raise ValueError unless types of ids are all text or all whole numbers."""
+    whole = all(issubclass(kind, Integral) and kind is not bool for kind in kinds)
+    if not whole and not all(issubclass(kind, str) for kind in kinds):
+        raise ValueError(
+            f"{name} must hold ids that are all text or all whole numbers, and holds others. Floats would merge large "
+            "ids; read the column as text or as whole numbers, for example by pandas.read_csv(path, dtype={column: "
+            "str}) or with the dtype 'Int64'."
+        )
+
+
+def _is_missing(cell):
+    """Return whether a cell is None, NaN or one of pandas' missing values."""
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
+
+
+def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
+    """Return the index of each item in the catalogue `names`, -1 where it is missing."""
+    codes, labels = ids(column, name)
+    if labels and isinstance(labels[0], str) != isinstance(names[0], str):
+        held, listed = ("text", "whole numbers") if isinstance(labels[0], str) else ("whole numbers", "text")
+        raise ValueError(
+            f"{name} holds {held}, and items lists {listed}; give items in the form that the column has, or convert "
+            "the column."
+        )
+    index = {each: k for k, each in enumerate(names)}
+    found = [index.get(reading.normal(label) if isinstance(label, str) else label) for label in labels]
+    if None in found:
+        raise ValueError(
+            f"{name} must hold items of the public list `items`, and a row holds another one, which depends on the "
+            "rows; add it to items, or leave out such rows before you read them, each by itself."
+        )
+    return np.array([*found, -1], dtype=np.int64)[codes]
+
+
+def numbers(column: Any, name: str) -> NDArray[np.float64]:
+    """Return a column of numbers as doubles, NaN where one is missing."""
+    try:
+        column = column.to_frame() if hasattr(column, "to_frame") else np.asarray(reading.unmasked(column))[:, None]
+        values = reading.as_array(column)[:, 0].astype(np.float64)
+        numeric = not np.iscomplexobj(column)
+    except (TypeError, ValueError, IndexError):
+        numeric = False
+    if not numeric or (np.abs(values) > _LARGEST).any():
+        raise ValueError(
+            f"{name} must hold finite numbers, or NaN for none, and a row holds something else, which depends on the "
+            "rows; convert the column with astype(float), and leave out rows that are infinite."
+        )
+    return values
+
+
+def check_lengths(columns: dict[str, Any]) -> None:
+    """Raise ValueError unless all columns have one entry a row."""
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ValueError(f"{' and '.join(columns)} must have one entry for each row, and have different lengths.")
+
+
+def renumbered(persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Return the persons' numbers without gaps, in the same order, and how many persons there are."""
+    has_rows = np.bincount(persons) > 0
+    return (np.cumsum(has_rows) - 1)[persons], int(np.count_nonzero(has_rows))

@@ -1,0 +1,228 @@
+"""Short ballots and comparisons as rows of codes, and their counts without a table of voters and items."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .weights import WEIGHT_GRID
+
+Norm: TypeAlias = Literal["l1", "l2"]
+_PAIRED = 1 << 22  # pairs counted at a time
+
+
+class Listed(NamedTuple):
+    """Ballots as rows, one for each item that a ballot lists, sorted by ballot and place.
+
+    Attributes
+    ----------
+    ballot, item : ndarray of int, shape (n_rows,)
+        Numbers of the ballot and of the item; no pair of them twice.
+    place : ndarray of float or int, shape (n_rows,)
+        Place of the item on the ballot; smaller is better, equal is tied.
+    weight : ndarray of int64, shape (n_ballots,)
+        Weight of each ballot in counts, in grid steps of 1 / 720720.
+    """
+
+    ballot: NDArray[np.int64]
+    item: NDArray[np.int64]
+    place: NDArray[np.float64]
+    weight: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ballot, item, place, n_ballots):
+        """Return rows in any order as ballots with the weight 0."""
+        order = np.lexsort((place, ballot))
+        return cls(ballot[order], item[order], place[order], np.zeros(n_ballots, dtype=np.int64))
+
+    @property
+    def n_voters(self):
+        """Number of ballots."""
+        return len(self.weight)
+
+    @property
+    def n_listed(self):
+        """Number of items on each ballot, shape (n_ballots,)."""
+        return np.bincount(self.ballot, minlength=len(self.weight))
+
+    @property
+    def has_opinions(self):
+        """Whether some ballot prefers an item to another."""
+        within = self.ballot[1:] == self.ballot[:-1]
+        return bool((within & (self.place[1:] != self.place[:-1])).any())
+
+    def net_wins(self, n_items, group_of=None):
+        """Return the net wins of each item, int64, against the items of its group, or against all items.
+
+        An item wins against those that the ballot lists behind it, and loses to those before it. `group_of` holds an
+        item of its group for each item.
+        """
+        ballot, item, place = self.ballot, self.item, self.place
+        if group_of is not None:
+            ballot = ballot * n_items + group_of[item]
+            order = np.argsort(ballot, kind="stable")
+            ballot, item, place = ballot[order], item[order], place[order]
+        new = changes(ballot)
+        first, end = runs(new)
+        first_tied, end_tied = runs(new | changes(place))
+        wins = (end - end_tied) - (first_tied - first)
+        total = np.zeros(n_items, dtype=np.int64)
+        np.add.at(total, item, wins * self.weight[self.ballot if group_of is None else ballot // n_items])
+        return total
+
+    def pair_counts(self, n_items):
+        """Return the weight of the ballots that prefer the row's item to the column's, int64, shape (m, m)."""
+        counts = np.zeros((n_items, n_items), dtype=np.int64)
+        end = runs(changes(self.ballot))[1]
+        for start in range(0, len(end), _PAIRED):
+            behind = ahead = np.arange(start, min(start + _PAIRED, len(end)))
+            while len(ahead):  # the rows that are 1, 2, ... behind on the same ballot
+                behind = behind + 1
+                within = behind < end[ahead]
+                ahead, behind = ahead[within], behind[within]
+                strict = self.place[ahead] < self.place[behind]
+                better, worse = ahead[strict], behind[strict]
+                pair = self.item[better] * n_items + self.item[worse]
+                np.add.at(counts.reshape(-1), pair, self.weight[self.ballot[better]])
+        return counts
+
+    def take(self, ballots):
+        """Return the rows of these ballots, in their order."""
+        new = np.full(len(self.weight), -1)
+        new[ballots] = np.arange(len(ballots))
+        rows = new[self.ballot] >= 0
+        taken = Listed.of(new[self.ballot[rows]], self.item[rows], self.place[rows], len(ballots))
+        return taken._replace(weight=self.weight[ballots])
+
+    @classmethod
+    def joined(cls, parts):
+        """Return the ballots of all parts, in order."""
+        first = np.cumsum([0, *(len(part.weight) for part in parts)])
+        ballot = np.concatenate([part.ballot + shift for part, shift in zip(parts, first[:-1], strict=True)])
+        return cls(ballot, *(np.concatenate([part[k] for part in parts]) for k in (1, 2, 3)))
+
+
+class Compared(NamedTuple):
+    """Comparisons of two items, in sums in which no person exceeds a public bound.
+
+    A person's own sums x are multiplied by the largest weight u, up to 1, with which u x has a norm of at most the
+    bound, and u is rounded down to the grid. With c = `most` / 720720, one comparison changes net wins by 2 in L1 and
+    in squared L2, so the bounds are 2 c. One comparison changes the count of a pair by 1, so these bounds are c.
+
+    Attributes
+    ----------
+    person : ndarray of int64, shape (n_rows,)
+        Number of the person who compared.
+    winner, loser : ndarray of int, shape (n_rows,)
+        Numbers of two different items.
+    tied : ndarray of bool, shape (n_rows,)
+        Whether the comparison was a tie.
+    n_voters : int
+        Number of persons.
+    most : int
+        Bound on a person, in grid steps of 1 / 720720.
+    norm : {"l1", "l2"}
+        Norm that is bounded. With "l1", a person counts at most as much as a mean of c comparisons.
+    """
+
+    person: NDArray[np.int64]
+    winner: NDArray[np.int64]
+    loser: NDArray[np.int64]
+    tied: NDArray[np.bool_]
+    n_voters: int
+    most: int
+    norm: Norm = "l1"
+
+    @property
+    def has_opinions(self):
+        """Whether some comparison is not a tie."""
+        return not self.tied.all()
+
+    def net_wins(self, n_items, group_of=None):
+        """Return wins minus losses of each item, int64, within its group or all items, without ties."""
+        rows = ~self.tied
+        if group_of is not None:
+            rows &= group_of[self.winner] == group_of[self.loser]
+        person, winner, loser = self.person[rows], self.winner[rows], self.loser[rows]
+        wins = np.repeat([1, -1], len(person))
+        return self._clipped(np.concatenate([person, person]), np.concatenate([winner, loser]), wins, n_items, 2)
+
+    def pair_counts(self, n_items):
+        """Return how often the row's item beat the column's, int64, shape (m, m)."""
+        rows = ~self.tied
+        pair = self.winner[rows] * n_items + self.loser[rows]
+        ones = np.ones(len(pair), dtype=np.int64)
+        return self._clipped(self.person[rows], pair, ones, n_items**2, 1).reshape(n_items, n_items)
+
+    def _clipped(self, person, entry, value, n_entries, moved):
+        """Return the sum of all persons' own sums of values by entry, each of a norm of at most `moved` times c."""
+        order = np.argsort(person * n_entries + entry)
+        person, entry, value = person[order], entry[order], value[order]
+        starts = np.flatnonzero(changes(person * n_entries + entry))
+        person, entry = person[starts], entry[starts]
+        own = np.add.reduceat(value, starts) if len(starts) else value
+        norms = np.zeros(self.n_voters, dtype=np.int64)
+        np.add.at(norms, person, np.abs(own) if self.norm == "l1" else own * own)
+        if self.norm == "l1":
+            weight = moved * self.most // np.maximum(norms, 1)
+        else:
+            weight = isqrt(moved * self.most * WEIGHT_GRID // np.maximum(norms, 1))
+        weight = np.minimum(weight, WEIGHT_GRID)
+        total = np.zeros(n_entries, dtype=np.int64)
+        np.add.at(total, entry, weight[person] * own)
+        return total
+
+    def take(self, persons):
+        """Return the rows of these persons, in their order."""
+        new = np.full(self.n_voters, -1)
+        new[persons] = np.arange(len(persons))
+        rows = new[self.person] >= 0
+        kept = {name: getattr(self, name)[rows] for name in ("winner", "loser", "tied")}
+        return self._replace(person=new[self.person[rows]], **kept, n_voters=len(persons))
+
+    @classmethod
+    def joined(cls, parts):
+        """Return the comparisons of all parts, whose persons differ, in order."""
+        first = np.cumsum([0, *(part.n_voters for part in parts)])
+        person = np.concatenate([part.person + shift for part, shift in zip(parts, first[:-1], strict=True)])
+        winner, loser, tied = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
+        return parts[0]._replace(person=person, winner=winner, loser=loser, tied=tied, n_voters=int(first[-1]))
+
+
+def isqrt(values):
+    """Return the integer square roots of integers below 2^62.
+
+    Examples
+    --------
+    >>> isqrt(np.array([0, 15, 16, 10**18 - 1, 10**18])).tolist()
+    [0, 3, 4, 999999999, 1000000000]
+    """
+    root = np.sqrt(values.astype(np.float64)).astype(np.int64)
+    root -= root * root > values
+    return root + ((root + 1) ** 2 <= values)
+
+
+def changes(values):
+    """Return where a value differs from the one before it; the first one does.
+
+    Examples
+    --------
+    >>> changes(np.array([3, 3, 5])).tolist()
+    [True, False, True]
+    """
+    return np.concatenate([np.ones(min(len(values), 1), dtype=bool), values[1:] != values[:-1]])
+
+
+def runs(starts):
+    """Return for each row the first row of its run, and the first row behind it; `starts` tells where runs begin.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in runs(np.array([True, False, True]))]
+    [[0, 0, 2], [2, 2, 3]]
+    """
+    first = np.flatnonzero(starts)
+    length = np.diff(first, append=len(starts))
+    return np.repeat(first, length), np.repeat(first + length, length)
