@@ -84,15 +84,14 @@ def split_ballots(X, cv, sequence):
     if isinstance(cv, str) and cv == "all":
         return [(X, X)]
     if isinstance(X, Profile):
-        if X.weights is None:
+        if X.weights is None and X.rows is None:
             raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
-        if X.weights.persons is not None:
+        if X.has_persons:
             if not (cv is None or isinstance(cv, Integral)):
-                raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
-            who, persons = np.unique(X.weights.persons, return_inverse=True)
-            shuffled = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(who))
-            folds = check_cv(cv).split(np.zeros((len(who), 1)))
-            return [tuple(X.take(np.isin(persons, shuffled[part])) for part in parts) for parts in folds]
+                raise ValueError(f"cv must be an integer for a Profile with groups or long data, got {cv!r}.")
+            shuffled = np.random.default_rng(sequence.spawn(1)[0]).permutation(X.shape[0])
+            folds = check_cv(cv).split(np.zeros((len(shuffled), 1)))
+            return [tuple(X[shuffled[part]] for part in parts) for parts in folds]
         take, rows = X.take, np.zeros((X.n_voters, 1))
     else:
         rows = X if hasattr(X, "iloc") else check_ballots(X)

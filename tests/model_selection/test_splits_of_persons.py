@@ -1,0 +1,56 @@
+"""Profiles of long data are split by person."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+
+from sklearn_dprank import DPBorda
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection.search import split_ballots
+from sklearn_dprank.sampling.bit_source import seed_sequence
+
+
+def rows(n_rows=400, n_persons=30, n_items=5):
+    """Persons, first and second item of random comparisons; smaller numbers mostly win."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, n_items, n_rows)
+    second = (first + rng.integers(1, n_items, n_rows)) % n_items
+    second, first = np.where(rng.random(n_rows) < 0.8, [first, second], [second, first])
+    return rng.integers(0, n_persons, n_rows), np.minimum(first, second), np.maximum(first, second)
+
+
+PERSON, FIRST, SECOND = rows()
+PROFILES = {
+    "comparisons": Profile.from_comparisons(None, FIRST, SECOND, person=PERSON, items=range(5)),
+    "ratings": Profile.from_long(person=PERSON, item=FIRST, position=SECOND, items=range(5), max_listed=3),
+    "lists": Profile.from_orders(np.column_stack([FIRST, SECOND]), items=range(5), person=PERSON),
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_folds_share_no_person(profile):
+    folds = split_ballots(profile, 3, seed_sequence(0))
+    assert [test.shape[0] for _, test in folds] == [10, 10, 10]
+    for train, test in folds:
+        assert (train.pairwise_counts + test.pairwise_counts == profile.pairwise_counts).all()
+    assert (sum(test.net_wins for _, test in folds) == profile.net_wins).all()
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_train_test_split_takes_persons_whole(profile):
+    train, test = train_test_split(profile, test_size=0.2, random_state=0)
+    assert (train.shape, test.shape) == ((24, 5), (6, 5)) and train.bound == profile.bound
+    assert (train.net_wins + test.net_wins == profile.net_wins).all()
+
+
+@pytest.mark.parametrize("noise", [{}, {"noise": "gaussian", "delta": 1e-6}], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_searches_fit_profiles_of_long_data(profile, noise):
+    trials = cross_validate(DPBorda(epsilon=50.0, **noise), profile, cv=3, n_trials=2, random_state=0)
+    assert len(trials["test_score"]) == 6
+    search = GridSearchCV(DPBorda(**noise), {"epsilon": [0.001, 50.0]}, n_trials=2, random_state=0, public_ballots=True)
+    assert search.fit(profile).best_estimator_.privacy_.unit == profile.bound.unit
+    fitted = DPBorda(epsilon=50.0, random_state=int(trials["seed"][0]), **noise)
+    train, test = split_ballots(profile, 3, seed_sequence(0))[0]
+    assert fitted.fit(train).score(test) == trials["test_score"][0]
