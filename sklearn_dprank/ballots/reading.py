@@ -191,7 +191,8 @@ def _as_numbers(column, name):
             f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
             f"{name!r}; turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions, "
             "text of numbers into numbers with X.astype(float), and words of a scale with "
-            "X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. If one row of a CSV file has a "
+            "X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. Read a table with one rating or "
+            "comparison a row with Profile.from_long or Profile.from_comparisons. If one row of a CSV file has a "
             "cell too many, pandas shifts all other rows; read it with pandas.read_csv(path, index_col=False)."
         ) from None
     except ArithmeticError:  # an integer beyond all floats, or a Decimal that is not a number
@@ -323,15 +324,59 @@ def _check_in_memory(X):
         )
     if hasattr(type(X), "tocsr"):
         raise TypeError(
-            "Sparse data was passed for X, but dense data is required, because a missing entry would be position 0. "
-            "Use '.toarray()' if each entry is a position."
+            "Sparse data was passed for X, but dense data is required, because an entry that is not stored would be 0, "
+            "the best position. If stored entries are ratings, pass c = X.tocoo(); Profile.from_long(person=c.row, "
+            "item=c.col, rating=c.data, items=range(c.shape[1])). Use '.toarray()' only if each entry is a position."
         )
+    if is_frame(X):
+        if hasattr(type(X), "iloc") and any(hasattr(dtype, "fill_value") for dtype in set(X.dtypes)):
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required, because an entry that is not stored would "
+                "be the fill value. If stored entries are ratings and others are 0, pass c = X.sparse.to_coo(); "
+                "Profile.from_long(person=c.row, item=c.col, rating=c.data, items=range(c.shape[1])). Use "
+                "X.sparse.to_dense() only if each entry is a position, or NaN for no opinion."
+            )
+        _refuse_long(X)
     if is_dask(X):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
+    if isinstance(X, list) and X and type(X[0]) is tuple and len(X[0]) == 2 and {type(cell) for cell in X[0]} == {int}:
+        raise ValueError(
+            "X is a list of pairs of whole numbers, which may be comparisons (winner, loser); pass pairs = "
+            "numpy.array(X); Profile.from_comparisons(None, pairs[:, 0], pairs[:, 1], person=None, "
+            "items=range(...)). If they are ballots on two items, pass numpy.array(X)."
+        )
     check_is_table(X)
+
+
+#: Names of columns of persons, items and values in long tables, in lower case, without blanks and a last "id".
+_PERSONS = {"user", "person", "rater", "customer", "reviewer"}
+_ITEMS = {"item", "movie", "product", "business", "book"}
+_VALUES = {"rating": "rating", "ratings": "rating", "stars": "rating", "score": "rating", "rank": "position"}
+
+
+def _refuse_long(X):
+    """Raise ValueError if the column names are certainly those of a table with one rating or comparison a row."""
+    known = X.schema.names if _is_arrow(type(X)) else X.columns
+    names = {re.sub(r"[\W_]", "", str(name)).lower().removesuffix("id"): name for name in known}
+    named = [next((names[name] for name in names if name in words), None) for words in (_PERSONS, _ITEMS, _VALUES)]
+    if {"modela", "modelb", "winner"} <= set(names):
+        columns = f"{names['modela']!r}, {names['modelb']!r}, outcome={names['winner']!r}"
+        call = f"from_comparisons(X, {columns}, person=..., items=[...])"
+    elif {"winner", "loser"} <= set(names):
+        call = f"from_comparisons(X, {names['winner']!r}, {names['loser']!r}, person=..., items=[...])"
+    elif None not in named:
+        person, item, value = named
+        direction = next(_VALUES[name] for name in names if names[name] == value)
+        call = f"from_long(X, {person!r}, {item!r}, {direction}={value!r}, items=[...])"
+    else:
+        return
+    raise ValueError(
+        "X has one rating or comparison a row, by the names of its columns, and not one ballot a row; pass "
+        f"Profile.{call}. If these columns are items, rename them."
+    )
 
 
 def is_dask(X):

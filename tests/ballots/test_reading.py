@@ -1,5 +1,6 @@
 """The reading of one ballot does not depend on other ballots, in any kind of table."""
 
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -308,13 +309,37 @@ def test_the_remedy_for_words_of_a_scale_reads_them():
     [
         (polars.LazyFrame({"a": [1, 2], "b": [2, 1]}), ValueError, r"LazyFrame.*pass X\.collect\(\)"),
         (np.array([(1, 2)], dtype=[("a", int), ("b", int)]), ValueError, "structured array.*pandas.DataFrame"),
-        (csr_matrix([[1, 2], [2, 1]]), TypeError, r"Sparse.*toarray"),
+        (csr_matrix([[1, 2], [2, 1]]), TypeError, r"Sparse.*person=c\.row, item=c\.col, rating=c\.data.*toarray"),
+        (pd.DataFrame.sparse.from_spmatrix(csr_matrix([[1, 2], [2, 1]])), TypeError, r"Sparse.*X\.sparse\.to_coo"),
+        ([(0, 2), (2, 1)], ValueError, r"pairs of whole numbers.*Profile\.from_comparisons\(None, pairs"),
     ],
-    ids=["query", "structured", "sparse"],
+    ids=["query", "structured", "sparse", "sparse frame", "pairs"],
 )
 def test_tables_that_are_not_ballots_are_refused_with_the_remedy(X, error, message, way):
     with pytest.raises(error, match=message):
         WAYS[way](X)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, pyarrow.table])
+@pytest.mark.parametrize(
+    ("names", "call"),
+    [
+        (
+            ["userId", "movieId", "rating", "timestamp"],
+            "from_long(X, 'userId', 'movieId', rating='rating', items=[...])",
+        ),
+        (["item_id", "person", "Rank"], "from_long(X, 'person', 'item_id', position='Rank', items=[...])"),
+        (["winner", "loser", "day"], "from_comparisons(X, 'winner', 'loser', person=..., items=[...])"),
+        (["model_a", "model_b", "winner"], "from_comparisons(X, 'model_a', 'model_b', outcome='winner', person=..., "),
+    ],
+)
+def test_long_tables_are_refused_by_their_column_names(names, call, make):
+    table = make({name: [1, 2] for name in names})
+    for read in (Borda().fit, Borda().guarantee_before, Profile.from_rankings):
+        with pytest.raises(ValueError, match=re.escape(f"Profile.{call}")):
+            read(table)
+    left_out = make({name: [1, 2] for name in names[:-2]} | {"tea": [2, 1], "milk": [1, 2]})
+    assert Profile.from_rankings(left_out).n_items == len(names)
 
 
 TABLES = {
