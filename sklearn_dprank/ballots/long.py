@@ -83,7 +83,7 @@ def read_orders(orders: Any, person: Any, names: list[Any]) -> tuple[Listed, NDA
 def read_comparisons(
     table: Any, first: Any, second: Any, person: Any, outcome: Any, ties: Iterable[str], names: list[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], int]:
-    """Return (person, winner, loser, tied, number of persons) of the comparisons, without rows that count nothing."""
+    """Return (person, winner, loser, tied, number of persons) of the comparisons, without ignored rows."""
     given = {"first": first, "second": second}
     given |= {name: column for name, column in (("person", person), ("outcome", outcome)) if column is not None}
     columns = columns_of(table, given)

@@ -497,7 +497,7 @@ class Profile:
 
         Notes
         -----
-        Each row is read by itself. A row without a person, an item or a value counts nothing. If a person rates an item
+        Each row is read by itself. A row without a person, an item or a value is ignored. If a person rates an item
         several times, the mean of the values counts. The order of the rows does not matter.
 
         The rows are kept, and never become a table of persons and items. Net wins need 2 m numbers for m items. Counts
@@ -624,7 +624,7 @@ class Profile:
 
         Notes
         -----
-        Each row is read by itself. A row without a person, an item or an outcome counts nothing. The same comparison
+        Each row is read by itself. A row without a person, an item or an outcome is ignored. The same comparison
         counts as often as it stands there. The order of the rows does not matter.
 
         One comparison changes net wins by 2 in L1 and in squared L2. So a person's own wins minus losses are bounded by

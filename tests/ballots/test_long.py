@@ -80,7 +80,7 @@ def test_ratings_and_positions_have_opposite_directions():
     assert rated().n_voters == 2 and rated().bound.unit == "all rows of one person"
 
 
-def test_an_item_that_nobody_rated_has_no_wins():
+def test_an_unrated_item_has_no_wins():
     assert wins(rated(items=[*DRINKS, "gin"])) == [*WINS, 0]
 
 
@@ -91,7 +91,7 @@ def test_repeated_ratings_count_by_their_mean():
     assert wins(rated(with_rows(("bob", "tea", 6)))) == [2, 0, -2]  # mean 4 is a tie
 
 
-def test_one_rating_counts_nothing():
+def test_one_rating_gives_no_wins():
     single = {name: column[:1] for name, column in RATINGS.items()}
     assert wins(rated(single)) == [0, 0, 0] and rated(single).n_voters == 1
 
@@ -102,7 +102,7 @@ def test_stored_zeros_of_sparse_ratings_are_ratings():
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, ""], ids=repr)
-def test_rows_without_person_item_or_value_count_nothing(missing):
+def test_rows_without_person_item_or_value_are_ignored(missing):
     value = np.nan if isinstance(missing, float) else None
     rows = [(missing, "tea", 9), ("ann", missing, 9), ("bob", "wine", value), (missing, missing, value)]
     assert wins(rated(with_rows(*rows))) == WINS
