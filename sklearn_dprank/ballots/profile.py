@@ -607,8 +607,8 @@ class Profile:
         ties : iterable of str, default=("tie", "tie (bothbad)", "both_bad", "draw")
             Words in `outcome` that mean a tie. No other word is read as a tie.
         max_weight : float, default=1
-            Public bound c on a person, in comparisons, at most 1e6. It must not be computed from the data. A person's
-            own sums are scaled down if they exceed those of c comparisons.
+            Public bound c on a person, in comparisons, from 1e-5 to 1e6. It must not be computed from the data. The own
+            sums of a person are scaled down if they exceed those of c comparisons.
 
         Returns
         -------
@@ -644,8 +644,8 @@ class Profile:
         'all comparisons of one person'
         """
         names = _catalogue(items)
-        check_number(max_weight, "max_weight", above=0, most=1e6)
-        most = max(1, math.floor(Fraction(float(max_weight)) * WEIGHT_GRID))
+        check_number(max_weight, "max_weight", least=1e-5, most=1e6)
+        most = math.floor(Fraction(float(max_weight)) * WEIGHT_GRID)
         rows = Compared(*long.read_comparisons(table, first, second, person, outcome, ties, names), most)
         bound = WeightBound(COMPARISON if person is None else COMPARISONS, most, 2, "comparisons")
         total = rows.n_voters * min(most, WEIGHT_GRID)

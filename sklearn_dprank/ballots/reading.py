@@ -342,9 +342,9 @@ def _check_in_memory(X):
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
-    if isinstance(X, list) and X and type(X[0]) is tuple and len(X[0]) == 2 and {type(cell) for cell in X[0]} == {int}:
+    if isinstance(X, list) and X and type(X[0]) is tuple and len(X[0]) == 2:  # the form, not the cells, decides
         raise ValueError(
-            "X is a list of pairs of whole numbers, which may be comparisons (winner, loser); pass pairs = "
+            "X is a list of pairs, which may be comparisons (winner, loser); pass pairs = "
             "numpy.array(X); Profile.from_comparisons(None, pairs[:, 0], pairs[:, 1], person=None, "
             "items=range(...)). If they are ballots on two items, pass numpy.array(X)."
         )

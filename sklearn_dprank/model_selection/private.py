@@ -180,7 +180,7 @@ class PrivateKendallTau(BaseEstimator):
             raise ValueError(
                 "estimator has an order for each segment, and a score is of one order; leave out its classes."
             )
-        profile = fitted.read_ballots(X)
+        profile = fitted.read_ballots(X).clipped("l1")
         agreement, bound = NetAgreement(tuple(fitted.ranks_.tolist())), profile.bound
         noise = score_noise(self.epsilon, self.neighboring, profile.n_items, bound)
         drawn = noise.sampler(agreement, agreement.vector(profile, bits.coins))(bits.noise)

@@ -230,6 +230,21 @@ fault("lengths: a device follows any bound", "collection.protocol.check_max_list
     "test_a_bound_on_the_length_is_part_of_the_protocol"
 )
 
+LONG = "test_no_person_moves_a_statistic_beyond_its_sensitivity"
+fault("comparisons: half of the sensitivity in L2", "queries.base.bound_in_l2", half_l2).caught_by(LONG)
+fault("comparisons: a replaced person moves as an added one", "queries.base.bound_in_l2", only_added).caught_by(LONG)
+fault(
+    "comparisons: persons are bounded in the other norm",
+    "ballots.profile.Profile.clipped",
+    calls(lambda true, self, norm: true(self, "l2" if norm == "l1" else "l1")),
+).caught_by(LONG)
+fault("comparisons: weights are rounded up", "ballots.rows.isqrt", result(lambda root: root + 1)).caught_by(
+    LONG, "test_counts_of_comparisons_equal_sums_of_clipped_persons"
+)
+fault(
+    "lists: long lists count in full", "ballots.weights.shortened_to", calls(lambda _, each, *others: each)
+).caught_by(LONG)
+
 # Calibration of noise.
 
 fault("Laplace noise: many answers at the price of one", "mechanisms.Laplace.calibrated", one_answer).caught_by(

@@ -311,7 +311,7 @@ def test_the_remedy_for_words_of_a_scale_reads_them():
         (np.array([(1, 2)], dtype=[("a", int), ("b", int)]), ValueError, "structured array.*pandas.DataFrame"),
         (csr_matrix([[1, 2], [2, 1]]), TypeError, r"Sparse.*person=c\.row, item=c\.col, rating=c\.data.*toarray"),
         (pd.DataFrame.sparse.from_spmatrix(csr_matrix([[1, 2], [2, 1]])), TypeError, r"Sparse.*X\.sparse\.to_coo"),
-        ([(0, 2), (2, 1)], ValueError, r"pairs of whole numbers.*Profile\.from_comparisons\(None, pairs"),
+        ([(0, 2), (2, 1)], ValueError, r"list of pairs.*Profile\.from_comparisons\(None, pairs"),
     ],
     ids=["query", "structured", "sparse", "sparse frame", "pairs"],
 )

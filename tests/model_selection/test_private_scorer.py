@@ -159,6 +159,18 @@ def test_bad_estimators_and_ballots():
 VOTES = make_mallows(120, 4, 0.7, center=range(4), random_state=0)
 WHO = np.random.default_rng(1).integers(0, 50, len(VOTES))
 W = np.random.default_rng(2).gamma(2, 1, len(VOTES))
+COMPARED = Profile.from_comparisons(None, [0, 0, 1] * 9, [1, 2, 2] * 9, person=[0] * 27, items=range(4))
+
+
+def test_score_of_comparisons_is_bounded_in_the_norm_of_its_noise():
+    """One person with 27 comparisons changes the score by at most one comparison, whatever norm the profile has."""
+    fitted = DPBorda(epsilon=1.0, random_state=0).fit(VOTES)
+    fitted.ranks_ = np.arange(4)
+    for norm in ("l1", "l2"):
+        scores = [PrivateKendallTau(epsilon=40.0)(fitted, COMPARED.clipped(norm)) for _ in range(5)]
+        assert 0.8 < np.median(scores) < 1.2
+
+
 PERSONS = Profile.from_rankings(VOTES, groups=WHO, sample_weight=W, max_weight=2.5)
 WEIGHED = Profile.from_rankings(VOTES, sample_weight=W, max_weight=2.5)
 UNITS = pytest.mark.parametrize(("profile", "unit"), [(PERSONS, PERSON), (WEIGHED, BALLOT)], ids=["persons", "weights"])
