@@ -16,6 +16,7 @@ else:
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]
 LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]
+Norm: TypeAlias = Literal["l1", "l2"]
 Variant: TypeAlias = Literal["corrected", "as_printed"]
 GaussianConstant: TypeAlias = Literal["dwork_roth", "dwork_2006", "two"]
 ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]

@@ -16,6 +16,7 @@ from .._utils.checks import check_choice, check_number, check_whole
 from .._utils.lazy import cached_property
 from .._utils.types import ItemNames
 from . import counting, long, reading
+from .cells import Cells, ComparedCells, RatedCells
 from .reading import Positions
 from .rows import Compared, Listed, Norm
 from .weights import (
@@ -256,6 +257,26 @@ class Profile:
         norm: Norm = "l2" if rows.norm == "l1" else "l1"
         own: Any = {"bound": self.bound, "total_weight": self.total_weight}
         return type(self)(self.n_voters, self.n_items, self.item_names, rows=rows._replace(norm=norm), **own)
+
+    @property
+    def paired(self) -> bool:
+        """Whether voters compared two items in each row; public, as the rest of the bound."""
+        return self.bound is not None and self.bound.form == "comparisons"
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Net wins and exposures of the items of each person, or of each ballot."""
+        weights = None if self.weights is None else self.weights.each
+        if isinstance(self.rows, Compared):
+            outcome = np.where(self.rows.tied, 0, 1)
+            return ComparedCells.of(self.rows.person, self.rows.winner, self.rows.loser, outcome)
+        if self.rows is not None:
+            return RatedCells.of(self.rows.ballot, self.rows.item, -self.rows.place, weights)
+        if self.positions is None:
+            raise ValueError(_ONLY_COUNTS)
+        table = self.positions.table.T
+        ballots, items = np.nonzero(table != self.positions.sentinel)
+        return RatedCells.of(ballots, items, -table[ballots, items].astype(np.int64), weights)
 
     @classmethod
     def from_rankings(
@@ -903,12 +924,12 @@ def check_answerable(asker: str, needs: frozenset[str], n_items: int) -> None:
     ----------
     asker : str
         Name of the estimator, for the message.
-    needs : frozenset of {"counts", "net_wins", "placements", "positions"}
+    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells"}
         Data that the plan needs.
     n_items : int
         Number of items.
     """
-    if needs - {"counts", "net_wins"}:
+    if needs - {"counts", "net_wins", "cells"}:
         raise ValueError(f"{asker} needs the positions of all items on each ballot, and {_ONLY_ROWS}")
     if "counts" in needs and n_items > _MOST_PAIRED:
         raise ValueError(f"{asker} needs {_TOO_MANY.format(n_items)}")

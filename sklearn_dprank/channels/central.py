@@ -219,17 +219,9 @@ class Central(BaseEstimator):
 
     def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
-        most, max_listed = (None, None) if bound is None else (bound.most, bound.max_listed)
         # Persons with comparisons are bounded in the norm that the noise needs.
         norm: Norm = "l2" if type(mechanism) is Gaussian else "l1"
-        in_l2 = norm == "l2" and bound is not None and bound.form == "comparisons"
-        sensitivity_of: Any = partial(
-            bound_in_l2 if in_l2 else weighted_sensitivity,
-            n_items=n_items,
-            neighboring=self.neighboring,
-            most=most,
-            max_listed=max_listed,
-        )
+        sensitivity_of = partial(_sensitivity, n_items=n_items, neighboring=self.neighboring, bound=bound, norm=norm)
         prices, delta = {}, float(self.delta)
         sensitivities = [sensitivity_of(ask.query) for ask in asks]
         for ask, sensitivity in zip(rescale_shares(asks, sensitivities), sensitivities, strict=True):
@@ -252,7 +244,10 @@ class Central(BaseEstimator):
             # `whole` is the `times` of `Mechanism.calibrated`: how many answers would use the whole budget.
             epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
             paid = whole
-            if type(noise) is Laplace and (changed := query.most_changed(n_items, max_listed)) is not None:
+            if (
+                type(noise) is Laplace
+                and (changed := query.most_changed(n_items, bound and bound.max_listed)) is not None
+            ):
                 # The losses of Laplace answers add up in L1, and a ballot changes no more of them, however chosen.
                 paid = min(ask.times, changed) / own_share
             calibrated = noise.calibrated(query, sensitivity, n_items, epsilon, delta, paid)
@@ -283,6 +278,16 @@ class Central(BaseEstimator):
         inexact = {price.mechanism.arithmetic for price in prices.values()} - {"exact"}
         arithmetic = "; ".join(sorted(inexact)) or "exact"
         return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)
+
+
+def _sensitivity(query, n_items, neighboring, bound, norm):
+    """Return the sensitivity of a query on profiles with this bound, for noise that needs this norm."""
+    if query.limits_persons:
+        return query.person_sensitivity(n_items, neighboring, bound)
+    if bound is None:
+        return weighted_sensitivity(query, n_items, neighboring)
+    kind = bound_in_l2 if norm == "l2" and bound.form == "comparisons" else weighted_sensitivity
+    return kind(query, n_items, neighboring, bound.most, bound.max_listed)
 
 
 def _read_by_curator(norm, prices, release, sensitivity, profile):

@@ -65,6 +65,8 @@ class Answers:
     grid: int = 1
     #: Public bound on the number of items that a ballot lists; None without a bound.
     max_listed: int | None = None
+    #: Whether the voters made comparisons of two items.
+    paired: bool = False
 
     def __init__(
         self, n_items: int, coins: BitSource, planned: Any = None, published: Any = None, *, fair_ties: bool = True
@@ -164,7 +166,7 @@ class Plan:
         Reads a Profile, or messages from clients, once. `open` calls it.
     protocol : dict or None
         Protocol for clients, as JSON-serialisable data. None if clients cannot send what the rule asks for.
-    needs : frozenset of {"counts", "net_wins", "placements", "positions"}
+    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells"}
         Data of a Profile that answers need, as in `Query.needs`.
     prices : dict
         Mechanism and cost of each kind of query, for audits. Empty for channels without calibrated noise on sums.

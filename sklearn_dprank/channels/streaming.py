@@ -203,7 +203,7 @@ class Streaming(BaseEstimator):
                 refuse(self, ask.query, "an order has no running total; use a rule that needs scores or margins.")
             if ask.times > 1 or ask.query.kind != ask.query:  # several answers, or a query that earlier ones decide
                 refuse(self, ask.query, "a stream answers once a period; use a rule that asks everything at once.")
-            if ask.query.needs == "positions":
+            if ask.query.needs in ("positions", "cells"):
                 refuse(self, ask.query, "a stream keeps scores and margins only; use a rule that needs no others.")
         check_asks(self, asks)
         budget = round_down(self.epsilon), float(self.delta), int(self.horizon)

@@ -5,6 +5,7 @@ the answer for a rule. A query that follows from an answered query costs no budg
 """
 
 from .base import Ask, Query, Sensitivity, n_pairs
+from .comparisons import BradleyTerryResiduals, NetWinsAndExposures
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .scores import (
@@ -23,12 +24,14 @@ __all__ = [
     "SCORE_GRID",
     "AllMargins",
     "Ask",
+    "BradleyTerryResiduals",
     "GroupNetWins",
     "Histogram",
     "KemenyUtility",
     "MaxViolatedMargin",
     "MaxViolatedPrefixMargin",
     "NetWins",
+    "NetWinsAndExposures",
     "NumberOfVoters",
     "OrderUtility",
     "PairMargin",

@@ -41,15 +41,17 @@ class Query:
     ----------
     answered_with : {"vector", "order"}
         Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
-    needs : {"counts", "net_wins", "placements", "positions"}
+    needs : {"counts", "net_wins", "placements", "positions", "cells"}
         Data that is read from a profile: pairwise counts, net wins or the number of voters alone, the placements of
-        items with ties, or every ballot.
+        items with ties, every ballot, or the net wins and exposures of the items of each person.
         A query for orders that uses random coins must need "positions": releases on one profile share the tables of
         others.
     decides : bool
         Whether the answer is an order of the items, best first, or of the best few items.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
+    limits_persons : bool
+        Whether it limits what a person contributes by a norm of its own; see `person_sensitivity`.
     needs_noise_scale : bool
         Whether rules weight the answer by its noise. The mechanism must then have a `deviation`.
     takes_weights : bool
@@ -68,9 +70,10 @@ class Query:
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
-    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions"]] = "counts"
+    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions", "cells"]] = "counts"
     decides: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
+    limits_persons: ClassVar[bool] = False
     needs_noise_scale: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
@@ -142,6 +145,20 @@ class Query:
         if stated is None:
             raise NotImplementedError
         return statistic(stated, n_items, max_listed).sensitivity(neighboring)
+
+    def person_sensitivity(self, n_items: int, neighboring: Neighboring, bound: Any) -> Sensitivity:
+        """Return the largest change by one person, if the query `limits_persons`.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+        neighboring : {"add_remove", "replace"}
+            Neighbouring relation.
+        bound : WeightBound or None
+            Public bound of the profile.
+        """
+        raise NotImplementedError
 
     def most_changed(self, n_items: int, max_listed: int | None) -> int | None:
         """Return how many different answers of this kind one ballot changes at most, or None if it may change all."""

@@ -117,6 +117,7 @@ def whole_share(true):
 VECTOR = "test_no_ballot_moves_the_vector_further"
 COST = "test_no_ballot_costs_more_than_the_loss_stated"
 PERSON = "test_no_person_moves_the_vector_further"
+COMPARED = "test_sensitivity_holds_for_all_persons_of_few_comparisons"
 
 fault("net wins: half of the L1 sensitivity", "queries.NetWins.sensitivity", half_l1).caught_by(VECTOR)
 fault("net wins: half of the L2 sensitivity", "queries.NetWins.sensitivity", half_l2).caught_by(VECTOR)
@@ -140,6 +141,18 @@ fault("net wins of groups: half of the L2 sensitivity", "queries.GroupNetWins.se
 fault("net wins of groups: replaced as added", "queries.GroupNetWins.sensitivity", only_added).caught_by(VECTOR)
 fault("scaled margins: half of the L2 sensitivity", "queries.ScaledMargins.sensitivity", half_l2).caught_by(VECTOR)
 fault("scaled margins: replaced as added", "queries.ScaledMargins.sensitivity", only_added).caught_by(VECTOR)
+for name in ("NetWinsAndExposures", "BradleyTerryResiduals"):
+    where = f"queries.{name}.person_sensitivity"
+    fault(f"{name}: half of the L2 sensitivity", where, half_l2).caught_by(VECTOR)
+    fault(f"{name}: replaced as added", where, only_added).caught_by(VECTOR)
+    fault(f"{name}: the bound on a person is ignored", where, given(bound=None)).caught_by(COMPARED)
+fault(
+    "net wins and exposures: half of the L1 sensitivity", "queries.NetWinsAndExposures.person_sensitivity", half_l1
+).caught_by(VECTOR)
+fault(
+    "persons: contributions are not limited", "queries.comparisons.clipped", calls(lambda true, values, *_: values)
+).caught_by(COMPARED)
+fault("persons: limited in the other norm", "queries.comparisons.clipped", given(norm="l2")).caught_by(COMPARED)
 fault("histogram: a replaced ballot moves it as an added one", "queries.Histogram.sensitivity", only_added).caught_by(
     VECTOR
 )

@@ -158,6 +158,8 @@ PARTS = {
     queries.Histogram: ({}, asked),
     queries.PairMargin: ({}, asked),
     queries.PairTallies: ({}, asked),
+    queries.NetWinsAndExposures: ({}, asked),
+    queries.BradleyTerryResiduals: ({}, asked),
     queries.ScaledMargins: ({}, asked),
     queries.PositionalScores: ({"scores": (2.0, 1.0, 0.0)}, asked),
     queries.ScoresByHistogram: ({"scores": queries.NetWins()}, asked),

@@ -6,11 +6,13 @@ from itertools import combinations
 from sklearn_dprank.channels.segmented import SegmentNetWins, SegmentSizes
 from sklearn_dprank.model_selection.private import NetAgreement
 from sklearn_dprank.queries import (
+    BradleyTerryResiduals,
     GroupNetWins,
     Histogram,
     MaxViolatedMargin,
     MaxViolatedPrefixMargin,
     NetWins,
+    NetWinsAndExposures,
     PairMargin,
     PairTallies,
     PositionalScores,
@@ -45,6 +47,8 @@ PARAMETERS = {
     GroupNetWins: lambda m: [(), (((0, m - 1), tuple(range(1, m - 1))),), (((m - 1, 0),), 2), ((tuple(range(1, m)),),)],
     MaxViolatedPrefixMargin: lambda m: [(), (2,), (m - 2, (1,))],
     NetAgreement: lambda m: [(tuple(range(m)),), ((m - 1, *range(m - 1)),), ((0, *[1] * (m - 1)),)],
+    NetWinsAndExposures: lambda m: [(), (4,), (4, "l1")],
+    BradleyTerryResiduals: lambda m: [(), (tuple(2.0 - k for k in range(m)),), (tuple(9.0 * k for k in range(m)),)],
     SegmentNetWins: lambda m: [(2,), (3,), (2, True)],
     SegmentSizes: lambda m: [(2,), (3,)],
 }

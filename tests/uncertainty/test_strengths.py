@@ -1,0 +1,62 @@
+"""Intervals and confidences of strengths: values, coverage, and the geometry of intervals of shares."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sklearn_dprank.uncertainty import ShareNoise, StrengthNoise
+
+
+def test_intervals_of_shares_have_their_values():
+    law = ShareNoise(np.array([40.0, 40.0]), 4.0, 8.0, "l2", np.zeros(2), np.ones(2))
+    ends = law.intervals(np.array([30.0, 0.0]), 0.95)
+    np.testing.assert_allclose(ends, [[0.40206, 1], [-0.32273, 0.32273]], atol=5e-6)
+    assert law.surely_before(np.array([30.0, 0.0]), 0.95).tolist() == [[False, True], [False, False]]
+
+
+def test_unknown_exposures_give_no_information():
+    law = ShareNoise(np.array([3.0, -90.0, -90.0]), 4.0, 8.0, "l1", np.zeros(3), np.ones(3))
+    assert law.intervals(np.array([2.0, 80.0, -80.0]), 0.9).tolist() == [[-1, 1]] * 3
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_of_shares_hold_jointly_at_their_level(norm, level):
+    """Points hold their level exactly; slopes of points hold more, as a slope meets a ball that misses the point."""
+    rng = np.random.default_rng(7)
+    x, e = np.array([30.0, -20.0, 5.0]), np.array([60.0, 25.0, 100.0])
+    draw = rng.normal if norm == "l2" else rng.laplace
+    held = []
+    for _ in range(2000):
+        law = ShareNoise(e + 8 * draw(size=3), 4.0, 8.0, norm, x, x)
+        low, high = law.intervals(x + 4 * draw(size=3), level).T
+        held.append(((low <= x / e) & (x / e <= high)).all())
+    assert np.mean(held) > level - 3 * np.sqrt(level * (1 - level) / 2000)
+    assert np.mean(held) < 1
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_intervals_of_shares_are_the_slopes_of_a_ball(norm):
+    """Against all points of a sphere of the stated radius, on a fine grid of directions."""
+    x, e, s, s_e, level = 18.0, 50.0, 4.0, 8.0, 0.8
+    directions = np.linspace(0, 2 * np.pi, 100_001)
+    circle = np.array([np.cos(directions), np.sin(directions)])
+    if norm == "l1":
+        circle /= np.abs(circle).sum(axis=0)
+    draws = np.random.default_rng(8).normal(size=(2, 400_000)) if norm == "l2" else None
+    if draws is None:
+        draws = np.random.default_rng(8).laplace(size=(2, 400_000))
+    sizes = np.hypot(*draws) if norm == "l2" else np.abs(draws).sum(axis=0)
+    radius = np.quantile(sizes, level)
+    slopes = (x + s * radius * circle[0]) / (e + s_e * radius * circle[1])
+    law = ShareNoise(np.array([e]), s, s_e, norm, np.zeros(1), np.ones(1))
+    np.testing.assert_allclose(law.intervals(np.array([x]), level)[0], [slopes.min(), slopes.max()], atol=0.005)
+
+
+def test_rank_intervals_of_rounds_need_clear_differences():
+    """With 2 items, z is the normal quantile at 1 - .05 / 2, times 1.3."""
+    law = StrengthNoise(np.array([0.3, 0.4]))
+    least = 1.3 * 1.959964 * 0.5
+    assert law.surely_before(np.array([least + 1e-3, 0]), 0.95).tolist() == [[False, True], [False, False]]
+    assert not law.surely_before(np.array([least - 1e-3, 0]), 0.95).any()
+    np.testing.assert_allclose(law.chance_before(np.array([1.0, 0])), [[0.5, ndtr(1 / 0.75)], [ndtr(-1 / 0.75), 0.5]])
