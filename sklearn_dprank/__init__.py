@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .channels.central import (
         DPBorda as DPBorda,
+        DPBradleyTerry as DPBradleyTerry,
         DPHistogram as DPHistogram,
         DPKemenySampler as DPKemenySampler,
         DPKwikSort as DPKwikSort,
@@ -65,7 +66,8 @@ if not TYPE_CHECKING:  # type checkers would accept any name as one of the packa
         *("orders", "plotting", "preprocessing", "privacy", "queries", "rules", "sampling", "theory", "uncertainty"),
     )
     _ESTIMATORS = {
-        "central": "DPBorda DPHistogram DPKemenySampler DPKwikSort DPPairwise DPPrudentOrder DPSwissBorda DPTopK",
+        "central": "DPBorda DPBradleyTerry DPHistogram DPKemenySampler DPKwikSort DPPairwise DPPrudentOrder "
+        "DPSwissBorda DPTopK",
         "composed": "Aggregator",
         "exact": "Borda BradleyTerry HierarchicalAggregation Kemeny KwikSort PositionalRule",
         "interactive": "LDPAdaptivePairs LDPGroupKwikSort LDPQuickSort",

@@ -512,7 +512,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         release and from public numbers, so they cost no privacy.
 
         Intervals refer to **these voters**, whose ballots were counted, and account for the noise. They do not describe
-        a larger population from which the voters were sampled. The level holds for each release separately, and for
+        a larger population from which the voters were sampled. Only those of `~sklearn_dprank.DPBradleyTerry` with
+        several rounds do, approximately. The level holds for each release separately, and for
         each period of a stream. With `~sklearn_dprank.LDPBorda`, the noise is the sum of many reports, and is treated
         as normal.
 

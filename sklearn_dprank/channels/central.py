@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, field, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, one_of, safe_repr
+from .._utils.checks import (
+    DELTA,
+    EPSILON,
+    NEIGHBORING,
+    Check,
+    check_made,
+    check_parameters,
+    one_of,
+    safe_repr,
+)
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.rows import Norm
@@ -45,12 +56,13 @@ from ..rules import (
     ChooseTop,
     KemenyRule,
     KwikSortRule,
+    NewtonBradleyTerryRule,
     Rule,
     SortByScore,
     SwissRule,
     resolve_rule,
 )
-from ..uncertainty import PublishedNoise
+from ..uncertainty import PublishedNoise, ShareNoise, StrengthNoise
 from .base import RankAggregator
 from .plan import Answers, Plan, check_asks, listed_text, refuse
 
@@ -320,6 +332,7 @@ class CuratorAnswers(Answers):
         self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
         # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
         self._noise, self._completion = bits.noise, bits.assignment
+        self.paired = profile.paired
         if profile.bound is not None:
             self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
             self.published["max_weight"] = profile.bound.max_weight
@@ -566,6 +579,167 @@ class DPSwissBorda(RankAggregator):
 
     def _compose(self):
         return Central(self.epsilon, self.delta, "gaussian", neighboring=self.neighboring), SwissRule()
+
+
+# Leaderboards from comparisons and ratings.
+
+
+@parametrized
+class DPBradleyTerry(RankAggregator):
+    """Private leaderboard for a trusted curator, from comparisons or ratings of persons who each know few items.
+
+    Noisy quasi-Newton rounds for the Bradley-Terry model (new in this package). The first round asks for net wins and
+    exposures, the numbers of comparisons with each item. Each later round asks for the residuals of the model at the
+    strengths so far, and moves the strengths by them. So the opponents of an item count, and how often it was compared
+    does not.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of the release, in nats.
+    delta : float, default=1e-6
+        The delta of the guarantee. If positive, noise is Gaussian. 0 is for one round with Laplace noise.
+    n_rounds : int or None, default=None
+        Number of rounds that share the budget. None is 12 with a positive delta, else 1. One round gives the shares of
+        net wins among comparisons, with exact intervals, but does not see who the opponents were.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Neighbouring relation. "add_remove" hides whether somebody took part, "replace" only how.
+    random_state : None, int, Generator or RandomState, default=None
+        None uses the operating system's secure source. Any other value is for simulations only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    strengths_ : ndarray of float, shape (n_items,)
+        Strength of each item, larger is better. A small budget shrinks strengths towards 0. With several rounds, they
+        order items as the Bradley-Terry model does, but their scale differs from it by up to about 20 %. With one
+        round, they are shares: net wins divided by comparisons.
+    exposures_ : ndarray of float, shape (n_items,)
+        Noisy number of comparisons with each item, or of its ratings. The comparisons of persons who made many count
+        less.
+    net_wins_ : ndarray of float, shape (n_items,)
+        Noisy net wins, of the same comparisons. Only of one round.
+    noise_ : StrengthNoise or ShareNoise
+        Distribution of the noise, for `rank_intervals` and `pair_confidence`.
+    max_weight_ : float
+        Bound on the weight of a person, in comparisons. Only set if X is a `Profile` with persons.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: all comparisons or ratings of one person. If each row of a log was declared to be another person, it is one
+    comparison. A row of a table of ballots is the ratings of one person. If a table has persons or weights, each ballot
+    is limited as below with c = 1, and then counts with its weight. Trust: the curator who runs `fit`.
+
+    All that a person contributes to an answer is scaled down by one factor, so that a norm is at most that of
+    c = `max_weight` comparisons of different items. Let X and E be the person's net wins and exposures. With one round,
+    16 |X|^2 + |E|^2 is at most 34 c, or 4 |X|_1 + |E|_1 at most 10 c for Laplace noise. With several rounds,
+    |X|^2 + |E|^2 is at most 4 c in the first one. The residuals of a comparison are y - tanh((s_i - s_j) / 2) for the
+    first item, and its opposite for the second. In later rounds, the person's sums R of them have |R|^2 <= 2 c. These
+    limits are the squared sensitivities under "add_remove". Under "replace", they grow by the factor 4 for R, 64/17 for
+    16 |X|^2 + |E|^2, 2 for |X|^2 + |E|^2, and 2 for the L1 norm itself.
+
+    Sums are exact integers, in units of 1 / 720720. The strengths at which residuals are taken follow from earlier
+    answers. All answers are Gaussian, so the squared ratios of sensitivity to noise add up, and delta is not split. The
+    first round takes 12 % of that sum, and the others share the rest evenly.
+    See :ref:`what may be published <may-be-published>`.
+
+    .. rubric:: Remarks
+
+    With Gaussian noise, a person with K comparisons of different items counts as much as sqrt(c K) comparisons. On the
+    votes of Chatbot Arena (129 models, 5,000 persons with 20 votes on average), Kendall's tau to the order of all votes
+    is .51, .71 and .83 at epsilon = .3, 1 and 3. With pure epsilon, it is .25, .37 and .47, because one round does not
+    see opponents, and models mostly met models of similar strength. There, `DPBorda` with Gaussian noise has at most
+    .34 at any epsilon.
+
+    For ratings, x_i are net wins among the k items that the person rated, divided by k - 1. Exposures are 1 for each of
+    these items. The model is linear: x_i is (s_i - mean of s) k / (k - 1) on average. Only orders within a person
+    count, so ratings need no common scale. A person with one rating counts nothing.
+
+    `rank_intervals` and `pair_confidence` cost no privacy. With several rounds, they are approximate, and describe a
+    population from which persons were sampled. With one round, intervals are exact for the shares among these persons,
+    as weighted here.
+
+    References
+    ----------
+    Walker and Ni (2011), "Anderson acceleration for fixed-point iterations"; Dong, Roth and Su (2022), "Gaussian
+    differential privacy", for the composition; Balle and Wang (2018) for the Gaussian scale.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBradleyTerry
+    >>> ratings = [[0, 1, None], [None, 0, 1], [0, None, 1]] * 200
+    >>> leaderboard = DPBradleyTerry(epsilon=1.0, random_state=0).fit(ratings)
+    >>> leaderboard.consensus_
+    array([0, 1, 2])
+    >>> leaderboard.rank_intervals().tolist()
+    [[0, 0], [1, 1], [2, 2]]
+    """
+
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    n_rounds: int | None = None
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
+
+    strengths_: NDArray[np.float64] = field(init=False)
+    exposures_: NDArray[np.float64] = field(init=False)
+    net_wins_: NDArray[np.float64] = field(init=False)
+    noise_: StrengthNoise | ShareNoise = field(init=False)  # type: ignore[assignment]
+
+    def _compose(self):
+        pure = isinstance(self.delta, Real) and self.delta == 0
+        channel = Central(self.epsilon, self.delta, "laplace" if pure else "gaussian", neighboring=self.neighboring)
+        return channel, NewtonBradleyTerryRule(self.n_rounds, "l1" if pure else "l2")
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return the leaderboard as a DataFrame, best item first; needs pandas.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Simultaneous coverage probability of the rank intervals, as in `rank_intervals`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by item, with the columns rank, best and worst (1 is best), strength, and exposure. It contains
+            published numbers only.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import DPBradleyTerry
+        >>> leaderboard = DPBradleyTerry(random_state=0).fit([[0, 1, None], [None, 0, 1], [0, None, 1]] * 200)
+        >>> leaderboard.to_frame()[["rank", "best", "worst"]].to_dict("list")
+        {'rank': [1, 2, 3], 'best': [1, 2, 3], 'worst': [1, 2, 3]}
+        """
+        check_is_fitted(self, "ranks_")
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError('to_frame needs pandas: install the extra "plot", or pip install pandas') from None
+        best, worst = 1 + self.rank_intervals(level).T
+        numbers = {"rank": 1 + self.ranks_, "best": best, "worst": worst, "strength": self.strengths_}
+        order = np.argsort(self.ranks_)
+        table = pd.DataFrame({**numbers, "exposure": self.exposures_}).iloc[order]
+        return table.set_axis(pd.Index(self.consensus_, name="item"))
 
 
 # Estimators for a trusted curator that publish noisy statistics.

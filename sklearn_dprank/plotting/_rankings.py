@@ -20,8 +20,14 @@ from ._errors import best_known, text_of
 from ._style import NAMES, Display, axes, fitting, item_axes, name_rows, names_of_items, read_positions, shortened, tone
 
 #: Meaning of ranks by what a release publishes, and the end of the label of their axis.
-SAYS = {"scores": "Rank by net wins (Borda)", "margins": "Rank by majorities (how many items beat it)"}
+SAYS = {
+    "scores": "Rank by net wins (Borda)",
+    "margins": "Rank by majorities (how many items beat it)",
+    "net_wins": "Rank by net wins per comparison",
+    "strengths": "Rank by strength",
+}
 OF_WHOM = "1 is best\nof these voters, not of a population"
+OF_POPULATION = "1 is best\nof a population, approximately"
 BLUE, VERMILION, SKY = "#0072B2", "#D55E00", "#56B4E9"  # safe for colour-blind readers
 
 
@@ -196,7 +202,8 @@ class RankIntervalDisplay(Display):
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{self.says}, {OF_WHOM}", parse_math=False)
+        whom = OF_POPULATION if self.says == SAYS["strengths"] else OF_WHOM
+        ax.set_xlabel(f"{self.says}, {whom}", parse_math=False)
         title(ax, self.name, self.mark)
         return self._finish(ax, [bars, *dots], pad=6.0)  # the label of the axis has two lines
 

@@ -10,6 +10,7 @@ from .._utils.types import RuleName
 from .base import Consensus, Rule, SortByScore
 from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule, MarkovChainRule
 from .choose import Choose, ChooseNearAnchor, ChooseOneByOne, ChooseTop
+from .comparisons import NewtonBradleyTerryRule
 from .pairwise import HierarchicalRule, InstantRunoffRule, KemenyRule, KwikSortRule
 from .swiss import SwissRule
 
@@ -27,6 +28,7 @@ __all__ = [
     "KemenyRule",
     "KwikSortRule",
     "MarkovChainRule",
+    "NewtonBradleyTerryRule",
     "Rule",
     "SortByScore",
     "SwissRule",

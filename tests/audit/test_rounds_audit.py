@@ -5,16 +5,19 @@ privacy loss is that of one Gaussian whose mean moves by mu, mu^2 = sum |differe
 The largest mu over transcripts bounds the loss of all that is released, and so of what is made of it.
 """
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from audit_tools import neighbours
 from audited import ROUNDS
+from long_tools import compared
 from oracles import distinct_ballots
 from sklearn.base import clone
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, NoNoise
-from sklearn_dprank.privacy.composition import gaussian_delta
+from sklearn_dprank.privacy.composition import gaussian_delta, gaussian_sigma
 from sklearn_dprank.sampling.bit_source import Bits
 
 RELATIONS = ["add_remove", "replace"]
@@ -35,7 +38,8 @@ class Overheard:
 def transcript(estimator, profile, seed):
     """(query, noise) of every answer of one session, as the session itself drew them."""
     channel, rule = estimator._compose()
-    plan, heard = channel.plan(rule.asks(profile.n_items), profile.n_items), []
+    bound = {} if profile.bound is None else {"bound": profile.bound}
+    plan, heard = channel.plan(rule.asks(profile.n_items), profile.n_items, **bound), []
     for kind, price in plan.prices.items():
         plan.prices[kind] = price._replace(mechanism=Overheard(price.mechanism, heard))
     rule.aggregate(plan.open(profile)(Bits.from_random_state(seed)))
@@ -45,7 +49,7 @@ def transcript(estimator, profile, seed):
 def mu_squared(heard, one, other):
     total = 0.0
     for query, noise in heard:
-        moved = query.vector(one, None) - query.vector(other, None)
+        moved = (query.vector(one, None) - query.vector(other, None)).astype(float)
         assert isinstance(noise, GaussianNoise) or not moved.any()
         total += 0 if isinstance(noise, NoNoise) else (moved**2).sum() / noise.sigma**2
     return total
@@ -130,3 +134,46 @@ def test_questions_follow_from_what_is_released(neighboring):
         consensus = rule.aggregate(session)
         asked.append((queries, consensus.order.tolist(), consensus.published["scores"].tolist()))
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("m", [3, 4])
+def test_no_ballot_tells_more_in_rounds_of_residuals(m, neighboring):
+    """Every weak and partial ballot, at the strengths that noise chooses; none reaches the limit of all rounds."""
+    ballots = distinct_ballots(m)[:: 1 if m == 3 else 5]
+    leaderboard = clone(ROUNDS["leaderboard"]).set_params(neighboring=neighboring)
+    mu, guarantee = worst_mu(leaderboard, ballots, [range(m)] * 3 + [[0] * m], neighboring, seeds=[0, 1])
+    limit = 1 / gaussian_sigma(guarantee.epsilon, guarantee.delta)
+    assert 0.5 * limit < mu <= limit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("max_weight", [0.5, 1, 3])
+def test_no_person_tells_more_in_rounds_of_residuals(max_weight, neighboring):
+    """Persons of up to 40 comparisons of 4 items: all wins of one item, ties, a repeated pair, and random ones."""
+    rng, m, one = np.random.default_rng(0), 4, np.ones(40, int)
+    rows = [
+        (0 * one, rng.integers(1, m, 40), one),
+        (3 * one, one, -one),
+        (one, 2 * one, 0 * one),
+        (one[:1], [0], one[:1]),
+    ]
+    for size in (1, 2, 3, 8, 40):
+        first = rng.integers(0, m, size)
+        rows.append((first, (first + rng.integers(1, m, size)) % m, rng.choice([-1, 0, 1], size)))
+
+    def profile(persons):
+        chosen = [rows[k] for k in persons]
+        numbers = np.repeat(np.arange(len(chosen)), [len(first) for first, _, _ in chosen])
+        return compared(numbers, *(np.concatenate(column) for column in zip(*chosen, strict=True)), m, max_weight)
+
+    leaderboard = clone(ROUNDS["leaderboard"]).set_params(neighboring=neighboring)
+    base, mu = [3, 4, 5], 0.0
+    for seed in range(3):
+        heard, guarantee = transcript(leaderboard, profile(base), seed)
+        assert [type(query).__name__ for query, _ in heard] == ["NetWinsAndExposures"] + ["BradleyTerryResiduals"] * 11
+        with_one = [profile([*base, k]) for k in range(len(rows))]
+        pairs = combinations(with_one, 2) if neighboring == "replace" else ((profile(base), one) for one in with_one)
+        mu = max(mu, *(np.sqrt(mu_squared(heard, one, other)) for one, other in pairs))
+    limit = 1 / gaussian_sigma(guarantee.epsilon, guarantee.delta)
+    assert 0.5 * limit < mu <= limit * (1 + 1e-9)

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -46,7 +47,7 @@ def is_a(value, hint):
         return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
     if origin is dict:
         return isinstance(value, dict) and all(is_a(k, args[0]) and is_a(v, args[1]) for k, v in value.items())
-    return type(value) is hint
+    return type(value) in args if origin is UnionType else type(value) is hint
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)

@@ -38,6 +38,7 @@ from sklearn_dprank.rules import (
     KemenyRule,
     KwikSortRule,
     MarkovChainRule,
+    NewtonBradleyTerryRule,
     SortByScore,
     SwissRule,
 )
@@ -90,17 +91,20 @@ RULES = {
     "choose top one by one": ChooseTop(3, batch=1),
     "choose one by one": ChooseOneByOne(),
     "swiss": SwissRule(),
+    "newton": NewtonBradleyTerryRule(),
+    "newton, one round": NewtonBradleyTerryRule(norm="l1"),
 }
 # The rules that each channel answers. It must refuse all others.
 PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
 NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss"}
+BY_PERSON = {"newton", "newton, one round"}
 TOP = {"choose top": 2, "choose top one by one": 3}  # the number of items that the consensus names
 DRAWN = {"choose kemeny", "choose prudent", "choose one by one", *TOP}
 ANSWERED = {
-    "exact": NOISY,
+    "exact": NOISY | BY_PERSON,
     "non-private survey": PAIRWISE | {"bradley-terry"},
-    "laplace": NOISY | DRAWN | {"choose near anchor"},
-    "gaussian": NOISY,
+    "laplace": NOISY | BY_PERSON | DRAWN | {"choose near anchor"},
+    "gaussian": NOISY | BY_PERSON,
     "knorm": {"borda", "choose near anchor"} | DRAWN,
     "exponential": DRAWN,
     "exponential, delta": DRAWN,
@@ -118,7 +122,7 @@ ANSWERED = {
     "groups": {"kwiksort", "p-sort", "dp-kwiksort", "binary insertion"},
     "rounds": {"bradley-terry", "adaptive"},
     "shuffle": PAIRWISE | {"bradley-terry"},
-    "secure aggregation": NOISY,
+    "secure aggregation": NOISY | BY_PERSON,
     "secure aggregation, margins": PAIRWISE,
     "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain"},
 }

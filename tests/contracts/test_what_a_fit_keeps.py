@@ -17,8 +17,16 @@ from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.rules import Consensus, SortByScore, SwissRule
-from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
+from sklearn_dprank.rules import Consensus, NewtonBradleyTerryRule, SortByScore, SwissRule
+from sklearn_dprank.uncertainty import (
+    AnswersLaw,
+    LaplaceLaw,
+    NormalLaw,
+    PublishedNoise,
+    ShareNoise,
+    SkellamLaw,
+    StrengthNoise,
+)
 
 # What is published with noise, and what it must not be.
 NOISY = {
@@ -29,6 +37,12 @@ NOISY = {
         sklearn_dprank.Aggregator(rule=SwissRule()).fit(X).scores_,
     ],
 }
+for rule in (NewtonBradleyTerryRule(), NewtonBradleyTerryRule(1)):
+    without_noise = sklearn_dprank.Aggregator(rule=rule).fit(X)
+    for name in {"strengths_", "exposures_", "net_wins_"} & vars(without_noise).keys():
+        NOISY.setdefault(f"estimator['{name}']", []).append(vars(without_noise)[name])
+    for name in ("exposures", "shares", "deviations"):
+        NOISY.setdefault(f"estimator['noise_'].{name}", []).append(without_noise.exposures_)
 # The number of voters asked about each pair, drawn independently of the ballots.
 ASKED = "estimator['noise_'].law.asked"
 
@@ -48,7 +62,7 @@ def parts(value, path="estimator"):
         yield from parts(child, path + step)
 
 
-KNOWN = (PublishedNoise, LaplaceLaw, NormalLaw, SkellamLaw, AnswersLaw, Fraction)
+KNOWN = (PublishedNoise, StrengthNoise, ShareNoise, LaplaceLaw, NormalLaw, SkellamLaw, AnswersLaw, Fraction)
 PLAIN = (str, bytes, bool, int, float, np.integer, np.floating, type(None))
 
 

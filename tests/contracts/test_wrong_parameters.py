@@ -172,6 +172,7 @@ PARTS = {
     rules.ChooseTop: ({}, lambda part: fit(channels.Central(noise="permute_and_flip"), part)),
     rules.KemenyRule: ({}, lambda part: fit(channels.Exact(), part)),
     rules.KwikSortRule: ({}, lambda part: fit(channels.Exact(), part)),
+    rules.NewtonBradleyTerryRule: ({}, lambda part: fit(channels.Exact(), part)),
     rules.SortByScore: ({}, lambda part: fit(channels.Exact(), part)),
     rules.SwissRule: ({}, lambda part: fit(channels.Exact(), part)),
     randomizers.PrivUnitG: ({}, lambda part: fit(channels.Local(randomizer=part), "borda")),

@@ -57,7 +57,11 @@ SLOW_GAUSSIAN = {
     "histogram Borda, as printed": (dp.DPHistogram(3.0, 1e-2, shang.PrintedGaussian()), 4),
 }
 # Trusted curator, Gaussian, question by question: what all answers together reveal, for any questions.
-ROUNDS = {"Swiss": dp.DPSwissBorda(delta=1e-3), "Swiss, replace": dp.DPSwissBorda(delta=1e-3, neighboring="replace")}
+ROUNDS = {
+    "Swiss": dp.DPSwissBorda(delta=1e-3),
+    "Swiss, replace": dp.DPSwissBorda(delta=1e-3, neighboring="replace"),
+    "leaderboard": dp.DPBradleyTerry(delta=1e-3),
+}
 # Trusted curator, public segments: what the orders of all segments reveal, also about a voter who moves.
 SEGMENTS = {
     "pooled": dp.SegmentedAggregator(["a", "b"], delta=1e-2),

@@ -27,6 +27,7 @@ VARIANTS = {
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
     "DPBorda": [{"noise": "gaussian", "delta": 1e-6}, {"noise": "knorm"}, {"neighboring": "replace"}],
+    "DPBradleyTerry": [{"delta": 0.0}, {"n_rounds": 1, "neighboring": "replace"}, {"n_rounds": 2}],
     "DPHistogram": [
         {"noise": "gaussian", "delta": 1e-6},
         {"rule": "kemeny"},
@@ -59,6 +60,8 @@ FACTS = {
     "margins_",
     "histogram_",
     "scores_",
+    "strengths_",
+    "exposures_",
     "noise_",
     "max_weight_",
     "max_listed_",

@@ -1,0 +1,183 @@
+"""Private leaderboards from comparisons, ratings and tables: guarantees, noise, and the same fit of the same rows."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from long_tools import compared, make_votes
+from scipy.stats import kstest, norm
+
+from sklearn_dprank import DPBradleyTerry
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.channels import Central
+from sklearn_dprank.privacy.composition import gaussian_delta
+from sklearn_dprank.queries import BradleyTerryResiduals, NetWinsAndExposures
+from sklearn_dprank.queries.comparisons import ONE
+from sklearn_dprank.rules import NewtonBradleyTerryRule
+from sklearn_dprank.sampling.bit_source import Bits
+
+MODELS = ["ada", "bob", "cid", "dan"]
+
+
+@pytest.fixture(scope="module")
+def log():
+    rng = np.random.default_rng(0)
+    _, persons, first, second, outcome = make_votes(4, 400, 5, rng)
+    winner = np.select([outcome > 0, outcome < 0], ["a", "b"], "tie")
+    named = np.array(MODELS, dtype=object)
+    return pd.DataFrame({"a": named[first], "b": named[second], "winner": winner, "judge": persons})
+
+
+def profile_of(log, **given):
+    return Profile.from_comparisons(log, "a", "b", outcome="winner", items=MODELS, **{"person": "judge", **given})
+
+
+@pytest.mark.parametrize("parameters", [{}, {"delta": 0.0}, {"n_rounds": 1}, {"neighboring": "replace"}], ids=str)
+def test_a_log_of_comparisons_becomes_a_leaderboard(log, parameters):
+    fitted = DPBradleyTerry(epsilon=3.0, random_state=0, **parameters).fit(profile_of(log))
+    assert sorted(fitted.consensus_) == MODELS and fitted.max_weight_ == 1
+    assert fitted.consensus_.tolist() == [MODELS[i] for i in np.argsort(-fitted.strengths_)]
+    assert fitted.privacy_.unit == "all comparisons of one person"
+    intervals, chances = fitted.rank_intervals(), fitted.pair_confidence()
+    assert (intervals[:, 0] <= fitted.ranks_).all() and (fitted.ranks_ <= intervals[:, 1]).all()
+    np.testing.assert_allclose(chances + chances.T, 1)
+    assert hasattr(fitted, "net_wins_") == (fitted.noise_.on == "net_wins")
+
+
+def test_the_table_of_a_leaderboard_has_its_published_numbers(log):
+    fitted = DPBradleyTerry(epsilon=3.0, random_state=0).fit(profile_of(log))
+    table = fitted.to_frame(level=0.5)
+    assert table.index.tolist() == fitted.consensus_.tolist() and table["rank"].tolist() == [1, 2, 3, 4]
+    for item, row in zip(MODELS, range(4), strict=True):
+        assert table.loc[item, "strength"] == fitted.strengths_[row]
+        assert table.loc[item, "exposure"] == fitted.exposures_[row]
+        assert (table.loc[item, ["best", "worst"]] - 1).tolist() == fitted.rank_intervals(0.5)[row].tolist()
+
+
+def test_the_unit_is_one_comparison_if_each_row_is_another_person(log):
+    privacy = DPBradleyTerry(random_state=0).fit(profile_of(log, person=None)).privacy_
+    assert privacy.unit == "one comparison" and "one comparison" in privacy.statement()
+
+
+def test_the_unit_is_all_rows_of_a_person_for_ratings():
+    ratings = {"who": ["u", "u", "v", "v"], "what": ["ada", "bob", "ada", "cid"], "stars": [5, 2, 1, 4]}
+    profile = Profile.from_long(ratings, "who", "what", rating="stars", items=MODELS)
+    fitted = DPBradleyTerry(random_state=0).fit(profile)
+    assert fitted.privacy_.unit == "all rows of one person"
+    assert sorted(fitted.consensus_) == MODELS
+
+
+def test_the_order_of_rows_and_the_names_of_persons_do_not_matter(log):
+    shuffled = log.sample(frac=1, random_state=1).assign(judge=lambda table: (997 * table["judge"]) % 1009)
+    one, other = (DPBradleyTerry(random_state=0).fit(profile_of(table)) for table in (log, shuffled))
+    np.testing.assert_array_equal(one.strengths_, other.strengths_)
+
+
+def test_a_profile_without_rows_is_ranked_by_noise_alone(log):
+    orders = {tuple(DPBradleyTerry(random_state=s).fit(profile_of(log[:0])).consensus_) for s in range(20)}
+    assert len(orders) > 5
+
+
+def test_fits_can_be_pickled(log):
+    fitted = DPBradleyTerry(random_state=0).fit(profile_of(log))
+    loaded = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(loaded.rank_intervals(0.9), fitted.rank_intervals(0.9))
+
+
+def test_ballots_with_weights_count_in_proportion():
+    """Two ballots of one person count as one of half the weight each; twice the bound has the same signal."""
+    ballots = [[0, 1, None], [None, 0, 1], [0, None, 1]] * 300
+    persons = np.repeat(np.arange(450), 2)
+    fits = [Profile.from_rankings(ballots, groups=persons, max_weight=c) for c in (1, 2)]
+    for profile in fits:
+        fitted = DPBradleyTerry(epsilon=2.0, random_state=0).fit(profile)
+        assert fitted.consensus_.tolist() == [0, 1, 2] and fitted.privacy_.unit == "all ballots of one person"
+
+
+# Noise
+
+
+def answers(channel, rule, profile, seed):
+    plan = channel.plan(rule.asks(profile.n_items), profile.n_items, bound=profile.bound)
+    return plan.open(profile)(Bits.from_random_state(seed)), plan
+
+
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+@pytest.mark.parametrize("max_weight", [1, 3])
+def test_noise_has_the_stated_law(neighboring, max_weight):
+    """Normal, with the deviations of the formulas, in both queries; exposures have `ratio` times as much noise."""
+    m, mu, c, replace = 400, 0.2367044, max_weight, neighboring == "replace"
+    profile = compared(*make_votes(m, 300, 4, np.random.default_rng(1))[1:], m, max_weight)
+    channel = Central(1.0, 1e-6, "gaussian", neighboring=neighboring)
+    z: dict[str, list] = {"x": [], "e": [], "residuals": []}
+    for seed in range(5):
+        release, _ = answers(channel, NewtonBradleyTerryRule(), profile, seed)
+        x, e = release.answer(NetWinsAndExposures())
+        exact_x, exact_e = np.split(NetWinsAndExposures().vector(profile, None) / ONE, 2)
+        first = np.sqrt((8 if replace else 4) * c / 0.12) / mu
+        z["x"].append((x - exact_x) / first)
+        z["e"].append((e - exact_e) / first)
+        query = BradleyTerryResiduals(tuple(x / 1000))
+        each = np.sqrt((8 if replace else 2) * c * 11 / 0.88) / mu
+        z["residuals"].append((release.answer(query) - query.vector(profile, None) / ONE) / each)
+        release, _ = answers(channel, NewtonBradleyTerryRule(1), profile, seed)
+        x, e = release.answer(NetWinsAndExposures(4))
+        exact_x, exact_e = np.split(NetWinsAndExposures(4).vector(profile, None) / ONE, 2)
+        alone = np.sqrt((34 * 64 / 17 if replace else 34) * c) / mu
+        z["x"].append((x - exact_x / 4) / (alone / 4))
+        z["e"].append((e - exact_e) / alone)
+    for name, parts in z.items():
+        assert kstest(np.concatenate(parts), norm.cdf).pvalue > 1e-4, name
+
+
+def test_laplace_noise_has_the_stated_scale():
+    m = 400
+    profile = compared(*make_votes(m, 300, 4, np.random.default_rng(1))[1:], m, max_weight=2)
+    query, parts = NetWinsAndExposures(4, "l1"), []
+    for seed in range(5):
+        release, _ = answers(Central(0.5), NewtonBradleyTerryRule(norm="l1"), profile, seed)
+        exact = query.vector(profile, None) / ONE
+        parts.append((np.concatenate(release.answer(query)) - exact / np.repeat([4, 1], m)) * np.repeat([4, 1], m))
+    assert kstest(np.concatenate(parts) / (10 * 2 / 0.5), "laplace").pvalue > 1e-4
+
+
+# Composition
+
+
+def noise_ratios(n_rounds, neighboring):
+    """Return the guarantee of a plan, and (noise per sensitivity, number of answers) of each kind of query."""
+    profile = compared([0, 0], [0, 1], [1, 2], [1, 0], 3, max_weight=2)
+    channel = Central(1.0, 1e-6, "gaussian", neighboring=neighboring)
+    _, plan = answers(channel, NewtonBradleyTerryRule(n_rounds), profile, 0)
+    prices = plan.prices.values()
+    ratios = [(each.mechanism.sigma / float(each.sensitivity.l2_squared) ** 0.5, each.times) for each in prices]
+    return plan.guarantee, ratios
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 12])
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_squared_ratios_of_all_rounds_add_up_to_the_guarantee(n_rounds, neighboring):
+    guarantee, ratios = noise_ratios(n_rounds, neighboring)
+    assert sum(times for _, times in ratios) == n_rounds
+    mu = np.sqrt(sum(times / sigma**2 for sigma, times in ratios))
+    assert 0.999e-6 < gaussian_delta(1.0, 1.0, mu) <= 1e-6 * (1 + 1e-9)
+    assert (guarantee.epsilon, guarantee.delta) == (1.0, 1e-6)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 12])
+def test_dp_accounting_composes_rounds_to_the_same_epsilon(n_rounds):
+    accounting = pytest.importorskip("dp_accounting")
+    accountant = accounting.pld.PLDAccountant()
+    for sigma, times in noise_ratios(n_rounds, "add_remove")[1]:
+        accountant.compose(accounting.GaussianDpEvent(sigma), times)
+    assert accountant.get_epsilon(1e-6) == pytest.approx(1.0, rel=2e-3)
+
+
+def test_residuals_beyond_the_declared_rounds_are_refused():
+    profile = compared([0, 0], [0, 1], [1, 2], [1, 0], 3)
+    release, _ = answers(Central(1.0, 1e-6, "gaussian"), NewtonBradleyTerryRule(2), profile, 0)
+    release.answer(NetWinsAndExposures())
+    release.answer(BradleyTerryResiduals((0.0, 1.0, 0.0)))
+    with pytest.raises(RuntimeError, match="all 1 answers"):
+        release.answer(BradleyTerryResiduals((0.0, 2.0, 0.0)))
