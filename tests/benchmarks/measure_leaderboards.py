@@ -1,0 +1,137 @@
+"""Measure private leaderboards: Kendall's tau to the truth, and the ranks that their intervals cover.
+
+The first table has generated votes. Others need data that are not part of the package::
+
+    python tests/benchmarks/measure_leaderboards.py
+    python tests/benchmarks/measure_leaderboards.py --arena arena_tallies.csv --movielens ratings.tsv
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau
+
+from sklearn_dprank import DPBorda, DPBradleyTerry
+from sklearn_dprank.ballots import Profile
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from long_tools import compared, make_votes
+
+#: Items, persons, comparisons of a person on average, and whether opponents are of similar strength.
+CELLS = [
+    (10, 2000, 10, False),
+    (10, 2000, 10, True),
+    (30, 2000, 10, False),
+    (30, 2000, 10, True),
+    (30, 50_000, 5, True),
+    (100, 5000, 20, False),
+    (100, 5000, 20, True),
+    (1000, 50_000, 10, True),
+]
+ESTIMATORS = {
+    "net wins": lambda epsilon, seed: DPBorda(epsilon, 1e-6, "gaussian", random_state=seed),
+    "one round": lambda epsilon, seed: DPBradleyTerry(epsilon, n_rounds=1, random_state=seed),
+    "rounds": lambda epsilon, seed: DPBradleyTerry(epsilon, random_state=seed),
+    "pure epsilon": lambda epsilon, seed: DPBradleyTerry(epsilon, 0.0, random_state=seed),
+}
+
+
+def measured(cases, epsilons, names=tuple(ESTIMATORS)):
+    """Print mean taus of each estimator, and for rounds the share of covered ranks and the width of intervals.
+
+    `cases` yields (truth, profile), where larger truths are better.
+    """
+    taus = {name: [] for name in names}
+    covered, widths = [], []
+    for seed, (truth, profile) in enumerate(cases):
+        ranks = (truth > truth[:, np.newaxis]).sum(axis=1)
+        for name in names:
+            fits = [ESTIMATORS[name](epsilon, seed).fit(profile) for epsilon in epsilons]
+            taus[name].append([-kendalltau(fitted.ranks_, truth).statistic for fitted in fits])
+            if name == "rounds":
+                ends = np.array([fitted.rank_intervals() for fitted in fits])
+                covered.append(((ends[..., 0] <= ranks) & (ranks <= ends[..., 1])).mean(axis=1))
+                widths.append((ends[..., 1] - ends[..., 0]).mean(axis=1))
+    for name, found in taus.items():
+        print(f"    {name:12}", *(f"{tau:6.3f}" for tau in np.mean(found, axis=0)))
+    print("    covered, all", *(f"{share:6.2f}" for share in (np.array(covered) == 1).mean(axis=0)))
+    print("    covered     ", *(f"{share:6.4f}" for share in np.mean(covered, axis=0)))
+    print("    width       ", *(f"{width:6.1f}" for width in np.mean(widths, axis=0)), flush=True)
+
+
+def generated(n_items, n_persons, mean, matched, runs):
+    for seed in range(runs):
+        truth, *votes = make_votes(n_items, n_persons, mean, np.random.default_rng(1000 + seed), matched=matched)
+        yield truth, compared(*votes, n_items)
+
+
+def arena(path, n_persons, mean, runs):
+    """Yield the strengths of all votes, and a profile of votes that are dealt to persons of different activity."""
+    table = pd.read_csv(path)
+    names = sorted({*table["model_a"], *table["model_b"]})
+    first, second = (np.array([names.index(name) for name in table[column]]) for column in ("model_a", "model_b"))
+    counts = table[["a_wins", "b_wins"]].assign(tie=table["tie"] + table["both_bad"]).to_numpy()
+    truth = strengths_of(first, second, counts, len(names))
+    votes = np.repeat(np.arange(counts.size), counts.ravel())
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        activity = np.maximum(1, np.rint(mean * np.exp(1.2 * rng.normal(size=n_persons) - 0.72))).astype(int)
+        persons = np.repeat(np.arange(n_persons), activity)[: len(votes)]
+        drawn = rng.choice(votes, len(persons), replace=False)
+        yield (
+            truth,
+            compared(persons, first[drawn // 3], second[drawn // 3], np.array([1, -1, 0])[drawn % 3], len(names)),
+        )
+
+
+def strengths_of(first, second, counts, n_items):
+    """Return Bradley-Terry strengths by Newton's method, with ties as half a win for both."""
+    strengths, wins, total = np.zeros(n_items), counts[:, 0] + counts[:, 2] / 2, counts.sum(axis=1)
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(strengths[second] - strengths[first]))
+        pull = wins - total * chance
+        gradient = np.bincount(first, pull, n_items) - np.bincount(second, pull, n_items)
+        slopes = np.zeros((n_items, n_items))
+        np.add.at(slopes, (first, second), total * chance * (1 - chance))
+        slopes += slopes.T
+        hessian = np.diag(slopes.sum(axis=1)) - slopes + 1
+        strengths += np.linalg.solve(hessian, gradient)
+    return strengths
+
+
+def movielens(path, n_items, runs):
+    """Yield mean ratings of the films that are rated most, and the profile of all ratings of these films."""
+    ratings = pd.read_csv(path, sep="\t")
+    most = ratings["item_id"].value_counts(sort=True).index[:n_items]
+    ratings = ratings[ratings["item_id"].isin(most)]
+    truth = ratings.groupby("item_id")["rating"].mean()[most].to_numpy()
+    profile = Profile.from_long(ratings, "user_id", "item_id", rating="rating", items=most.tolist())
+    for _ in range(runs):
+        yield truth, profile
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arena", help="tallies: model_a, model_b, a_wins, b_wins, tie, both_bad")
+    parser.add_argument("--movielens", help="ratings: user_id, item_id, rating")
+    given = parser.parse_args()
+    print("epsilon", 0.3, 1, 3)
+    for cell in CELLS:
+        print(cell)
+        measured(generated(*cell, 20 if cell[0] <= 30 else 4), (0.3, 1, 3))
+    if given.arena:
+        for n_persons, mean in ((2000, 10), (5000, 20), (20_000, 20), (80_000, 20)):
+            print("arena", n_persons, mean)
+            measured(arena(given.arena, n_persons, mean, 8 if n_persons <= 5000 else 3), (0.3, 1, 3))
+    if given.movielens:
+        print("epsilon", 1, 3, 10)
+        for n_items in (50, 100, 300):
+            print("MovieLens", n_items)
+            measured(movielens(given.movielens, n_items, 12), (1, 3, 10))
+
+
+if __name__ == "__main__":
+    main()
