@@ -254,9 +254,9 @@ fault(
 fault("comparisons: weights are rounded up", "ballots.rows.isqrt", result(lambda root: root + 1)).caught_by(
     LONG, "test_counts_of_comparisons_equal_sums_of_clipped_persons"
 )
-fault(
-    "lists: long lists count in full", "ballots.weights.shortened_to", calls(lambda _, each, *others: each)
-).caught_by(LONG)
+fault("lists: long lists count in full", "ballots.weights.shortened", calls(lambda _, each, *others: each)).caught_by(
+    LONG
+)
 
 # Calibration of noise.
 
