@@ -194,3 +194,24 @@ def test_pairs_of_too_many_items_are_refused_with_what_can():
     assert profile.net_wins[[5, 7]].tolist() == [-D, D] and profile.net_wins.any()
     with pytest.raises(ValueError, match="DPBorda"):
         profile.margins[0]
+
+
+def test_means_of_repeated_ratings_do_not_depend_on_other_rows():
+    """Sums of doubles depend on their order, and a rounding error would break a tie."""
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        n_own, n_others = rng.integers(2, 60), rng.integers(0, 30)
+        item, stars = rng.integers(0, 3, n_own), rng.integers(1, 50, n_own) / 10
+        own = Profile.from_long(person=np.ones(n_own, dtype=int), item=item, rating=stars, items=range(3))
+        person = np.repeat([0, 1, 2], [n_others, n_own, n_others])  # each other person rates one item, and has no wins
+        items = np.concatenate([np.zeros(n_others, dtype=int), item, np.ones(n_others, dtype=int)])
+        values = np.concatenate([rng.random(n_others), stars, rng.random(n_others)])
+        rows = rng.permutation(len(person))
+        whole = Profile.from_long(person=person[rows], item=items[rows], rating=values[rows], items=range(3))
+        assert (whole.net_wins == own.net_wins).all()
+
+
+def test_long_ballot_stays_within_the_bound_on_its_length():
+    eight = Profile.from_long(person=[0] * 8, item=range(8), rating=range(8), items=range(8), max_listed=2)
+    assert 0 < sum(int(wins) ** 2 for wins in eight.net_wins) <= 2 * D**2
+    assert eight.pairwise_counts.sum() <= D
