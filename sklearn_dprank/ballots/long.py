@@ -75,6 +75,7 @@ def read_orders(orders: Any, person: Any, names: list[Any]) -> tuple[Listed, NDA
         )
     persons = None
     if person is not None:
+        reading.check_aligned(orders, person=person)
         persons, _ = ids(person, "person")
         check_lengths({"orders": np.arange(n_ballots), "person": persons})
     return Listed.of(ballot, items, place, n_ballots), persons
@@ -120,7 +121,8 @@ def _outcomes(column, names_of_columns, ties, names):
     """Return the code of each outcome: an item, or one of the codes of other outcomes."""
     if isinstance(ties, str) or not all(isinstance(word, str) for word in ties):
         raise ValueError(f"ties must list the words that mean a tie, got {safe_repr(ties)}; pass ties=('tie',), say.")
-    words = {**dict.fromkeys(ties, _TIE), **names_of_columns}
+    given = [*((word, _TIE) for word in ties), *names_of_columns.items()]
+    words = {_plain(word): code for word, code in given}  # in the form of the cells
     if both := words.keys() & set(names):
         raise ValueError(
             f"outcome {safe_repr(min(both))} may be an item, a column or a tie; rename the item or the column, "
@@ -128,7 +130,7 @@ def _outcomes(column, names_of_columns, ties, names):
         )
     codes, labels = ids(column, "outcome")
     meaning = {name: code for code, name in enumerate(names)} | words
-    found = [meaning.get(reading.normal(label) if isinstance(label, str) else label) for label in labels]
+    found = [meaning.get(_plain(label)) for label in labels]
     if None in found:
         raise ValueError(
             "outcome must hold the name of a column, an item or a word of `ties`, and a row holds something else, "
@@ -146,8 +148,7 @@ def columns_of(table, given):
     if missing := [name for name, column in given.items() if column is None]:
         raise ValueError(f"{missing[0]} must be given; name a column of the table, or pass an array without a table.")
     if table is None:
-        reading.check_aligned(next(iter(given.values())), **given)
-        return given
+        return _aligned(given)
     if reading.is_dask(table) or (hasattr(type(table), "collect_schema") and not hasattr(type(table), "to_numpy")):
         raise ValueError(
             f"table is a {type(table).__name__}, which is not in memory; load it with compute() or collect()."
@@ -161,6 +162,13 @@ def columns_of(table, given):
                 f"{', '.join(map(safe_repr, known[:20]))}{' and others' * (len(known) > 20)}."
             )
         columns[parameter] = table.column(name) if hasattr(type(table), "column_names") else table[name]
+    return _aligned(columns)
+
+
+def _aligned(columns):
+    """Return the columns; raise ValueError if two of pandas have different indexes."""
+    of_pandas = {name: column for name, column in columns.items() if hasattr(type(column), "iloc")}
+    reading.check_aligned(next(iter(of_pandas.values()), None), **of_pandas)
     return columns
 
 
@@ -229,6 +237,11 @@ def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int
             list(by_cell),
         )
     numbered: dict[Any, int] = {}
+    if isinstance(column, np.ndarray) and column.dtype.kind == "U" and "nan" in labels:
+        raise ValueError(
+            f"{name} is a NumPy array of text with 'nan', which may stand for a missing id; pass a list or an array "
+            "with the dtype object, in which None is a missing id."
+        )
     plain = [unicodedata.normalize("NFC", label).strip() if isinstance(label, str) else label for label in labels]
     again = [-1 if label in (None, "") else numbered.setdefault(label, len(numbered)) for label in plain]
     return np.array([*again, -1], dtype=np.int64)[codes], list(numbered)
@@ -243,6 +256,11 @@ def _check_kinds(kinds, name):
             "ids; read the column as text or as whole numbers, for example by pandas.read_csv(path, dtype={column: "
             "str}) or with the dtype 'Int64'."
         )
+
+
+def _plain(label):
+    """Return a name in the form in which names are compared."""
+    return reading.normal(unicodedata.normalize("NFC", label).strip()) if isinstance(label, str) else label
 
 
 def _is_missing(cell):
@@ -260,7 +278,7 @@ def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
             "the column."
         )
     index = {each: k for k, each in enumerate(names)}
-    found = [index.get(reading.normal(label) if isinstance(label, str) else label) for label in labels]
+    found = [index.get(_plain(label)) for label in labels]
     if None in found:
         raise ValueError(
             f"{name} must hold items of the public list `items`, and a row holds another one, which depends on the "

@@ -26,7 +26,7 @@ from .._utils.checks import (
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.rows import Norm
-from ..ballots.weights import WEIGHT_GRID, WeightBound
+from ..ballots.weights import COMPARISONS, WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Laplace, Mechanism, NoNoise
 from ..privacy.composition import Losses, choice_range
 from ..privacy.errors import BudgetExhausted
@@ -35,14 +35,19 @@ from ..privacy.rounding import exact, round_down, rounded_up
 from ..queries import (
     AllMargins,
     Ask,
+    GroupNetWins,
     Histogram,
     KemenyUtility,
     MaxViolatedMargin,
+    MaxViolatedPrefixMargin,
     NetWins,
+    NumberOfVoters,
     PairMargin,
+    PairTallies,
     PersonsByWeight,
     PositionalScores,
     Query,
+    ScaledMargins,
     ScoresByHistogram,
     Sensitivity,
 )
@@ -67,6 +72,12 @@ from .base import RankAggregator
 from .plan import Answers, Plan, check_asks, listed_text, refuse
 
 _CHOICE = Fraction(1, 20)  # share of the budget that chooses max_weight="auto"
+#: Queries that depend on net wins alone or on pairs alone. A profile of comparisons limits each by what a person did,
+#: but not both together. These classes only: a subclass may compute something else.
+_OF_COMPARISONS = (
+    *(NetWins, GroupNetWins, ScaledMargins, AllMargins, PairMargin, PairTallies, NumberOfVoters, PersonsByWeight),
+    *(KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin),
+)
 
 
 class Price(NamedTuple):
@@ -205,6 +216,9 @@ class Central(BaseEstimator):
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
+            if bound is not None and bound.unit == COMPARISONS and ask.query.needs in ("counts", "net_wins"):
+                if type(ask.query) not in _OF_COMPARISONS:
+                    refuse(self, ask.query, "it does not limit a person with many comparisons; pass person=None.")
         priced = partial(self._priced, mechanism)
         if bound is not None and bound.most is None:
             if type(mechanism) is not Gaussian:
@@ -222,8 +236,8 @@ class Central(BaseEstimator):
             prices, reads = priced(asks, release, n_items, bound)
         guarantee = self._guarantee(prices)
         if bound is not None:
-            limit = listed_text(bound.max_listed)
-            if bound.form == "comparisons":
+            limit = listed_text(bound.max_listed) if bound.form != "comparisons" else ""
+            if bound.unit == COMPARISONS:
                 limit = f", for persons who count at most as much as {bound.max_weight:g} comparisons"
             guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + limit)
         needs = frozenset(price.query.needs for price in prices.values())
@@ -348,6 +362,7 @@ class CuratorAnswers(Answers):
         return super().answer(query)
 
     def charge(self, query):
+        query.check(self.n_items)  # an error while it is computed could depend on ballots
         price = self.prices.get(query.kind)
         if price is not None and query != price.query and not self._sensitivity(query).within(price.sensitivity):
             raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
@@ -639,7 +654,8 @@ class DPBradleyTerry(RankAggregator):
 
     Unit: all comparisons or ratings of one person. If each row of a log was declared to be another person, it is one
     comparison. A row of a table of ballots is the ratings of one person. If a table has persons or weights, each ballot
-    is limited as below with c = 1, and then counts with its weight. Trust: the curator who runs `fit`.
+    is limited as below with c = 1, and then counts with its weight: the squared limits grow by the factor
+    `max_weight`^2. Trust: the curator who runs `fit`.
 
     All that a person contributes to an answer is scaled down by one factor, so that a norm is at most that of
     c = `max_weight` comparisons of different items. Let X and E be the person's net wins and exposures. With one round,
@@ -667,7 +683,8 @@ class DPBradleyTerry(RankAggregator):
     count, so ratings need no common scale. A person with one rating counts nothing.
 
     `rank_intervals` and `pair_confidence` cost no privacy. With several rounds, they are approximate, and describe a
-    population from which persons were sampled. With one round, intervals are exact for the shares among these persons,
+    population from which persons were sampled. They claim too much if nearly all opponents are close in strength, as in
+    a ladder, or if groups of items never meet. With one round, intervals are exact for the shares among these persons,
     as weighted here.
 
     References

@@ -12,7 +12,7 @@ from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
 from .._utils.checks import CHANGED_BALLOTS, check_choice, check_flag, check_number, check_whole, safe_repr
-from ..ballots.weights import OF_PERSONS
+from ..ballots.weights import COMPARISON, OF_PERSONS
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
@@ -313,7 +313,7 @@ class PrivacyGuarantee:
                 plainly,
                 f"Released: {self.how}.",
                 f"Unit: {self.unit}.{'' if of_person else more}",
-                f"Hidden: {_HIDDEN[self.neighboring]} ({neighbours}).",
+                f"Hidden: {_HIDDEN[self.unit == COMPARISON, self.neighboring]} ({neighbours}).",
                 f"Trust: {treatments}. Trusted parties: {', '.join(self.parties) or 'none'}.",
                 f"Epsilon = {self.epsilon:.6g}: {odds}.",
                 f"Delta = {delta:.6g}: {failure}.",
@@ -350,7 +350,12 @@ NEIGHBORING = {
     "add_remove": "with and without {}",
     "replace": "{} replaced by any other; the number of {}s is public",
 }
-_HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how somebody voted"}
+_HIDDEN = {  # by whether the unit is a comparison, and by relation
+    (False, "add_remove"): "whether somebody voted, and how",
+    (False, "replace"): "how somebody voted",
+    (True, "add_remove"): "whether somebody compared two items, and how",
+    (True, "replace"): "which items somebody compared, and how",
+}
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
@@ -387,6 +392,9 @@ def _in_words(guarantee):
     is_person = guarantee.unit in OF_PERSONS
     known, guessed = _GAMES[is_person, guarantee.neighboring]
     ratio, single = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE))), "person" if is_person else "ballot"
+    if guarantee.unit == COMPARISON:
+        single = "comparison"
+        known, guessed = (text.replace("ballot", single).replace("cast", "made") for text in (known, guessed))
     share = (ratio + guarantee.delta) / (1 + ratio)
     if not guarantee.certified:
         meaning = (

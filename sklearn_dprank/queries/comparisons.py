@@ -123,7 +123,7 @@ class NetWinsAndExposures(_PersonSums):
     Parameters
     ----------
     ratio : int, default=1
-        Noise of the exposures, relative to that of the net wins; at most 100.
+        Noise of the exposures, relative to that of the net wins; at most 4, so that sums stay within 64 bits.
     norm : {"l1", "l2"}, default="l2"
         Norm that is limited: "l1" for Laplace noise, "l2" for Gaussian noise.
     """
@@ -132,7 +132,7 @@ class NetWinsAndExposures(_PersonSums):
     norm: Norm = "l2"
 
     def __post_init__(self):
-        check_whole(self.ratio, "ratio", most=100)
+        check_whole(self.ratio, "ratio", most=4)
         check_choice(self.norm, "norm", tuple(_POWERS))
 
     def limit(self, c: Fraction) -> Fraction:

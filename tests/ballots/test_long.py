@@ -161,6 +161,17 @@ WRONG = {
     "no second": (lambda: Profile.from_comparisons(VOTES, "a", items=list("xyz"), person=None), "second must be given"),
     "listed twice": (lambda: Profile.from_orders([["tea", "tea"]], items=DRINKS), "at most once"),
     "text as a list": (lambda: Profile.from_orders(["tea"], items=DRINKS), "list the items"),
+    "indexes": (
+        lambda: rated({**RATINGS, "what": pd.Series(RATINGS["what"]), "stars": pd.Series(RATINGS["stars"])[::-1]}),
+        "another index",
+    ),
+    "indexes of lists": (
+        lambda: Profile.from_orders(
+            pd.Series([["tea"], ["milk"]]), items=DRINKS, person=pd.Series(["ann", "bob"], index=[1, 0])
+        ),
+        "another index",
+    ),
+    "missing person as text": (lambda: rated(changed(who=np.array(["nan"] * 5))), "may stand for a missing id"),
     "unknown in a list": (lambda: Profile.from_orders([["tea", SECRET]], items=DRINKS), "orders must hold items"),
 }
 
@@ -189,6 +200,11 @@ def test_outcomes_name_a_column_an_item_or_a_tie():
     items = {**VOTES, "won": ["x", "draw", "z", "both_bad"]}
     assert wins(compared(items)) == [0, -1, 1]
     assert wins(compared({**VOTES, "won": ["x", "same", "z", "same"]}, ties=["same"])) == [0, -1, 1]
+    around = {"a ": VOTES["a"], "b": VOTES["b"], "won": ["x", " draw", "z", "draw"], "judge": VOTES["judge"]}
+    by_column = {**around, "won": ["a ", " draw", "b", "draw"]}
+    stated = {"person": "judge", "outcome": "won", "items": list("xyz"), "ties": ["draw "]}
+    one, other = (Profile.from_comparisons(table, "a ", "b", **stated) for table in (around, by_column))
+    assert wins(one) == wins(other)
     first_won = compared(outcome=None)
     assert first_won.clipped("l2").rows.winner.tolist() == [0, 1, 0, 2]
 

@@ -1,6 +1,7 @@
 """Private leaderboards from comparisons, ratings and tables: guarantees, noise, and the same fit of the same rows."""
 
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from sklearn_dprank import DPBradleyTerry
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.composition import gaussian_delta
-from sklearn_dprank.queries import BradleyTerryResiduals, NetWinsAndExposures
+from sklearn_dprank.queries import AllMargins, Ask, BradleyTerryResiduals, NetWinsAndExposures
 from sklearn_dprank.queries.comparisons import ONE
 from sklearn_dprank.rules import NewtonBradleyTerryRule
 from sklearn_dprank.sampling.bit_source import Bits
@@ -181,3 +182,28 @@ def test_residuals_beyond_the_declared_rounds_are_refused():
     release.answer(BradleyTerryResiduals((0.0, 1.0, 0.0)))
     with pytest.raises(RuntimeError, match="all 1 answers"):
         release.answer(BradleyTerryResiduals((0.0, 2.0, 0.0)))
+
+
+def test_a_query_is_checked_before_it_is_computed(log):
+    """An error of a computation could depend on who compared what."""
+    channel, rule = Central(1.0, 1e-6, "gaussian"), NewtonBradleyTerryRule()
+    profile = profile_of(log)
+    answers = channel.plan(rule.asks(4), 4, bound=profile.bound).open(profile)(Bits.from_random_state(0))
+    with pytest.raises(ValueError, match=r"^strengths must have one number for each of the 4 items"):
+        answers.answer(BradleyTerryResiduals((0.0,) * 3))
+    assert answers.left[BradleyTerryResiduals().kind] == 11
+
+
+@dataclass(frozen=True)
+class RowSum(AllMargins):
+    """Margins of one item, added up: a person with many comparisons moves the sum by more than one comparison."""
+
+    published_as = None
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_query_that_does_not_limit_persons_is_refused_for_comparisons(log, noise):
+    channel = Central(1.0, 1e-6 if noise == "gaussian" else 0.0, noise)
+    with pytest.raises(ValueError, match=r"cannot answer RowSum, .* limit a person .*; pass person=None"):
+        channel.plan([Ask(RowSum())], 4, bound=profile_of(log).bound)
+    assert channel.plan([Ask(RowSum())], 4, bound=profile_of(log, person=None).bound).guarantee.epsilon <= 1

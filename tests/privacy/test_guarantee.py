@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
-from sklearn_dprank.ballots.weights import PERSON
+from sklearn_dprank.ballots.weights import COMPARISON, PERSON
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import DECLARED_PUBLIC, NEIGHBORING, TRUST
@@ -309,6 +309,8 @@ def test_a_statement_without_privacy():
     [
         ("one ballot", "add_remove", "all other ballots, and gives a 50 % chance that yours was cast."),
         ("one ballot", "replace", "all other ballots, and that yours is one of two, with a 50 % chance each."),
+        (COMPARISON, "add_remove", "all other comparisons, and gives a 50 % chance that yours was made."),
+        (COMPARISON, "replace", "all other comparisons, and that yours is one of two, with a 50 % chance each."),
         (PERSON, "add_remove", "the ballots of all other people, and gives a 50 % chance that you voted."),
         (PERSON, "replace", "ballots of all other people, and that you voted in one of two ways, with a 50 % chance"),
     ],
