@@ -1,21 +1,22 @@
-"""Simulated rankings: Mallows, Plackett-Luce and uniform profiles."""
+"""Simulated rankings (Mallows, Plackett-Luce, uniform profiles), comparisons and ratings."""
 
 from __future__ import annotations
 
 from math import expm1, log
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import factorial
+from scipy.special import expit, factorial
 
-from .._utils.checks import check_number, check_whole
+from .._utils.checks import check_choice, check_number, check_whole, safe_repr
 from .._utils.types import RandomState
 from ..sampling.bit_source import seed_sequence
 
 
-def _checked_generator(n_voters, n_items, random_state):
+def _checked_generator(n_voters, n_items, random_state, name="n_voters"):
     """Check the sizes; return `random_state` if it is a Generator (so that it advances), else one seeded from it."""
-    check_whole(n_voters, "n_voters")
+    check_whole(n_voters, name)
     check_whole(n_items, "n_items")
     if isinstance(random_state, np.random.Generator):
         return random_state
@@ -215,3 +216,190 @@ def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomSta
         source = followed
     fresh, holder = np.unique(source, return_inverse=True)
     return rng.permuted(np.tile(np.arange(n_items), (len(fresh), 1)), axis=1)[holder]
+
+
+def make_comparisons(
+    n_persons: int,
+    n_items: int,
+    *,
+    comparisons_per_person: float = 10,
+    exposure: Literal["zipf", "even"] = "zipf",
+    matched: float = 0.0,
+    ties: float = 0.2,
+    strengths: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
+    """Draw comparisons from the Bradley-Terry model, as in the log of an arena.
+
+    Persons differ in activity, items in exposure, and opponents may be chosen by strength.
+
+    Parameters
+    ----------
+    n_persons : int
+        Number of persons, at least 1.
+    n_items : int
+        Number of items, at least 2.
+    comparisons_per_person : float, default=10
+        Mean number of comparisons of a person, above 0. Activity is log-normal, with a heavy tail. It is rounded, and
+        at least 1, so the mean is larger for small values (3.1 for 3, 1.4 for 1).
+    exposure : {"zipf", "even"}, default="zipf"
+        Probability that an item is drawn. "zipf" is in proportion to 1, 1/2, 1/3, ..., in an order that does not depend
+        on the strengths. "even" is the same for all items.
+    matched : float, default=0.0
+        Share of comparisons of items of similar strength. The second item is then one of the next stronger or the next
+        weaker items, a tenth of all items on each side, with equal probability. Other second items are drawn by
+        exposure.
+    ties : float, default=0.2
+        Share of ties, which do not depend on the strengths.
+    strengths : array-like of float, shape (n_items,), default=None
+        Strengths, larger is better. Item i beats item j with probability
+        ``1 / (1 + exp(strengths[j] - strengths[i]))``, unless they tie. None draws them from a standard normal
+        distribution.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        Source of the draws; an int makes them reproducible.
+
+    Returns
+    -------
+    votes : dict of ndarray
+        One comparison a row: ``person``, ``first`` and ``second`` (numbers from 0), and ``winner``, which is "first",
+        "second" or "tie". `Profile.from_comparisons` and pandas take it.
+    strengths : ndarray of float, shape (n_items,)
+        The true strengths.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the ranges above.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBradleyTerry
+    >>> from sklearn_dprank.ballots import Profile
+    >>> from sklearn_dprank.datasets import make_comparisons
+    >>> votes, strengths = make_comparisons(2000, 4, matched=0.5, strengths=[2, 0, 1, 3], random_state=0)
+    >>> profile = Profile.from_comparisons(votes, "first", "second", outcome="winner", person="person", items=range(4))
+    >>> DPBradleyTerry(epsilon=1.0, random_state=0).fit(profile).consensus_.tolist()
+    [3, 0, 2, 1]
+    """
+    check_whole(n_items, "n_items", 2)
+    rng = _checked_generator(n_persons, n_items, random_state, "n_persons")
+    check_number(matched, "matched", least=0, most=1)
+    check_number(ties, "ties", least=0, most=1)
+    truth = _checked_strengths(strengths, n_items, rng)
+    persons = _active_persons(n_persons, comparisons_per_person, "comparisons_per_person", rng)
+    shares = _exposure_shares(exposure, n_items, rng)
+    first, second = rng.choice(n_items, size=(2, len(persons)), p=shares)
+    while len(same := np.flatnonzero(first == second)):
+        second[same] = rng.choice(n_items, size=len(same), p=shares)
+
+    near = np.flatnonzero(rng.random(len(persons)) < matched)
+    reach, order = max(1, n_items // 10), np.argsort(truth)
+    place = np.argsort(order)[first[near]]
+    opponent = rng.integers(np.maximum(place - reach, 0), np.minimum(place + reach, n_items - 1))
+    second[near] = order[opponent + (opponent >= place)]
+
+    wins = rng.random(len(persons)) < expit(truth[first] - truth[second])
+    winner = np.where(rng.random(len(persons)) < ties, "tie", np.where(wins, "first", "second"))
+    return {"person": persons, "first": first, "second": second, "winner": winner}, truth
+
+
+def make_ratings(
+    n_persons: int,
+    n_items: int,
+    *,
+    ratings_per_person: float = 20,
+    exposure: Literal["zipf", "even"] = "zipf",
+    seen: int = 3,
+    strengths: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
+    """Draw ratings of 1 to 5 stars by persons who rate what they expect to like, as in a shop.
+
+    Good items are therefore popular, and mostly rated by persons to whose taste they are.
+
+    Parameters
+    ----------
+    n_persons : int
+        Number of persons, at least 1.
+    n_items : int
+        Number of items, at least 1.
+    ratings_per_person : float, default=20
+        Mean number of choices of a person, above 0, with the heavy tail of `make_comparisons`. A person rates an item
+        once, and later choices of the same item are dropped. So there are fewer ratings.
+    exposure : {"zipf", "even"}, default="zipf"
+        Probability that an item is seen, as in `make_comparisons`.
+    seen : int, default=3
+        Number of items that a person sees for each choice, at least 1. The person chooses the one with the largest
+        ``strengths[i] + taste``, where tastes are standard normal. With 1, persons rate whatever they see.
+    strengths : array-like of float, shape (n_items,), default=None
+        Strengths, larger is better. None draws them from a standard normal distribution.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        Source of the draws; an int makes them reproducible.
+
+    Returns
+    -------
+    ratings : dict of ndarray
+        One rating a row, sorted by person: ``person`` and ``item`` (numbers from 0), and ``stars``, from 1 to 5.
+        `Profile.from_long` and pandas take it.
+    strengths : ndarray of float, shape (n_items,)
+        The true strengths.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the ranges above.
+
+    Notes
+    -----
+    Stars are ``2.5 + strengths[i] + taste + generosity``, rounded and clipped. The generosity of a person is normal
+    with standard deviation 1/2.
+
+    Let q_i be the shares by exposure. With ``seen=2``, item i is chosen with probability
+    ``q_i * (q_i + 2 * sum(q_j * norm.cdf((strengths[i] - strengths[j]) / sqrt(2)) for j != i))``.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBradleyTerry
+    >>> from sklearn_dprank.ballots import Profile
+    >>> from sklearn_dprank.datasets import make_ratings
+    >>> ratings, strengths = make_ratings(1000, 4, ratings_per_person=3, strengths=[2, 0, 1, 3], random_state=0)
+    >>> profile = Profile.from_long(ratings, "person", "item", rating="stars", items=range(4))
+    >>> DPBradleyTerry(epsilon=1.0, random_state=0).fit(profile).consensus_.tolist()
+    [3, 0, 2, 1]
+    """
+    rng = _checked_generator(n_persons, n_items, random_state, "n_persons")
+    check_whole(seen, "seen")
+    truth = _checked_strengths(strengths, n_items, rng)
+    persons = _active_persons(n_persons, ratings_per_person, "ratings_per_person", rng)
+    items = rng.choice(n_items, size=(len(persons), seen), p=_exposure_shares(exposure, n_items, rng))
+    liking = truth[items] + rng.standard_normal(items.shape)
+    best = (np.arange(len(persons)), liking.argmax(axis=1))
+    items, liking = items[best], liking[best]
+    kept = np.sort(np.unique(persons * n_items + items, return_index=True)[1])
+    persons, items, liking = persons[kept], items[kept], liking[kept]
+    generosity = rng.standard_normal(n_persons)[persons] / 2
+    stars = np.clip(np.rint(2.5 + liking + generosity), 1, 5).astype(np.int64)
+    return {"person": persons, "item": items, "stars": stars}, truth
+
+
+def _checked_strengths(strengths, n_items, rng):
+    """Return the strengths as an array; None draws them."""
+    values = rng.standard_normal(n_items) if strengths is None else np.array(strengths, dtype=np.float64)
+    if values.shape != (n_items,) or not np.isfinite(values).all():
+        raise ValueError(f"strengths must be {n_items} finite numbers, one an item, got {safe_repr(strengths)}.")
+    return values
+
+
+def _active_persons(n_persons, mean, name, rng):
+    """Return the person of each row: log-normal numbers of rows, rounded, at least 1."""
+    check_number(mean, name, above=0, most=1e6)
+    spread = 1.2
+    activity = np.rint(mean * np.exp(spread * rng.standard_normal(n_persons) - spread**2 / 2))
+    return np.repeat(np.arange(n_persons), np.maximum(activity, 1).astype(np.int64))
+
+
+def _exposure_shares(exposure, n_items, rng):
+    """Return the probability that each item is drawn."""
+    check_choice(exposure, "exposure", choices=("zipf", "even"))
+    shares = np.ones(n_items) if exposure == "even" else 1 / (1 + rng.permutation(n_items))
+    return shares / shares.sum()

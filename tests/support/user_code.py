@@ -19,7 +19,15 @@ from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Answers, Central, Channel, Exact, Interactive, Local, Plan, Rounds, Shuffle
 from sklearn_dprank.collection import Device, PrivUnitG, RandomizedResponse, RefusedProtocol, ReportCounts
-from sklearn_dprank.datasets import fetch_preflib, make_mallows, make_plackett_luce, make_uniform_profile, read_preflib
+from sklearn_dprank.datasets import (
+    fetch_preflib,
+    make_comparisons,
+    make_mallows,
+    make_plackett_luce,
+    make_ratings,
+    make_uniform_profile,
+    read_preflib,
+)
 from sklearn_dprank.mechanisms import Gaussian, Laplace, Mechanism
 from sklearn_dprank.metrics import (
     average_kendall_tau,
@@ -121,6 +129,10 @@ def accepted_ballots() -> None:
     X = assert_type(make_mallows(50, 4, phi=0.5, center=[3, 0, 1, 2], random_state=0), NDArray[np.int64])
     assert_type(make_plackett_luce(50, 4, weights=(1, 4, 2, 2)), NDArray[np.int64])
     assert_type(make_uniform_profile(50, 4, random_state=0), NDArray[np.int64])
+    votes, strengths = make_comparisons(50, 4, strengths=[1, 2, 3, 4], random_state=0)
+    assert_type(votes, dict[str, NDArray[Any]])
+    assert_type(strengths, NDArray[np.float64])
+    assert_type(make_ratings(50, 4)[1], NDArray[np.float64])
     profile = assert_type(Profile.from_chunks([X, X], keep="positions"), Profile)
     assert_type(profile + profile, Profile)
     assert_type(profile.pairwise_counts, NDArray[np.int64])
