@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from audit_tools import log_flipped_law
+from scipy.stats import kendalltau
 
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPBorda, LDPPairwise
 from sklearn_dprank.ballots import Profile
@@ -109,3 +110,21 @@ def test_the_sweep_prints_what_its_search_found(example, capsys):
     printed = capsys.readouterr().out
     assert str(search.best_estimator_[-1].consensus_) in printed
     assert "DPBorda(noise='knorm')" in printed
+
+
+@pytest.mark.slow
+def test_the_leaderboard_finds_the_order_that_net_wins_miss(example):
+    made = example("plot_leaderboard")
+    best, worst = made.leaderboard.rank_intervals().T
+    assert ((best <= np.arange(20)) & (np.arange(20) <= worst)).all()  # model A is the best
+    ((rounds, net_wins),) = ([line.get_ydata() for line in ax.lines] for ax in made.figure.axes)
+    assert (rounds[2:] > 0.97).all() and (net_wins < 0.75).all()
+
+
+@pytest.mark.slow
+def test_the_picture_of_popularity_has_the_stated_taus(example):
+    truth, counts, found = example("measure_popularity").rankings()
+    taus = [kendalltau(truth, ranks).statistic for ranks in found.values()]
+    assert taus == pytest.approx([0.95, 0.52, 0.85], abs=0.006)
+    pivot = list(found.values())[1]
+    assert kendalltau(pivot, -counts).statistic > 0.9  # it is an order by the number of ratings
