@@ -284,6 +284,7 @@ def test_people_choose_what_they_expect_to_like(seen):
     assert chisquare(np.bincount(firsts), shares * 60_000).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_stars_are_normal_around_strengths():
     """The variance is 1 by taste and 1/4 by generosity, which all ratings of a person share."""
     ratings, _ = make_ratings(40_000, 2, ratings_per_person=4, seen=1, strengths=[0.7, -0.4], random_state=6)

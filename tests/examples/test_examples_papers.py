@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from example_tools import means, stand_ins_and_real
 from oracles import seeded
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kendalltau
 
 from sklearn_dprank.ballots.profile import Profile
 
@@ -249,3 +249,23 @@ def test_a_hidden_pair_is_best_with_shuffling(beyond, eight_items):
     averages = {name: means(scores)[0] for name, scores in mixed.items()}
     assert min(averages, key=averages.get) == "hidden pair, Bradley-Terry"
     assert averages["hidden pair, Bradley-Terry"] < averages["assigned pair, Bradley-Terry"] / 2
+
+
+@pytest.mark.slow
+def test_verdicts_on_papers_about_comparisons(example):
+    """The figures of the page: the scale of strengths with and without debiasing, and a perturbed likelihood."""
+    made = example("measure_leaderboards")
+    slopes, taus = np.mean([made.randomised(1.0, 0.6, seed) for seed in range(8)], axis=0)
+    assert slopes == pytest.approx([0.37, 1.0], abs=0.02)
+    assert taus == pytest.approx([0.95, 0.96], abs=0.01)
+    cases = list(made.generated(30, 2000, 10, True, 8))
+    expected = {"perturbed": (0.60, 0.83, 0.90), "rounds": (0.73, 0.88, 0.92), "net wins": (0.53, 0.61, 0.62)}
+    for name, figures in expected.items():
+        found = [
+            [
+                kendalltau(made.ESTIMATORS[name](epsilon, seed).fit(profile).ranks_, -truth).statistic
+                for epsilon in (0.3, 1, 3)
+            ]
+            for seed, (truth, profile) in enumerate(cases)
+        ]
+        assert np.mean(found, axis=0) == pytest.approx(figures, abs=0.05)
