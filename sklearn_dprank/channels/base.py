@@ -88,11 +88,6 @@ def noise_is_known(estimator):
     return True
 
 
-def best_and_worst(above):
-    """Return the best and worst ranks, shape (..., n_items, 2); ``above[..., i, j]`` if i is surely above j."""
-    return np.stack([above.sum(axis=-2), above.shape[-1] - 1 - above.sum(axis=-1)], axis=-1)
-
-
 class RankAggregator(GuaranteedEstimator, AllowsMissing):
     """Base class of all estimators, with `fit`, `score` and the fitted attributes that they share.
 
@@ -529,7 +524,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         """
         check_is_fitted(self, "ranks_")
         check_number(level, "level", above=0, below=1)
-        return best_and_worst(self.noise_.surely_before(getattr(self, f"{self.noise_.on}_"), float(level)))
+        return self.noise_.rank_intervals(getattr(self, f"{self.noise_.on}_"), float(level))
 
     @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:

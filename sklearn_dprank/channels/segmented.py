@@ -39,7 +39,7 @@ from ..queries.scores import NetWins
 from ..queries.statistics import listed, wins_moved
 from ..rules import SortByScore
 from ..rules.base import Consensus, Rule, checked_order, descending
-from .base import RankAggregator, best_and_worst, noise_is_known
+from .base import RankAggregator, noise_is_known
 from .central import Central
 
 
@@ -677,8 +677,7 @@ class SegmentedAggregator(RankAggregator):
             return super().rank_intervals(level)
         check_number(level, "level", above=0, below=1)
         each = 1 - (1 - level) / len(self.net_wins_) if simultaneous else level
-        above = np.array([self.noise_.surely_before(wins, float(each)) for wins in self.net_wins_])
-        return best_and_worst(above)
+        return np.array([self.noise_.rank_intervals(wins, float(each)) for wins in self.net_wins_])
 
     @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:

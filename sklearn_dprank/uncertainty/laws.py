@@ -349,8 +349,8 @@ class PublishedNoise:
         """Whether the noisy answer determines an order of the items."""
         return self.on in ("scores", "net_wins", "margins")
 
-    def surely_before(self, published: NDArray[Any], level: float) -> NDArray[np.bool_]:
-        """Return which items are above which, all jointly with probability `level`: shape (n_items, n_items).
+    def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
+        """Return the best and worst ranks, all jointly with probability `level`: shape (n_items, 2).
 
         Parameters
         ----------
@@ -374,10 +374,18 @@ class PublishedNoise:
         Holm (1979), "A simple sequentially rejective multiple test procedure".
         """
         published = self._on_grid(published)
-        if self.on != "margins":
-            least = self.law.range_quantile(len(published), level)  # type: ignore[union-attr]  # no answers on scores
-            return published[:, None] - published > least
-        p_values, m = self.law.p_values(published), len(published)
+        m = len(published)
+        if self.on == "margins":
+            sure = self._sure_pairs(published, level)
+            return np.column_stack([sure.sum(axis=0), m - 1 - sure.sum(axis=1)])
+        least, rising = self.law.range_quantile(m, level), np.sort(published)  # type: ignore[union-attr]
+        first_above = _first_places(lambda places: rising[places] - published > least, m)
+        n_below = _first_places(lambda places: published - rising[places] <= least, m)
+        return np.column_stack([m - first_above, m - 1 - n_below])
+
+    def _sure_pairs(self, margins, level):
+        """Return by Holm's procedure which items are above which, shape (n_items, n_items)."""
+        p_values, m = self.law.p_values(margins), len(margins)
         pairs = np.flatnonzero(~np.eye(m, dtype=bool))
         order = pairs[p_values.ravel()[pairs].argsort(kind="stable")]
         kept = p_values.ravel()[order] * np.arange(len(order), 0, -1) > 1 - level
@@ -400,3 +408,13 @@ class PublishedNoise:
     def _on_grid(self, published):
         """Return the answer in the units of the law, in which it is a whole number."""
         return published if self.grid == 1 else np.rint(published * self.grid)
+
+
+def _first_places(holds, m):
+    """Return for each of m items the first of m places that `holds`, or m; it holds in all later places too."""
+    low, high = np.zeros(m, dtype=np.int64), np.full(m, m)
+    for _ in range(m.bit_length()):
+        middle = (low + high) // 2
+        later = ~holds(np.minimum(middle, m - 1)) & (low < high)
+        low, high = np.where(later, middle + 1, low), np.where(later, high, middle)
+    return low

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 _WIDER = 1.3  # factor of deviations in intervals, chosen on generated votes and confirmed on real ones
 _FLATTER = 1.5  # factor of deviations in probabilities
+_ROUNDING = 1e-9  # above all rounding errors, relative to the range of the strengths
+_GROUPS = 4  # groups of items are sqrt(m) / 4; more groups have fewer pairs to compare
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,33 @@ class StrengthNoise:
     on: ClassVar[str] = "strengths"
     orders: ClassVar[bool] = True
 
-    def surely_before(self, published: NDArray[Any], level: float) -> NDArray[np.bool_]:
-        """Return which items are above which, approximately all jointly with probability `level`.
+    def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
+        """Return the best and worst ranks, approximately all jointly with probability `level`: shape (n_items, 2).
 
         Let z be the normal quantile at 1 - (1 - level) / (m (m - 1)). A pair is sure if its difference exceeds 1.3 z
         standard deviations.
         """
         from scipy.special import ndtri
 
-        m = len(published)
-        z = ndtri(1 - (1 - level) / max(m * (m - 1), 2))
-        return published[:, np.newaxis] - published > _WIDER * z * self._of_differences()
+        m, rising = len(published), np.argsort(published)
+        values, own = published[rising], self.deviations[rising]
+        factor = _WIDER * ndtri(1 - (1 - level) / max(m * (m - 1), 2))
+        slack = _ROUNDING * (np.ptp(values) + factor * own.max())
+        above, below = np.zeros((2, m), dtype=np.int64)
+        # Among items with similar deviations, the weakest are surely below an item, and few of the others may be.
+        for group in map(np.sort, np.array_split(np.argsort(own), isqrt(m) // _GROUPS + 1)):
+            least, most = own[group].min(), own[group].max()
+            sure = np.searchsorted(values[group], values - factor * np.hypot(own, most) - slack)
+            near = np.searchsorted(values[group], values - factor * np.hypot(own, least) + slack) - sure
+            one = np.repeat(np.arange(m), near)
+            other = group[np.arange(len(one)) + np.repeat(sure - np.cumsum(near) + near, near)]
+            exceeds = values[one] - values[other] > factor * np.hypot(own[one], own[other])
+            below += sure + np.bincount(one[exceeds], minlength=m)
+            above[group] += m - np.cumsum(np.bincount(sure, minlength=len(group) + 1))[:-1]
+            above += np.bincount(other[exceeds], minlength=m)
+        ranks = np.empty((m, 2), dtype=np.int64)
+        ranks[rising] = np.column_stack([above, m - 1 - below])
+        return ranks
 
     def chance_before(self, published: NDArray[Any]) -> NDArray[np.float64]:
         """Return the approximate probability that each item is above each other, with 1.5 times the deviations."""
@@ -113,10 +132,12 @@ class ShareNoise:
         ends = np.column_stack([low, high]) * self.std / self.std_of_exposures
         return np.where(known[:, np.newaxis], ends, [-1.0, 1.0])
 
-    def surely_before(self, published: NDArray[Any], level: float) -> NDArray[np.bool_]:
-        """Return which items have a larger share than which, all jointly with probability `level`."""
+    def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
+        """Return the best and worst ranks by true share, all jointly with probability `level`: shape (n_items, 2)."""
         low, high = self.intervals(published, level).T
-        return low[:, np.newaxis] > high
+        m = len(low)
+        n_above = m - np.searchsorted(np.sort(low), high, side="right")
+        return np.column_stack([n_above, m - 1 - np.searchsorted(np.sort(high), low)])
 
     def chance_before(self, published: NDArray[Any]) -> NDArray[np.float64]:
         """Return the posterior probability that each item has a larger share than each other; shares are normal."""

@@ -964,8 +964,8 @@ fault("published: the tail of Skellam noise", "uncertainty.laws.SkellamLaw.tail"
 )
 fault(
     "published: intervals are too narrow by one rank",
-    "channels.base.best_and_worst",
-    result(lambda ranks: (ranks[0] + 1, ranks[1] - 1) if isinstance(ranks, tuple) else ranks - 1),
+    "uncertainty.laws.PublishedNoise.rank_intervals",
+    result(lambda ranks: ranks - 1),
 ).caught_by("test_the_borda_consensus_is_within_its_intervals")
 fault(
     "published: simultaneous intervals of segments have the level of one",

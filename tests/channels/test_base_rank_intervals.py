@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from interval_tools import ranks
 from sklearn.exceptions import NotFittedError
 
 from sklearn_dprank import (
@@ -88,9 +89,8 @@ def test_the_borda_consensus_is_within_its_intervals(estimator):
 def test_known_intervals():
     """With noise of standard deviation 10 on three scores, its range exceeds 33 once in twenty releases."""
     noise = PublishedNoise("scores", NormalLaw(10.0, grid=0.0))
-    sure = noise.surely_before(np.array([0.0, 33.0, 70.0]), 0.95)
-    np.testing.assert_array_equal(sure, [[0, 0, 0], [0, 0, 0], [1, 1, 0]])
-    assert noise.surely_before(np.array([0.0, 33.4, 70.0]), 0.95)[1, 0]
+    assert noise.rank_intervals(np.array([0.0, 33.0, 70.0]), 0.95).tolist() == [[1, 2], [1, 2], [0, 0]]
+    assert noise.rank_intervals(np.array([0.0, 33.4, 70.0]), 0.95).tolist() == [[2, 2], [1, 1], [0, 0]]
 
 
 def test_known_intervals_of_answers():
@@ -99,11 +99,10 @@ def test_known_intervals_of_answers():
     margins = np.array([[0.0, 0.8, 0.8], [-0.8, 0.0, 0.5], [-0.8, -0.5, 0.0]])
     assert law.p_values(margins)[0, 1] == pytest.approx(211 / 2**20)
     assert law.p_values(margins)[1, 2] == pytest.approx(21700 / 2**20)
-    sure = PublishedNoise("margins", law).surely_before(margins, 0.95)
-    np.testing.assert_array_equal(sure, [[0, 1, 1], [0, 0, 0], [0, 0, 0]])
+    noise = PublishedNoise("margins", law)
+    assert noise.rank_intervals(margins, 0.95).tolist() == [[0, 0], [1, 2], [1, 2]]
     # After two of six statements four are left: 4 x .0207 is below .1.
-    assert PublishedNoise("margins", law).surely_before(margins, 0.9)[1, 2]
-    assert not PublishedNoise("margins", law).surely_before(margins, 0.9)[2, 1]
+    assert noise.rank_intervals(margins, 0.9).tolist() == [[0, 0], [1, 1], [2, 2]]
 
 
 def test_holm_step_by_step():
@@ -121,7 +120,7 @@ def test_holm_step_by_step():
             expected[pair] = True
             del left[pair]
         noise = PublishedNoise("margins", SimpleNamespace(p_values=lambda margins, p=p: p))
-        np.testing.assert_array_equal(noise.surely_before(p, 1 - risk), expected)
+        np.testing.assert_array_equal(noise.rank_intervals(p, 1 - risk), ranks(expected))
 
 
 @pytest.mark.parametrize(

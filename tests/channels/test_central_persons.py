@@ -79,7 +79,7 @@ def test_intervals_and_confidence_are_those_of_the_same_release_in_units():
     fitted = DPBorda(epsilon=0.5, noise="gaussian", delta=1e-6, random_state=0).fit(PERSONS)
     in_units = fitted.noise_.__class__("scores", fitted.noise_.law)
     units = np.rint(fitted.scores_ * WEIGHT_GRID)
-    np.testing.assert_array_equal(fitted.noise_.surely_before(fitted.scores_, 0.9), in_units.surely_before(units, 0.9))
+    np.testing.assert_array_equal(fitted.rank_intervals(0.9), in_units.rank_intervals(units, 0.9))
     np.testing.assert_array_equal(fitted.pair_confidence(), in_units.chance_before(units))
 
 

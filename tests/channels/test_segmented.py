@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from accuracy_tools import SegmentErrors, mallows_segments
+from interval_tools import ranks, surely_above
 from scipy import stats
 from scipy.linalg import null_space
 from scipy.special import softmax
@@ -177,8 +178,7 @@ def test_intervals_are_those_of_the_segment_s_own_net_wins():
         found = fitted.rank_intervals(0.9, simultaneous=simultaneous)
         assert found.shape == (3, 4, 2) and found.dtype == np.int64
         for wins, ends in zip(fitted.net_wins_, found, strict=True):
-            above = fitted.noise_.surely_before(wins, level)
-            np.testing.assert_array_equal(ends, np.column_stack([above.sum(axis=0), 3 - above.sum(axis=1)]))
+            np.testing.assert_array_equal(ends, ranks(surely_above(fitted.noise_, wins, level)))
     wider = np.ptp(fitted.rank_intervals(0.9, simultaneous=True), axis=2) - np.ptp(fitted.rank_intervals(0.9), axis=2)
     assert wider.min() >= 0
 

@@ -1,17 +1,20 @@
 """Intervals and confidences of strengths: values, coverage, and the geometry of intervals of shares."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from interval_tools import ranks, surely_above
 from scipy.special import ndtr
 
-from sklearn_dprank.uncertainty import ShareNoise, StrengthNoise
+from sklearn_dprank.uncertainty import LaplaceLaw, NormalLaw, PublishedNoise, ShareNoise, StrengthNoise
 
 
 def test_intervals_of_shares_have_their_values():
     law = ShareNoise(np.array([40.0, 40.0]), 4.0, 8.0, "l2", np.zeros(2), np.ones(2))
     ends = law.intervals(np.array([30.0, 0.0]), 0.95)
     np.testing.assert_allclose(ends, [[0.40206, 1], [-0.32273, 0.32273]], atol=5e-6)
-    assert law.surely_before(np.array([30.0, 0.0]), 0.95).tolist() == [[False, True], [False, False]]
+    assert law.rank_intervals(np.array([30.0, 0.0]), 0.95).tolist() == [[0, 0], [1, 1]]
 
 
 def test_unknown_exposures_give_no_information():
@@ -57,6 +60,37 @@ def test_rank_intervals_of_rounds_need_clear_differences():
     """With 2 items, z is the normal quantile at 1 - .05 / 2, times 1.3."""
     law = StrengthNoise(np.array([0.3, 0.4]))
     least = 1.3 * 1.959964 * 0.5
-    assert law.surely_before(np.array([least + 1e-3, 0]), 0.95).tolist() == [[False, True], [False, False]]
-    assert not law.surely_before(np.array([least - 1e-3, 0]), 0.95).any()
+    assert law.rank_intervals(np.array([least + 1e-3, 0]), 0.95).tolist() == [[0, 0], [1, 1]]
+    assert law.rank_intervals(np.array([least - 1e-3, 0]), 0.95).tolist() == [[0, 1], [0, 1]]
     np.testing.assert_allclose(law.chance_before(np.array([1.0, 0])), [[0.5, ndtr(1 / 0.75)], [ndtr(-1 / 0.75), 0.5]])
+
+
+def examples(rng, m):
+    """Noise and published numbers of m items: whole and broken, clear and tied, with equal and unequal deviations."""
+    scale = 10.0 ** rng.integers(-1, 4)
+    numbers = scale * rng.normal(size=m)
+    for published in (numbers, np.rint(numbers), np.rint(numbers / scale), np.repeat(scale, m), rng.choice(numbers, m)):
+        yield PublishedNoise("scores", LaplaceLaw(Fraction(1, 3))), np.rint(published)
+        yield PublishedNoise("net_wins", NormalLaw(scale / 3, 0.0)), published
+        deviations = scale * rng.choice([rng.random(m), np.repeat(0.1, m), np.where(rng.random(m) < 0.5, 0.0, 0.2)])
+        yield StrengthNoise(deviations), published
+        exposures = np.abs(published) + scale * rng.normal(size=m)
+        yield ShareNoise(exposures, scale / 5, scale / 3, rng.choice(["l1", "l2"]), numbers, numbers), published
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 40, 400])
+def test_rank_intervals_equal_those_of_all_pairs(m):
+    rng = np.random.default_rng(m)
+    for _ in range(20 if m < 100 else 3):
+        for noise, published in examples(rng, m):
+            for level in (0.01, 0.5, 0.95, 1 - 1e-9):
+                expected = ranks(surely_above(noise, published, level))
+                np.testing.assert_array_equal(noise.rank_intervals(published, level), expected)
+
+
+def test_ends_that_meet_a_number_exactly_are_not_sure():
+    """A difference of the quantile itself is not sure, in both directions."""
+    noise = PublishedNoise("scores", LaplaceLaw(Fraction(1, 3)))
+    least = noise.law.range_quantile(4, 0.9)
+    at = np.array([0.0, least, 0.0, 2 * least + 1])
+    assert noise.rank_intervals(at, 0.9).tolist() == [[1, 3], [1, 3], [1, 3], [0, 0]]
