@@ -163,6 +163,15 @@ class Profile:
         """Pairwise counts minus their transpose: int64, shape (n_items, n_items); positive where i beats j."""
         return _read_only(self.pairwise_counts - self.pairwise_counts.T)
 
+    @property
+    def pair_outcomes(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+        """Pairs i, j that occur, and the number of voters who prefer i to j; half of them for a tied comparison."""
+        if isinstance(self.rows, Compared) or (self.n_items > _MOST_PAIRED and self.rows is not None):
+            i, j, halves = self.rows.pair_outcomes(self.n_items)
+            return i, j, halves / (2 * WEIGHT_GRID)
+        i, j = np.nonzero(self.pairwise_counts)
+        return i, j, self.pairwise_counts[i, j] / (1 if self.bound is None else WEIGHT_GRID)
+
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
@@ -924,12 +933,12 @@ def check_answerable(asker: str, needs: frozenset[str], n_items: int) -> None:
     ----------
     asker : str
         Name of the estimator, for the message.
-    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells"}
+    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells", "outcomes"}
         Data that the plan needs.
     n_items : int
         Number of items.
     """
-    if needs - {"counts", "net_wins", "cells"}:
+    if needs - {"counts", "net_wins", "cells", "outcomes"}:
         raise ValueError(f"{asker} needs the positions of all items on each ballot, and {_ONLY_ROWS}")
     if "counts" in needs and n_items > _MOST_PAIRED:
         raise ValueError(f"{asker} needs {_TOO_MANY.format(n_items)}")

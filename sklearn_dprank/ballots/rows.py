@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from .weights import WEIGHT_GRID
 
 Norm: TypeAlias = Literal["l1", "l2"]
+_SMALL = 4  # numbers per row that are no more work than the rows
+_BLOCK = 1 << 16  # rows
 _PAIRED = 1 << 22  # pairs counted at a time
 
 
@@ -74,7 +77,23 @@ class Listed(NamedTuple):
 
     def pair_counts(self, n_items):
         """Return the weight of the ballots that prefer the row's item to the column's, int64, shape (m, m)."""
-        counts = np.zeros((n_items, n_items), dtype=np.int64)
+        counts = np.zeros(n_items**2, dtype=np.int64)
+        for pair, weight in self._pairs(n_items):
+            np.add.at(counts, pair, weight)
+        return counts.reshape(n_items, n_items)
+
+    def pair_outcomes(self, n_items):
+        """Return the pairs (i, j) that some ballot orders so, and the weight of these ballots in half steps."""
+        found = counts = np.zeros(0, dtype=np.int64)
+        for pair, weight in self._pairs(n_items):
+            found, place = np.unique(np.concatenate([found, pair]), return_inverse=True)
+            halves = np.concatenate([counts, 2 * weight])
+            counts = np.zeros(len(found), dtype=np.int64)
+            np.add.at(counts, place, halves)
+        return *np.divmod(found, n_items), counts
+
+    def _pairs(self, n_items):
+        """Yield the numbers m i + j of pairs that ballots order so, and the weights of these ballots, in parts."""
         end = runs(changes(self.ballot))[1]
         for start in range(0, len(end), _PAIRED):
             behind = ahead = np.arange(start, min(start + _PAIRED, len(end)))
@@ -84,9 +103,7 @@ class Listed(NamedTuple):
                 ahead, behind = ahead[within], behind[within]
                 strict = self.place[ahead] < self.place[behind]
                 better, worse = ahead[strict], behind[strict]
-                pair = self.item[better] * n_items + self.item[worse]
-                np.add.at(counts.reshape(-1), pair, self.weight[self.ballot[better]])
-        return counts
+                yield self.item[better] * n_items + self.item[worse], self.weight[self.ballot[better]]
 
     def take(self, ballots):
         """Return the rows of these ballots, in their order."""
@@ -156,8 +173,40 @@ class Compared(NamedTuple):
         ones = np.ones(len(pair), dtype=np.int64)
         return self._clipped(self.person[rows], pair, ones, n_items**2, 1).reshape(n_items, n_items)
 
+    def pair_outcomes(self, n_items):
+        """Return the counts of the pairs (winner, loser) that occur, in half steps; a tie is half a win of each."""
+        if n_items**2 <= _SMALL * len(self.tied) and self._whole.all():
+            halves = np.zeros((n_items, n_items), dtype=np.int64)
+            for start in range(0, len(self.tied), _BLOCK):  # large arrays would cost more than their sums
+                winner, loser, tied = (each[start : start + _BLOCK] for each in (self.winner, self.loser, self.tied))
+                np.add.at(halves.reshape(-1), winner * n_items + loser, 2 - tied)
+                np.add.at(halves.reshape(-1), (loser * n_items + winner)[tied], 1)
+            i, j = np.nonzero(halves)
+            return i, j, WEIGHT_GRID * halves[i, j]
+        tied, pair = self.tied, self.winner * n_items + self.loser
+        person = np.concatenate([self.person, self.person[tied]])
+        value = np.concatenate([2 - tied, np.ones(np.count_nonzero(tied), dtype=np.int64)])
+        back = self.loser[tied] * n_items + self.winner[tied]
+        found, pair = numbered(np.concatenate([pair, back]), n_items**2)
+        # In half steps, a comparison is 2 in L1, and at most 4 in squared L2.
+        counts = self._clipped(person, pair, value, len(found), 2 if self.norm == "l1" else 4)
+        return *np.divmod(found, n_items), counts
+
+    @property
+    def _whole(self):
+        """Whether each person's comparisons are few enough to count with weight 1, whatever they are."""
+        # By the triangle inequality, the norm of K comparisons is at most K times that of one.
+        most = self.most // WEIGHT_GRID
+        return np.bincount(self.person, minlength=self.n_voters) <= (most if self.norm == "l1" else math.isqrt(most))
+
     def _clipped(self, person, entry, value, n_entries, moved):
         """Return the sum of all persons' own sums of values by entry, each of a norm of at most `moved` times c."""
+        total = np.zeros(n_entries, dtype=np.int64)
+        whole = self._whole
+        if whole.any():
+            rows = whole[person]
+            np.add.at(total, entry[rows], WEIGHT_GRID * value[rows])
+            person, entry, value = person[~rows], entry[~rows], value[~rows]
         order = np.argsort(person * n_entries + entry)
         person, entry, value = person[order], entry[order], value[order]
         starts = np.flatnonzero(changes(person * n_entries + entry))
@@ -170,7 +219,6 @@ class Compared(NamedTuple):
         else:
             weight = isqrt(moved * self.most * WEIGHT_GRID // np.maximum(norms, 1))
         weight = np.minimum(weight, WEIGHT_GRID)
-        total = np.zeros(n_entries, dtype=np.int64)
         np.add.at(total, entry, weight[person] * own)
         return total
 
@@ -202,6 +250,21 @@ def isqrt(values):
     root = np.sqrt(values.astype(np.float64)).astype(np.int64)
     root -= root * root > values
     return root + ((root + 1) ** 2 <= values)
+
+
+def numbered(codes, size):
+    """Return the codes that occur, in order, and the place of each code among them; codes are below `size`.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in numbered(np.array([7, 2, 7]), 9)]
+    [[2, 7], [1, 0, 1]]
+    """
+    if size > _SMALL * len(codes):
+        return np.unique(codes, return_inverse=True)
+    occurs = np.zeros(size, dtype=bool)
+    occurs[codes] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
 def changes(values):

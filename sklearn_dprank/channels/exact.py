@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import partial, reduce
 from typing import ClassVar
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._utils.checks import COUNT, Check, check_parameters, check_whole
 from .._utils.estimators import BaseEstimator, parametrized
@@ -18,7 +20,8 @@ from ..collection.protocol import FLIP_GRID
 from ..orders.kemeny import WORK_LIMIT
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, PairTallies, Tallies, n_pairs
-from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
+from ..rules import HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
+from ..rules.bradley_terry import OutcomesRule
 from .base import RankAggregator
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, refuse
 
@@ -307,10 +310,10 @@ class HierarchicalAggregation(RankAggregator):
 
 @parametrized
 class BradleyTerry(RankAggregator):
-    """Ranking by Bradley-Terry strengths without privacy; use it if each ballot compares few of the items.
+    """Leaderboard by Bradley-Terry strengths without privacy; use it if each ballot compares few of the items.
 
     Model of Bradley and Terry (1952): sorts items by the strengths that maximise the penalised likelihood of the
-    pairwise counts.
+    pairwise counts. In a profile of comparisons, a tie counts as half a win of each item.
 
     Parameters
     ----------
@@ -323,12 +326,39 @@ class BradleyTerry(RankAggregator):
         Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
         Position of each item, 0 is best.
+    strengths_ : ndarray of float, shape (n_items,)
+        Strength s of each item, with mean 0. Item i beats j with probability 1 / (1 + exp(s_j - s_i)).
+    strength_std_ : ndarray of float, shape (n_items,)
+        Standard error of each strength. Only of comparisons of at most 2,000 items; see the notes.
+    max_weight_ : float
+        Bound on the weight of a person. Only set if X is a `Profile` with persons.
     privacy_ : PrivacyGuarantee
         Not private.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
         Item names, if X had names that are strings.
+
+    Warns
+    -----
+    UserWarning
+        If some items are not connected by comparisons, directly or through others. The order between such groups of
+        items means nothing. Private estimators never warn of this.
+
+    Notes
+    -----
+    Let n_ij be the number of comparisons of i and j, and p_ij the probability above. The observed Fisher information H
+    has the entries -n_ij p_ij (1 - p_ij) beside the diagonal, and its rows sum to ``ridge``. ``strength_std_`` is the
+    square root of the diagonal of (P H P)^+, where P subtracts the mean and ^+ is the pseudo-inverse. So it is the
+    error of a strength relative to the mean of all items. It assumes independent comparisons. Ties vary less than the
+    model says, so with them it is too large.
+
+    A person counts at most as much as ``max_weight`` allows in `~sklearn_dprank.ballots.Profile.from_comparisons`, and
+    numbers of comparisons are sums of these weights. If weights are below 1, standard errors are too large. With
+    ``max_weight=1e6``, each comparison counts once.
+
+    Memory grows with the number of pairs that occur. An item that won or lost all comparisons has a strength that
+    depends on ``ridge``, and a large standard error.
 
     References
     ----------
@@ -337,14 +367,23 @@ class BradleyTerry(RankAggregator):
     Examples
     --------
     >>> from sklearn_dprank import BradleyTerry
+    >>> from sklearn_dprank.ballots import Profile
     >>> BradleyTerry().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
     array([0, 1, 2])
+    >>> votes = {"a": ["x", "y", "x", "y"], "b": ["y", "z", "z", "x"], "winner": ["a", "tie", "b", "a"]}
+    >>> profile = Profile.from_comparisons(votes, "a", "b", outcome="winner", person=None, items=["x", "y", "z"])
+    >>> leaderboard = BradleyTerry().fit(profile)
+    >>> leaderboard.consensus_.tolist(), leaderboard.strengths_.round(2), leaderboard.strength_std_.round(2)
+    (['z', 'y', 'x'], array([-0.57, -0.15,  0.73]), array([0.87, 0.83, 1.08]))
     """
 
     ridge: float = 0.01
 
+    strengths_: NDArray[np.float64] = field(init=False)
+    strength_std_: NDArray[np.float64] = field(init=False)
+
     def _compose(self):
-        return Exact(), BradleyTerryRule(self.ridge)
+        return Exact(), OutcomesRule(self.ridge)
 
 
 # Non-private survey: each voter answers a few random questions without randomisation.

@@ -166,7 +166,7 @@ class Plan:
         Reads a Profile, or messages from clients, once. `open` calls it.
     protocol : dict or None
         Protocol for clients, as JSON-serialisable data. None if clients cannot send what the rule asks for.
-    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells"}
+    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells", "outcomes"}
         Data of a Profile that answers need, as in `Query.needs`.
     prices : dict
         Mechanism and cost of each kind of query, for audits. Empty for channels without calibrated noise on sums.

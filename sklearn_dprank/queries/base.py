@@ -41,9 +41,10 @@ class Query:
     ----------
     answered_with : {"vector", "order"}
         Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
-    needs : {"counts", "net_wins", "placements", "positions", "cells"}
+    needs : {"counts", "net_wins", "placements", "positions", "cells", "outcomes"}
         Data that is read from a profile: pairwise counts, net wins or the number of voters alone, the placements of
-        items with ties, every ballot, or the net wins and exposures of the items of each person.
+        items with ties, every ballot, the net wins and exposures of the items of each person, or the counts of the
+        pairs that occur.
         A query for orders that uses random coins must need "positions": releases on one profile share the tables of
         others.
     decides : bool
@@ -70,7 +71,7 @@ class Query:
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
-    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions", "cells"]] = "counts"
+    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions", "cells", "outcomes"]] = "counts"
     decides: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
     limits_persons: ClassVar[bool] = False

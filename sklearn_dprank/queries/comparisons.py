@@ -66,6 +66,20 @@ def clipped(
     return [np.sign(value) * (np.abs(value) * each // ONE) for value in values]
 
 
+@dataclass(frozen=True)
+class PairOutcomes(Query):
+    """Pairs i, j that voters compared, and how often i won; a tie counts one half. Only for exact answers."""
+
+    needs = "outcomes"
+
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
+        return np.concatenate(profile.pair_outcomes)
+
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
+        i, j, wins = vector.reshape(3, -1)
+        return i.astype(np.intp), j.astype(np.intp), wins
+
+
 class _PersonSums(Query):
     """Base class of sums over persons, each of whom counts as much as c comparisons of different items at most.
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from .._utils.checks import check_number, check_parameters, check_whole
 from .._utils.estimators import parametrized
 from ..orders.kemeny import majority_components
 from ..queries import AllMargins, Ask, PairTallies, Tallies, estimated_margins
+from ..queries.comparisons import PairOutcomes
 from .base import Consensus, Rule, descending
 from .swiss import conjugate_gradients
 
@@ -25,6 +29,7 @@ _DECIMALS = 9  # decimals of strengths, so that rounding errors do not order equ
 _FAR, _LEAST = 700.0, 1e-300  # bounds of differences of strengths and of probabilities, so that all logs are finite
 _FULL = 0.45  # share of ordered pairs with answers from which on matrices are faster than lists of pairs
 _MANY = 64  # items from which a dense solve by BLAS would start threads, which wait for each other on busy cores
+_MOST_ERRORS = 2000  # items with standard errors, which need the inverse of a matrix
 _SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
 
 
@@ -71,8 +76,86 @@ def bradley_terry_strengths(tallies, ridge):
     # Only for a loss with one optimum: of several, rounding errors could decide which one is found.
     unflipped = all(flip == 0 and wins.min() >= 0 for flip, wins in tallies)
     answered = np.count_nonzero(sum(wins for _, wins in tallies))
-    loss = AllPairsLoss if unflipped and answered >= _FULL * tallies[0].wins.size else PairLoss
+    loss = AllPairsLoss if unflipped and answered >= _FULL * tallies[0].wins.size else PairLoss.of
     return newton(loss(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
+
+
+@parametrized
+class OutcomesRule(Rule):
+    """Rule of `BradleyTerry`: publishes the strengths of exact outcomes, and their standard errors for comparisons.
+
+    Examples
+    --------
+    >>> OutcomesRule().asks(3)[0].query
+    PairOutcomes()
+    """
+
+    ridge: float = 0.01
+
+    parameter_checks = BradleyTerryRule.parameter_checks
+
+    def asks(self, n_items: int) -> list[Ask]:
+        check_parameters(self)
+        return [Ask(PairOutcomes())]
+
+    def aggregate(self, answers: Any) -> Consensus:
+        m = answers.n_items
+        i, j, wins = _by_pair(answers.answer(PairOutcomes()), m)
+        strengths = outcome_strengths(i, j, wins, m, self.ridge)
+        published = {"strengths": strengths}
+        _warn_of_groups(i, j, m)
+        if answers.paired and m <= _MOST_ERRORS:
+            published["strength_std"] = standard_errors(i, j, wins.sum(axis=0), strengths, self.ridge)
+        return Consensus(descending(strengths, answers), published)
+
+
+def _by_pair(outcomes, m):
+    """Return the pairs i < j that occur, and how often i and how often j won, shape (2, n_pairs)."""
+    i, j, wins = outcomes
+    pairs, place = np.unique(np.minimum(i, j) * m + np.maximum(i, j), return_inverse=True)
+    counts = np.array([np.bincount(place, wins * each, len(pairs)) for each in (i < j, i > j)])
+    return *np.divmod(pairs, m), counts
+
+
+def _warn_of_groups(i, j, m):
+    """Warn if some items are not connected by answers, directly or through others."""
+    n_groups, _ = connected_components(csr_array((np.ones(len(i)), (i, j)), shape=(m, m)), directed=False)
+    if n_groups > 1 and len(i):
+        n_alone = m - len(np.union1d(i, j))
+        warn(
+            f"the items fall into {n_groups} groups that no comparison connects (items without comparisons: "
+            f"{n_alone}), so the order between groups means nothing. Add comparisons between the groups, or fit each "
+            "group by itself.",
+            stacklevel=6,  # the caller of `fit`
+        )
+
+
+def outcome_strengths(i, j, wins, m, ridge):
+    """Return the strengths, as `bradley_terry_strengths`, of the pairs i < j; `wins` has shape (2, n_pairs)."""
+    if 2 * len(i) >= _FULL * m * m:
+        table = np.zeros((m, m))
+        table[i, j], table[j, i] = wins
+        return bradley_terry_strengths((Tallies(0.0, table),), ridge)
+    margins = (wins[0] - wins[1]) / wins.sum(axis=0)
+    start = (np.bincount(i, margins, m) - np.bincount(j, margins, m)) * 2 / m
+    return newton(PairLoss(m, i, j, [(0.0, wins)], float(ridge)), start).round(_DECIMALS)
+
+
+def standard_errors(i, j, n, strengths, ridge):
+    """Return the standard errors of centred strengths from n comparisons of each pair, shape (n_items,).
+
+    The observed information about i and j is H[i, j] = -n p (1 - p), with p = 1 / (1 + exp(s_j - s_i)), and its rows
+    sum to `ridge`. The variances are the diagonal of its inverse on the vectors with sum 0.
+    """
+    m = len(strengths)
+    p = expit(strengths[i] - strengths[j])
+    information = np.zeros((m, m))
+    information[i, j] = information[j, i] = -n * p * (1 - p)
+    information[np.diag_indices(m)] = ridge - information.sum(axis=1)
+    constant = np.trace(information) / m  # of the direction of equal strengths, whose eigenvalue is `ridge`
+    with threadpool_limits(1, "blas"):  # threads would wait for each other on busy cores
+        inverse, _ = dpotri(dpotrf(information + constant / m)[0])
+    return np.sqrt(np.diag(inverse) - 1 / (m * (ridge + constant))).round(_DECIMALS)
 
 
 def newton(loss, s):
@@ -123,23 +206,29 @@ class PairLoss:
 
     A call returns the loss, its centred gradient, and the curvature: a symmetric matrix ``bend`` with zero diagonal.
     The second derivatives are ``-bend`` beside the diagonal, and their rows sum to ``ridge``. The sums are over the
-    pairs i < j that have answers. Noisy counts may be negative.
+    pairs i, j that have answers. ``counts`` has, for each flip probability, the numbers of answers that put i first and
+    that put j first, shape (2, n_pairs). Noisy counts may be negative.
 
     Examples
     --------
     >>> from sklearn_dprank.queries import Tallies
-    >>> loss = PairLoss((Tallies(0.0, np.array([[0, 3], [1, 0]])),), ridge=0.5)
+    >>> loss = PairLoss.of((Tallies(0.0, np.array([[0, 3], [1, 0]])),), ridge=0.5)
     >>> value, slope, bend = loss(np.zeros(2))
     >>> round(float(value / np.log(2)), 9), slope.tolist(), bend.tolist()
     (4.0, [-1.0, 1.0], [[0.0, 1.0], [1.0, 0.0]])
     """
 
-    def __init__(self, tallies, ridge):
-        self._m, self.ridge = len(tallies[0].wins), ridge
+    def __init__(self, n_items, i, j, counts, ridge):
+        self._m, self._i, self._j, self._counts, self.ridge = n_items, i, j, counts, ridge
+        self.n_answers = sum(np.abs(count).sum() for _, count in counts)
+
+    @classmethod
+    def of(cls, tallies, ridge):
+        """Return the loss of tallies."""
         answered = np.logical_or.reduce([wins != 0 for _, wins in tallies])
-        self._i, self._j = i, j = np.nonzero(np.triu(answered | answered.T, 1))
-        self._counts = [(flip, np.array([wins[i, j], wins[j, i]], dtype=float)) for flip, wins in tallies]
-        self.n_answers = sum(np.abs(count).sum() for _, count in self._counts)
+        i, j = np.nonzero(np.triu(answered | answered.T, 1))
+        counts = [(flip, np.array([wins[i, j], wins[j, i]], dtype=float)) for flip, wins in tallies]
+        return cls(len(answered), i, j, counts, ridge)
 
     def __call__(self, s):
         odds = np.exp(np.minimum(s[self._j] - s[self._i], _FAR))

@@ -6,9 +6,11 @@ from time import perf_counter, process_time, sleep
 import numpy as np
 import pytest
 from benchmark_tools import compare
+from long_tools import compared, make_votes
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from sklearn_dprank import BradleyTerry
 from sklearn_dprank.queries import Tallies
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 
@@ -57,3 +59,43 @@ def test_against_a_general_solver(benchmark, m, n, flip):
     for _ in range(5):
         ours()
     assert process_time() - worked < 1.2 * (perf_counter() - began)
+
+
+def with_evalica(first, second, outcome, m):
+    """Strengths by the Rust solver of evalica, from lists of codes."""
+    from evalica import Winner, _brzo
+
+    winners = [{1: Winner.X, -1: Winner.Y, 0: Winner.Draw}[each] for each in outcome.tolist()]
+    columns = {"xs": first.tolist(), "ys": second.tolist(), "winners": winners, "weights": [1.0] * len(first)}
+    options = {"win_weight": 1.0, "tie_weight": 0.5, "tolerance": 1e-6, "limit": 1000}
+    return lambda: np.log(_brzo.bradley_terry(**columns, total=m, **options)[0])
+
+
+def with_numpy(first, second, outcome, m):
+    """Strengths by the same iteration, one item at a time."""
+
+    def strengths():
+        wins, s, before = np.zeros((m, m)), np.ones(m), np.zeros(m)
+        np.add.at(wins, (first, second), (1 + outcome) / 2)
+        np.add.at(wins, (second, first), (1 - outcome) / 2)
+        while np.linalg.norm(s - before) > 1e-6:
+            before = s.copy()
+            for i in range(m):
+                s[i] = (wins[i] * s / (s[i] + s)).sum() / (wins[:, i] / (s[i] + s)).sum()
+            s /= np.exp(np.log(s).mean())
+        return np.log(s)
+
+    return strengths
+
+
+@pytest.mark.parametrize("solver", [with_evalica, with_numpy], ids=["evalica", "numpy"])
+def test_against_the_solver_of_evalica(benchmark, solver):
+    """From codes, with ties, each row another person; evalica is not required."""
+    _, _, first, second, outcome = make_votes(129, 50_000, 20, np.random.default_rng(0), even=True)
+    profile = compared(np.arange(len(first)), first, second, outcome, 129)
+    try:
+        twin = solver(first, second, outcome, 129)
+    except ImportError:
+        pytest.skip("evalica is not installed")
+    found = compare(benchmark, lambda: BradleyTerry(1e-6).fit(profile).strengths_, twin, at_least=1)
+    np.testing.assert_allclose(found, twin() - twin().mean(), atol=1e-3)

@@ -70,11 +70,11 @@ def many_items(m, n_answers, flip, near):
 
 
 def unrounded(tallies, ridge=0.01):
-    return newton(PairLoss(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2)
+    return newton(PairLoss.of(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2)
 
 
 def gradient(s, tallies, ridge=0.01):
-    return PairLoss(tallies, ridge)(s)[1]
+    return PairLoss.of(tallies, ridge)(s)[1]
 
 
 def order_of(wins, seed=0):
@@ -93,7 +93,7 @@ def test_loss_and_derivatives_are_those_of_the_definition(solver, flips):
     for _ in range(5):
         tallies = tuple(Tallies(f, wins - (wins > 0) * rng.integers(3)) for f, wins in random_tallies(rng, flips))
         m, eps = len(tallies[0].wins), 1e-5
-        s, loss = rng.normal(size=m), PairLoss(tallies, 0.3)
+        s, loss = rng.normal(size=m), PairLoss.of(tallies, 0.3)
         s -= s.mean()
         value, slope, bend = loss(s)
         bend = bend if isinstance(bend, np.ndarray) else bend.toarray()
@@ -111,7 +111,7 @@ def test_loss_and_derivatives_are_those_of_the_definition(solver, flips):
 def test_far_strengths_do_not_overflow(solver):
     """Between strengths 810 and 0, the exponential is above all doubles."""
     s, tallies = np.array([0.0, 810.0, 800.0]), (Tallies(0.0, np.array([[0, 0, 0], [6, 0, 5], [7, 2, 0]])),)
-    value, slope, bend = PairLoss(tallies, 0.01)(s)
+    value, slope, bend = PairLoss.of(tallies, 0.01)(s)
     assert value == pytest.approx(0.005 * (s @ s) + 5 * np.log1p(np.exp(-10)) + 2 * np.log1p(np.exp(10)), rel=1e-14)
     won = 5 - 7 * expit(10)
     np.testing.assert_allclose(slope, 0.01 * (s - s.mean()) - [0, won, -won], atol=1e-12)

@@ -61,6 +61,7 @@ FACTS = {
     "histogram_",
     "scores_",
     "strengths_",
+    "strength_std_",
     "exposures_",
     "noise_",
     "max_weight_",
