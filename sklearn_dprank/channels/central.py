@@ -238,7 +238,8 @@ class Central(BaseEstimator):
         if bound is not None:
             limit = listed_text(bound.max_listed) if bound.form != "comparisons" else ""
             if bound.unit == COMPARISONS:
-                limit = f", for persons who count at most as much as {bound.max_weight:g} comparisons"
+                some = "one comparison" if bound.max_weight == 1 else f"{bound.max_weight:g} comparisons"
+                limit = f", where a person counts at most as much as {some}"
             guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + limit)
         needs = frozenset(price.query.needs for price in prices.values())
         return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)

@@ -40,6 +40,7 @@ def test_a_log_of_comparisons_becomes_a_leaderboard(log, parameters):
     assert sorted(fitted.consensus_) == MODELS and fitted.max_weight_ == 1
     assert fitted.consensus_.tolist() == [MODELS[i] for i in np.argsort(-fitted.strengths_)]
     assert fitted.privacy_.unit == "all comparisons of one person"
+    assert fitted.privacy_.how.endswith(", where a person counts at most as much as one comparison")
     intervals, chances = fitted.rank_intervals(), fitted.pair_confidence()
     assert (intervals[:, 0] <= fitted.ranks_).all() and (fitted.ranks_ <= intervals[:, 1]).all()
     np.testing.assert_allclose(chances + chances.T, 1)
