@@ -23,10 +23,11 @@ from typing import Any, Literal
 import numpy as np
 
 from .._utils.checks import safe_repr
+from ..ballots.long import TIES
 from ..ballots.profile import Profile
 from ..ballots.reading import checked_names, missing, normal
 from ..preprocessing import RatingsToRankings, unranked_last
-from .printing import STANDARD_INPUT, own_words, tell
+from .printing import STANDARD_INPUT, own_words, tell, why
 
 # Options.
 
@@ -73,6 +74,20 @@ def number_or_auto(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
+def names_or_file(text: str) -> str:
+    """Return the value of ``--items``; the names in a file after @ are joined as `listed` reads them."""
+    if not text.startswith("@"):
+        return text
+    try:
+        names = [plain(line) for line in Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        what = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else why(error)
+        raise argparse.ArgumentTypeError(
+            f"{text} cannot be read ({what}); name a file with one item a line, or list the names."
+        ) from None
+    return _joined(filter(None, names))
+
+
 #: Sentences about the meanings of items that a ballot leaves out.
 UNRANKED = {
     "last": "Items that a ballot leaves out count as worse than those that it lists (--unranked last).",
@@ -90,7 +105,18 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     layout("--ratings", const="ratings", help="larger is better")
     layout("--positions", const="positions", help="smaller is better")
     layout("--orders", const="orders", help="items, best first; no header, see --items")
-    add("--items", help="names of the items, with commas between; default: all columns that no other option names")
+    about = "each row is one rating, by these columns; add --ratings or --positions, and --items"
+    add("--long", nargs=3, type=plain, metavar=("PERSON", "ITEM", "VALUE"), help=about)
+    about = (
+        "each row is one comparison of two items, by these columns; the first one won, or OUTCOME holds the winner or "
+        "the name of its column; needs --items, and --person or --row-is-person"
+    )
+    layouts.add_argument("--comparisons", nargs="+", type=plain, metavar=("FIRST SECOND", "OUTCOME"), help=about)
+    about = 'columns of choices, best first, such as "Rank 1,Rank 2"; needs --items'
+    layouts.add_argument("--choices", metavar="A,B,C", help=about)
+    about = "names of the items, with commas between, or @FILE with one name a line"
+    add("--items", type=names_or_file, help=f"{about}; default: all columns that no other option names")
+    add("--ties", metavar="A,B,C", help=f"words of OUTCOME that mean a tie; default: {','.join(TIES)}")
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells of a CSV file; default: a comma")
@@ -105,6 +131,8 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     )
     add = added.add_argument_group("persons and weights", about).add_argument
     add("--person", type=plain, metavar="COLUMN", help="column of the person of each row")
+    about = "for --comparisons: each row is of another person, and the guarantee protects one comparison"
+    add("--row-is-person", action="store_const", const=True, help=about)
     add("--weight", type=plain, metavar="COLUMN", help="column with the weight of each row; needs --max-weight")
     about = 'public bound on the weight of a person; default: 1; "auto": rank chooses 1, 2, 4, ..., or 2048 privately, '
     add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise")
@@ -112,9 +140,25 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--max-listed", type=int, metavar="K", help=about)
 
 
+#: Forms of files that options name, and the options that each does not take.
+_FORMS = {
+    "long": ("person", "weight", "max_weight", "unranked", "row_is_person", "ties"),
+    "comparisons": ("scale", "weight", "max_listed", "unranked"),
+    "choices": ("row_is_person", "ties"),
+}
+
+
+def form(options: argparse.Namespace) -> str | None:
+    """Return "long", "comparisons" or "choices", else the layout, None if it is not stated."""
+    return next((name for name in _FORMS if getattr(options, name)), options.layout)
+
+
 def given(options: argparse.Namespace, *others: str) -> list[str]:
     """Return the given options that describe a file, and those of the others that are given."""
     names = (
+        *_FORMS,
+        "ties",
+        "row_is_person",
         "items",
         "scale",
         "no_answer",
@@ -133,7 +177,7 @@ def given(options: argparse.Namespace, *others: str) -> list[str]:
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
     """Return the meaning of left-out items: ``--unranked``, or the default of the layout; ballots never change it."""
-    return options.unranked or ("no_opinion" if options.layout in ("ratings", "positions") else "last")
+    return options.unranked or ("last" if form(options) in ("orders", "choices", None) else "no_opinion")
 
 
 # Names of columns, and lists of names in options.
@@ -165,6 +209,19 @@ def _joined(names):
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([name] for name in names)
     return ", ".join(out.getvalue().split("\n")[:-1])
+
+
+def _catalogue(options, option):
+    """Return the names in ``--items``, which `option` needs."""
+    if not options.items:
+        raise ValueError(
+            f"{option} needs --items: which items there are is public, and not read off the ballots. List the names "
+            "with commas between, or in a file with one name a line: --items @items.txt."
+        )
+    names = listed(options.items, "--items")
+    if len(names) < 2:
+        raise ValueError(f"--items must list at least two items for {option}, got {len(names)}.")
+    return names
 
 
 def _place_of(option, name, places, names):
@@ -330,6 +387,7 @@ class Unreadable:
     file: str
     rows: set[int] = field(default_factory=set)
     lines: list[int] | None = None  # the line of each row in a file of text, from 1
+    meaning: str = "ballots without opinions"
 
     def add(self, rows: Iterable[int], problem: str) -> None:
         """Record unreadable rows; raise ValueError with the first place and the problem if the choice is "error"."""
@@ -338,10 +396,16 @@ class Unreadable:
                 place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
                 hint = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
                 raise ValueError(
-                    f"{self.file}, {place}: {problem}{hint} --unreadable empty counts such rows as ballots without "
-                    f"opinions. This message {_NOT_PUBLIC}"
+                    f"{self.file}, {place}: {problem}{hint} --unreadable empty counts such rows as {self.meaning}. "
+                    f"This message {_NOT_PUBLIC}"
                 )
             self.rows.add(row)
+
+    def tell(self, n_rows: int) -> None:
+        """Tell the operator how many rows cannot be read, also if it is none, unless they are errors."""
+        if self.choice == "empty":
+            counted = f"{len(self.rows)} of {n_rows} rows cannot be read and count as {self.meaning}"
+            tell(f"{self.file}: {counted}. This line {_NOT_PUBLIC}")
 
 
 def _lines(path, separator):
@@ -408,8 +472,8 @@ def _from_csv(path, separator, unreadable):
     return head, cells
 
 
-def _from_parquet(path, person):
-    """Return the header and the cells of a Parquet file; missing cells are empty."""
+def _from_parquet(path, ids):
+    """Return the header and the cells of a Parquet file; missing cells are empty, and columns of `ids` not floats."""
     try:
         import pandas as pd
 
@@ -422,8 +486,8 @@ def _from_parquet(path, person):
     names, cells = [plain(str(name)) for name in frame.columns], frame.to_numpy(dtype=object)
     gaps = missing(cells)
     for name, column, gap in zip(names, cells.T, gaps.T, strict=True):
-        if name == person and any(isinstance(cell, (float, np.floating)) for cell in column[~gap]):
-            raise ValueError(f"column {person!r} must hold text or whole numbers, and holds floats.")
+        if name in ids and any(isinstance(cell, (float, np.floating)) for cell in column[~gap]):
+            raise ValueError(f"column {name!r} must hold text or whole numbers, and holds floats; write it as text.")
     return header(path.name, names), np.where(gaps, "", np.frompyfunc(str, 1, 1)(cells))
 
 
@@ -484,21 +548,26 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
             raise ValueError(f"{error} This message {_NOT_PUBLIC}") from None
     if suffix in {".xlsx", ".xls", ".ods", ".zip"}:
         raise ValueError(f'{called(path)} is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
-    if not options.layout:
+    if form(options) is None:
         raise ValueError(
             f"the layout of {called(path)} is not stated. Add --ratings (larger is better), --positions (smaller is "
-            "better) or --orders (items, best first)."
+            "better) or --orders (items, best first). For one rating a row, use --long; for one comparison, "
+            "--comparisons; for columns of choices, --choices."
         )
+    not_taken = {f"--{name.replace('_', '-')}" for name in _FORMS.get(str(form(options)), ("row_is_person", "ties"))}
+    if unused := ", ".join(name for name in given(options) if name in not_taken):
+        raise ValueError(f"--{form(options)} does not take {unused}; leave that out.")
     if options.scale is not None and options.layout != "ratings":
         raise ValueError("--scale lists answers, the worst first; use it with --ratings.")
     unreadable = Unreadable(options.unreadable, called(path))
+    if options.long or options.comparisons:
+        unreadable.meaning = "empty"
+        return (_from_long if options.long else _from_comparisons)(path, options, unreadable, suffix == ".parquet"), []
     if options.layout == "orders":
         (values, items), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
     else:
         values, items, persons, weights, segments = _from_table(path, options, unreadable, suffix == ".parquet")
-    if options.unreadable == "empty":  # the line is also printed if all rows can be read
-        counted = f"{len(unreadable.rows)} of {len(values)} rows cannot be read and count as ballots without opinions"
-        tell(f"{called(path)}: {counted}. This line {_NOT_PUBLIC}")
+    unreadable.tell(len(values))
     if len(items) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(items)}; name them with --items.")
     if len(values) and options.layout == "ratings":
@@ -526,36 +595,54 @@ def _codes(options, others, option):
     return codes
 
 
+def _scale(options):
+    """Return the places of the answers in ``--scale``, None without it."""
+    if options.scale is None:
+        return None
+    answers = [_answer(text) for text in listed(options.scale, "--scale")]
+    if len(set(answers)) < max(len(answers), 2):
+        raise ValueError("--scale must list at least two answers, the worst first, that differ not only in case.")
+    return {text: float(place) for place, text in enumerate(answers)}
+
+
+def _cells(path, options, unreadable, is_parquet, ids, answers, items=()):
+    """Return the header and the cells of a table, whose names are none of these answers and items.
+
+    The first row may be a ballot, whose cells would be published as names and not counted.
+    """
+    if is_parquet:
+        if options.separator is not None:
+            raise ValueError("--separator is for CSV files; leave it out.")
+        return _from_parquet(path, ids)
+    head, cells = _from_csv(path, options.separator, unreadable)
+    others = (getattr(options, "segments", None), options.person, options.weight)
+    if set(items).intersection(head.names):
+        raise ValueError(
+            f"the first row of {called(path)} must name the columns, but it holds items of --items. If it is a ballot, "
+            "put a row of names before it; else rename the columns."
+        )
+    is_ballot = any(_answer(name) in answers for name in head.names)
+    if is_ballot or all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
+        raise ValueError(
+            f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer, "
+            "or only numbers or gaps. If it is a ballot, put a row of names before it; else rename the columns."
+        )
+    return head, cells
+
+
 def _from_table(path, options, unreadable, is_parquet):
     """Return the ballots of a table with a header, the items, persons and weights or None, and the segments.
 
     A row without a person or a weight does not count.
     """
-    scale = None
-    if options.scale is not None:
-        answers = [_answer(text) for text in listed(options.scale, "--scale")]
-        if len(set(answers)) < max(len(answers), 2):
-            raise ValueError("--scale must list at least two answers, the worst first, that differ not only in case.")
-        scale = {text: float(place) for place, text in enumerate(answers)}
-    codes = _codes(options, scale or {}, "--scale")
+    scale = _scale(options)
+    names = _catalogue(options, "--choices") if options.choices else []
+    codes = _codes(options, names or scale or {}, "--items" if names else "--scale")
     column = getattr(options, "segments", None)
     others = (column, options.person, options.weight)
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
-    if is_parquet:
-        if options.separator is not None:
-            raise ValueError("--separator is for CSV files; leave it out.")
-        head, cells = _from_parquet(path, options.person)
-    else:
-        head, cells = _from_csv(path, options.separator, unreadable)
-        # The first row may be a ballot, whose cells would be published as names and not counted.
-        listed_answers = {*(scale or {}), *codes}
-        is_ballot = any(_answer(name) in listed_answers for name in head.names)
-        if is_ballot or all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
-            raise ValueError(
-                f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer, "
-                "or only numbers or gaps. If it is a ballot, put a row of names before it; else rename the columns."
-            )
+    head, cells = _cells(path, options, unreadable, is_parquet, {options.person}, {*(scale or {}), *codes}, names)
     segments, persons, weights, places = [], None, None, head.places()
     if column is not None:
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
@@ -572,6 +659,10 @@ def _from_table(path, options, unreadable, is_parquet):
         unreadable.add(nobody, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
         for row in nobody:
             persons[row], weights[row] = f"\0{row}", 0.0  # no weight, because many such rows may be of one person
+    if names:
+        columns = [_place_of("--choices", name, places, head.names) for name in listed(options.choices, "--choices")]
+        values = _placed([[row[place] for place in columns] for row in cells], names, codes, unreadable)
+        return values, names, persons, weights, segments
     items, columns = head.items(others, options.items)
     values = np.empty((len(cells), len(columns)))
     must = (
@@ -587,7 +678,7 @@ def _from_table(path, options, unreadable, is_parquet):
             np.flatnonzero(np.isinf(values[:, item])).tolist(),
             f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is not '
             "an item, list the items with --items. If it is the voter's, use --person. If each line is one rating, "
-            "pivot the table.",
+            "use --long.",
         )
     values[list(unreadable.rows)] = np.nan
     return values, items, persons, weights, segments
@@ -595,16 +686,19 @@ def _from_table(path, options, unreadable, is_parquet):
 
 def _from_orders(path, options, unreadable):
     """Return the positions in a CSV file without a header, whose rows list items, best first, and the items."""
-    if not options.items:
-        raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
+    names = _catalogue(options, "--orders")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    names = listed(options.items, "--items")
     codes = _codes(options, names, "--items")
-    index = {name: item for item, name in enumerate(names)}
     lines, unreadable.lines, delimiter = _lines(path, options.separator)
-    positions = np.full((len(lines), len(names)), np.nan)
-    for row, cells in enumerate(_rows(lines, delimiter, unreadable)):
+    return _placed(_rows(lines, delimiter, unreadable), names, codes, unreadable, len(lines)), names
+
+
+def _placed(rows, names, codes, unreadable, n_rows=None):
+    """Return the positions of the items in rows that list them, best first; gaps are skipped."""
+    index = {name: item for item, name in enumerate(names)}
+    positions = np.full((len(rows) if n_rows is None else n_rows, len(names)), np.nan)
+    for row, cells in enumerate(rows):
         order: dict[int, None] = {}
         for column, cell in enumerate(cells, start=1):
             name = plain(cell)
@@ -620,4 +714,117 @@ def _from_orders(path, options, unreadable):
                 )
         if row not in unreadable.rows:
             positions[row, list(order)] = range(len(order))
-    return positions, names
+    return positions
+
+
+def _from_long(path, options, unreadable, is_parquet):
+    """Return the profile of a table with one rating a row."""
+    if options.layout not in ("ratings", "positions"):
+        raise ValueError("--long needs --ratings (larger is better) or --positions (smaller is better); add one.")
+    names, scale = _catalogue(options, "--long"), _scale(options)
+    codes = _codes(options, names if scale is None else scale, "--items" if scale is None else "--scale")
+    named = _distinct("--long", options.long)
+    head, cells = _cells(path, options, unreadable, is_parquet, {*named[:2]}, {*(scale or {}), *codes}, names)
+    who, item, value = (cells[:, _place_of("--long", name, head.places(), head.names)] for name in named)
+    items = _items(item, named[1], names, codes, unreadable)
+    values = _numbers(value, scale, codes)
+    must = "answers of --scale" if scale else f"numbers (up to {_LARGEST:g}); decimals need a point, not a comma"
+    wrong = f"column {safe_repr(named[2])} must hold {must}. List answers such as none in --no-answer."
+    unreadable.add(np.flatnonzero(np.isinf(values)).tolist(), wrong)
+    values[list(unreadable.rows)] = np.nan
+    unreadable.tell(len(cells))
+    column: Any = {"rating" if options.layout == "ratings" else "position": values}
+    with own_words(max_listed="max-listed"):
+        return Profile.from_long(person=[*who], item=items, items=names, max_listed=options.max_listed, **column)
+
+
+def _from_comparisons(path, options, unreadable, is_parquet):
+    """Return the profile of a table with one comparison a row."""
+    if not 2 <= len(options.comparisons) <= 3:
+        raise ValueError(
+            "--comparisons takes the columns of the two items, and perhaps that of the result, got "
+            f"{len(options.comparisons)}; name the file before it, and put names with blanks in quotes."
+        )
+    if (options.person is None) == (options.row_is_person is None):
+        raise ValueError(
+            "--comparisons needs either --person COLUMN, who compared, or --row-is-person if each row is of another "
+            "person. Somebody with k rows of their own loses k times epsilon."
+        )
+    if options.max_weight == "auto":
+        raise ValueError("--max-weight auto is for ballots; give --comparisons a number.")
+    names, ties = _catalogue(options, "--comparisons"), {*TIES}
+    first, second, *result = options.comparisons
+    if options.ties is not None:
+        if not result:
+            raise ValueError("--ties lists words in a column of results; name it after --comparisons FIRST SECOND.")
+        ties = {*listed(options.ties, "--ties")}
+    codes = _codes(options, [*names, *ties], "--items or --ties")
+    words = {*ties, first, second} if result else set()
+    if both := words.intersection(names):
+        raise ValueError(
+            f"--items lists {safe_repr(min(both))}, which is also a word of --ties or the name of a column; rename "
+            "the column, or state other words with --ties."
+        )
+    named = options.comparisons
+    _distinct("--comparisons with --person", [*named, options.person])
+    ids = {first, second, options.person}
+    head, cells = _cells(path, options, unreadable, is_parquet, ids, codes, names)
+    places = head.places()
+    columns = [cells[:, _place_of("--comparisons", name, places, head.names)] for name in named]
+    one, two = (_items(columns[k], named[k], names, codes, unreadable) for k in (0, 1))
+    same = [row for row, pair in enumerate(zip(one, two, strict=True)) if pair[0] and pair[0] == pair[1]]
+    unreadable.add(same, "the row compares an item with itself; drop it.")
+    table: dict[str, Any] = {first: one, second: two}
+    if result:
+        table[result[0]] = [
+            None if (name in GAPS and name not in names) or _code(name) in codes else name
+            for name in map(plain, columns[2])
+        ]
+        wrong = [
+            row
+            for row, (name, *pair) in enumerate(zip(table[result[0]], one, two, strict=True))
+            if name is not None and name not in words and name not in pair
+        ]
+        unreadable.add(
+            wrong,
+            f"column {safe_repr(result[0])} must hold one of the two items of its row, {first!r} or {second!r}, or a "
+            f"word of --ties, which lists {', '.join(sorted(ties))}. List words of rows without a result in "
+            "--no-answer.",
+        )
+    for column in table.values():
+        for row in unreadable.rows:
+            column[row] = None
+    if options.person:
+        table[options.person] = [*cells[:, _place_of("--person", options.person, places, head.names)]]
+    unreadable.tell(len(cells))
+    with own_words(max_weight="max-weight"):
+        return Profile.from_comparisons(
+            table,
+            first,
+            second,
+            outcome=result[0] if result else None,
+            person=options.person,
+            ties=ties,
+            items=names,
+            max_weight=1 if options.max_weight is None else options.max_weight,
+        )
+
+
+def _distinct(option, names):
+    """Return the columns that an option names; raise ValueError if it names one twice."""
+    if len({*names}) < len(names):
+        raise ValueError(f"{option} must name different columns, and names one twice.")
+    return names
+
+
+def _items(cells, column, names, codes, unreadable):
+    """Return the item in each cell of a column, None for a gap, empty if the row cannot be read."""
+    known: dict[str, str | None] = {}
+    for text in set(cells):
+        name = plain(text)
+        is_gap = name in GAPS or _code(name) in codes
+        known[text] = name if name in names else None if is_gap else ""
+    found = [known[text] for text in cells]
+    problem = f"column {safe_repr(column)} must hold one of the {len(names)} items in --items. Add it, or drop the row."
+    unreadable.add([row for row, name in enumerate(found) if name == ""], problem)
+    return found

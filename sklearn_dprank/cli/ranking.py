@@ -18,15 +18,17 @@ from typing import Any
 
 from .._utils.checks import check_number, safe_repr
 from ..ballots.reading import checked_names, seen
+from ..ballots.weights import COMPARISONS
 from ..channels.base import publishes_intervals
-from ..channels.central import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..channels.central import DPBorda, DPBradleyTerry, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..channels.segmented import SegmentedAggregator
 from ..privacy.budget import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
+from ..uncertainty import StrengthNoise
 from . import accounts, files, printing
 
 _EXAMPLE = "1,000 simulated votes"
-_ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
+_ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPBradleyTerry, DPPairwise, DPPrudentOrder, DPSwissBorda)}
 _BLANK = "\N{NO-BREAK SPACE}"
 _SAME = ("epsilon", "delta", "noise", "neighboring", "window")
 _own_words = partial(printing.own_words, *_SAME, k="top", max_weight="max-weight", max_listed="max-listed")
@@ -38,10 +40,11 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add = added.add_argument_group("release").add_argument
     add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
     add("--epsilon", type=float, help="privacy loss, needed with a file; smaller is more private; 1 is a usual start")
-    add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder")
+    add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda and others")
     about = "what is hidden: whether somebody voted (add_remove, the default), or only how (replace)"
     add("--neighboring", choices=["add_remove", "replace"], default="add_remove", help=about)
-    add("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
+    about = "default: DPBorda, or DPBradleyTerry with --comparisons"
+    add("--estimator", choices=list(_ESTIMATORS), help=about)
     add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
     add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
     add("--top", type=int, metavar="K", help="release only the best K items, in order")
@@ -91,10 +94,10 @@ def run(options: argparse.Namespace) -> str:
         with _own_words():
             fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
         made: dict[str, Any] = {"simulated": options.example, **results(fitted, ballots.item_names, options.level)}
-        made["unranked"] = None if options.example else files.unranked(options)
+        made["unranked"] = None if options.example or options.comparisons else files.unranked(options)
         if hasattr(fitted, "max_weight_") and (options.person or options.weight):
             made["max_weight"] = fitted.max_weight_
-        if hasattr(fitted, "max_listed_"):
+        if hasattr(fitted, "max_listed_") and not options.comparisons:
             made["max_listed"] = fitted.max_listed_
         made["privacy"] = asdict(fitted.privacy_)
         del made["privacy"]["losses"]
@@ -142,14 +145,15 @@ def _estimator(options):
         delta = given.get("delta", 1e-6)
         return SegmentedAggregator(_segment_names(options), delta=delta, pooling=delta != 0, **common)
     if options.top is not None:
-        if given or options.estimator != "DPBorda":
+        if given or options.estimator not in (None, "DPBorda"):
             raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.")
         return DPTopK(options.top, **common)
-    estimator: Any = _ESTIMATORS[options.estimator](**common)
+    kind = options.estimator or ("DPBradleyTerry" if options.comparisons else "DPBorda")
+    estimator: Any = _ESTIMATORS[kind](**common)
     for name in given.keys() - estimator.get_params().keys():
-        raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
-    if options.noise == "knorm" and options.estimator != "DPBorda":
-        raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {options.estimator}.")
+        raise ValueError(f"{kind} has no --{name}; leave it out, or name another --estimator.")
+    if options.noise == "knorm" and kind != "DPBorda":
+        raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {kind}.")
     return estimator.set_params(**given)
 
 
@@ -216,10 +220,13 @@ def _segment_names(options):
             "off the file, because that would reveal who is in it."
         )
     others = (options.top, options.noise, options.window)
-    if any(other is not None for other in others) or options.estimator != "DPBorda":
+    if any(other is not None for other in others) or options.estimator not in (None, "DPBorda"):
         raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise, --top and --window.")
-    if options.layout not in ("ratings", "positions"):
-        raise ValueError("--segments names a column; use it with --ratings or --positions, and a CSV or Parquet file.")
+    if files.form(options) not in ("ratings", "positions", "choices"):
+        raise ValueError(
+            "--segments names a column with one row a voter; use it with --ratings, --positions or --choices, and a "
+            "CSV or Parquet file."
+        )
     items = [] if options.items is None else files.listed(options.items, "--items")
     if options.segments in (options.person, options.weight, *items):
         raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
@@ -267,7 +274,9 @@ def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
             one["size"] = round(float(fitted.sizes_[number]))
             one["own_weight"] = round(float(fitted.own_weights_[number]), 4)
         made.append(one)
-    stated = {} if intervals is None else {"level": level}
+    stated: dict[str, Any] = {} if intervals is None else {"level": level}
+    if isinstance(getattr(fitted, "noise_", None), StrengthNoise):
+        stated["approximate"] = True  # and about a population
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 
@@ -279,12 +288,17 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     lines = [f"{_EXAMPLE} on five drinks, epsilon = {made['privacy']['epsilon']:g}\n"] if made["simulated"] else []
     for each in segments or [made]:
         ends = each.get("intervals")
-        rows = [["rank", "item", "without noise" if ends else ""]]
+        rows = [["rank", "item", ("likely" if "approximate" in made else "without noise") if ends else ""]]
         for rank, item in enumerate(each["consensus"], start=1):
             rows.append([str(rank), item, "{} to {}".format(*ends[item]) if ends else ""])
         lines += [title(each)] if segments else []
         lines.append(f"{printing.as_table(rows)}\n")
-    if "level" in made:
+    if "approximate" in made:
+        about = [
+            "The intervals contain the ranks in the population from which the persons are a sample, all at once with "
+            f"probability about {made['level']:g}. They may be published."
+        ]
+    elif "level" in made:
         about = [
             f"The intervals contain the ranks without noise, {'in all segments' if segments else 'all'} at once with "
             f"probability at least {made['level']:g}. They describe these voters only, and may be published."
@@ -295,7 +309,8 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if made["unranked"] is not None:
         about.append(files.UNRANKED[made["unranked"]])
     if "max_weight" in made:
-        about.append(f"A person has at most the weight {made['max_weight']:g}.")
+        plain = f"A person has at most the weight {made['max_weight']:g}."
+        about.append(_heavy(made) or plain)
     if "max_listed" in made:
         about.append(f"Ballots that list more than {made['max_listed']} items count less.")
     width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
@@ -306,6 +321,13 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")
     return "\n".join(lines)
+
+
+def _heavy(made):
+    """Return what happens to persons with many comparisons, empty for other data."""
+    most = f"{made['max_weight']:g} comparison{'s' * (made['max_weight'] != 1)}"
+    is_compared = made["privacy"]["unit"] == COMPARISONS
+    return f"If a person has more than {most}, each of them may count less." if is_compared else ""
 
 
 def title(made: dict[str, Any]) -> str:
@@ -326,7 +348,13 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     numbers = f"epsilon = {made['privacy']['epsilon']:.6g}"
     numbers += f", delta = {made['privacy']['delta']:g}" if made["privacy"]["delta"] else ""
     texts = []
-    if "level" in made:
+    if "approximate" in made:
+        texts.append(
+            "Each bar shows the ranks that an item is likely to have among all people, if those who took part are a "
+            "random sample of them. The dot shows its rank here. The probability that all bars are right is about "
+            f"{100 * made['level']:.6g} %. If the bars of two items overlap, their order is not sure."
+        )
+    elif "level" in made:
         percent = min(round(100 * made["level"], 4), 99.9999)  # a level below 1 never reads as certain
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "
@@ -346,25 +374,27 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     if made["unranked"] is not None:
         texts.append(f"{files.UNRANKED[made['unranked']].partition(' (')[0]}.")
     if "max_weight" in made:
-        texts.append(f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}.")
+        plain = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
+        texts.append(_heavy(made) or plain)
     if "max_listed" in made:
         texts.append(f"Ballots that list more than {made['max_listed']} items count less.")
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
+    heading = "Likely ranks" if "approximate" in made else "Rank without noise"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(
         title=f"The best {n_items} in order" if best else f"Ranking of {n_items} items",
         guarantee=f"Published with differential privacy: {numbers}".replace(" = ", f"{_BLANK}={_BLANK}"),
         example=example if made["simulated"] else "",
-        tables="\n".join(map(_html_table, several or [made])),
+        tables="\n".join(_html_table(each, heading) for each in several or [made]),
         meaning="\n".join(f"<p>{escape(text)}</p>".replace(" %", f"{_BLANK}%") for text in texts),
         statement="\n".join(f"<li>{escape(topic)}</li>" for topic in topics),
     )
 
 
-def _html_table(made):
-    """Return one ranking as a table of HTML, with a heading for a segment."""
+def _html_table(made, heading):
+    """Return one ranking as a table of HTML, with a heading for a segment, and one of the column of intervals."""
     ends = made.get("intervals", {})
     head = f"<h2 dir='auto'>{escape(title(made))}</h2>\n" if "segment" in made else ""
-    column = "<th scope='col' class='ends'>Rank without noise</th>" if ends else ""
+    column = f"<th scope='col' class='ends'>{heading}</th>" if ends else ""
     rows = []
     for rank, item in enumerate(made["consensus"], start=1):
         row = f"<td class='rank'>{rank}</td><th scope='row' dir='auto'>{escape(item)}</th>"

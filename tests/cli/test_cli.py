@@ -199,7 +199,7 @@ ORDERS = ["--orders", "--items", ",".join(NAMES)]
         ([["tea", "tea"]], None, ORDERS, "votes.csv, line 1: cell 2 repeats an item of this ballot"),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
         (VOTES, NAMES, ["--orders", "--items", "a,b", "--person", "a"], "use them with --ratings or --positions"),
-        ([["ann", "tea", 3]], ["who", "item", "stars"], WHO, "If each line is one rating, pivot the table."),
+        ([["ann", "tea", 3]], ["who", "item", "stars"], WHO, "If each line is one rating, use --long."),
         (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
         (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
         (VOTES, NAMES, ["--positions", "--budget", "no.sqlite"], "the budget file no.sqlite does not exist"),

@@ -130,7 +130,7 @@ def test_closed_pipe_exits_quietly(arguments, monkeypatch, capsys):
             "rank b.csv --epsilon 1 --noise knorm --estimator DPPairwise",
             "--noise knorm is for DPBorda; use --noise laplace or gaussian for DPPairwise.",
         ),
-        ("rank b.csv --epsilon 1 --window 7", "DPBorda has no --window; leave it out."),
+        ("rank b.csv --epsilon 1 --window 7", "DPBorda has no --window; leave it out, or name another --estimator."),
         (
             "rank b.csv --epsilon 1 --weight w --max-weight 1e30",
             "--max-weight must be above 1/720720 and at most 1e10, got 1e+30.",

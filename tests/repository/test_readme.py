@@ -41,6 +41,9 @@ FILES = {
     "ratings in words, worst first": "tea,coffee\nagree,neutral\ndisagree,agree\n",
     "positions, 1 is best": POSITIONS,
     "item names, best first, no first row": "tea,coffee,milk\ncoffee,milk,tea\n",
+    "columns of choices, best first": "1st,2nd\ncoffee,milk\ntea,\n",
+    "one rating a row: user, item, stars": "user,item,stars\na,tea,3\na,milk,5\nb,coffee,1\n",
+    "one comparison a row: winner, loser": "winner,loser,judge\ntea,milk,a\ncoffee,milk,b\n",
     "a [PrefLib](https://preflib.org) file": None,
     "answers that mean none": "tea,coffee,milk\n1,99,3\nDon't know,1,2\n",
     "empty cells: no opinion": POSITIONS,
@@ -52,10 +55,12 @@ LAYOUTS = dict(re.findall(r"^\| (.+?) \| (`--.+?`|none) \| .+ \|$", README, flag
 
 
 @pytest.mark.parametrize("layout", FILES)
-def test_layouts(layout, tmp_path, capsys):
+def test_layouts(layout, tmp_path, capsys, monkeypatch):
     """A file of each layout is ranked with the options in the table."""
     options = [] if LAYOUTS[layout] == "none" else shlex.split(LAYOUTS[layout].strip("`"))
-    if not {"--ratings", "--positions", "--orders"} & {*options} and FILES[layout]:
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("tea\ncoffee\nmilk\n", encoding="utf-8")
+    if not {"--ratings", "--positions", "--orders", "--choices", "--comparisons"} & {*options} and FILES[layout]:
         options.append("--positions")
     path = ROOT / "sklearn_dprank" / "datasets" / "data" / "hay2017_figure1.soc"
     if FILES[layout]:
