@@ -357,22 +357,35 @@ _ITEMS = {"item", "movie", "product", "business", "book"}
 _VALUES = {"rating": "rating", "ratings": "rating", "stars": "rating", "score": "rating", "rank": "position"}
 
 
+def long_form(known: Iterable[Any]) -> tuple[str, list[Any], str] | None:
+    """Return the form of long data that names of columns certainly have, with these columns; None for other names.
+
+    The form is "comparisons", or "long" with the direction of its values, "rating" or "position".
+
+    Examples
+    --------
+    >>> long_form(["userId", "movieId", "rating", "timestamp"])
+    ('long', ['userId', 'movieId', 'rating'], 'rating')
+    """
+    names = {re.sub(r"[\W_]", "", str(name)).lower().removesuffix("id"): name for name in known}
+    for words in (("modela", "modelb", "winner"), ("winner", "loser")):
+        if names.keys() >= {*words}:
+            return "comparisons", [names[word] for word in words], ""
+    found = [next((name for name in names if name in words), "") for words in (_PERSONS, _ITEMS, _VALUES)]
+    return ("long", [names[name] for name in found], _VALUES[found[2]]) if all(found) else None
+
+
 def _refuse_long(X):
     """Raise ValueError if the column names are certainly those of a table with one rating or comparison a row."""
-    known = X.schema.names if _is_arrow(type(X)) else X.columns
-    names = {re.sub(r"[\W_]", "", str(name)).lower().removesuffix("id"): name for name in known}
-    named = [next((names[name] for name in names if name in words), None) for words in (_PERSONS, _ITEMS, _VALUES)]
-    if {"modela", "modelb", "winner"} <= set(names):
-        columns = f"{names['modela']!r}, {names['modelb']!r}, outcome={names['winner']!r}"
-        call = f"from_comparisons(X, {columns}, person=..., items=[...])"
-    elif {"winner", "loser"} <= set(names):
-        call = f"from_comparisons(X, {names['winner']!r}, {names['loser']!r}, person=..., items=[...])"
-    elif None not in named:
-        person, item, value = named
-        direction = next(_VALUES[name] for name in names if names[name] == value)
-        call = f"from_long(X, {person!r}, {item!r}, {direction}={value!r}, items=[...])"
-    else:
+    found = long_form(X.schema.names if _is_arrow(type(X)) else X.columns)
+    if found is None:
         return
+    form, (first, second, *value), direction = found
+    if form == "comparisons":
+        outcome = f", outcome={value[0]!r}" if value else ""
+        call = f"from_comparisons(X, {first!r}, {second!r}{outcome}, person=..., items=[...])"
+    else:
+        call = f"from_long(X, {first!r}, {second!r}, {direction}={value[0]!r}, items=[...])"
     raise ValueError(
         "X has one rating or comparison a row, by the names of its columns, and not one ballot a row; pass "
         f"Profile.{call}. If these columns are items, rename them."

@@ -2,7 +2,7 @@
 
 ::
 
-    dprank rank ratings.csv --ratings --epsilon 0.5
+    dprank rank ratings.csv --ratings --items all --epsilon 0.5
     dprank compare
     dprank recommend --items 10 --voters 1e4 --epsilon 0.1
 """
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = argparse.Namespace(command="", is_kept=False, is_incomplete=False)
+    options = argparse.Namespace(command="", words=words, is_kept=False, is_incomplete=False)
     text, problem, status = "", "", 2
     try:
         parser(words).parse_args(words, options)

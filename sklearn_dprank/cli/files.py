@@ -25,7 +25,7 @@ import numpy as np
 from .._utils.checks import safe_repr
 from ..ballots.long import TIES
 from ..ballots.profile import Profile
-from ..ballots.reading import checked_names, missing, normal
+from ..ballots.reading import checked_names, long_form, missing, normal
 from ..preprocessing import RatingsToRankings, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell, why
 
@@ -115,7 +115,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     about = 'columns of choices, best first, such as "Rank 1,Rank 2"; needs --items'
     layouts.add_argument("--choices", metavar="A,B,C", help=about)
     about = "names of the items, with commas between, or @FILE with one name a line"
-    add("--items", type=names_or_file, help=f"{about}; default: all columns that no other option names")
+    add("--items", type=names_or_file, help=f"{about}; all: every column that no other option names")
     add("--ties", metavar="A,B,C", help=f"words of OUTCOME that mean a tie; default: {','.join(TIES)}")
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
@@ -288,8 +288,8 @@ class Header:
     def items(self, others: Collection[str | None], wanted: str | None) -> tuple[list[Any], list[int]]:
         """Return the names of the items and the indices of their columns, without the columns of other options.
 
-        They are those in ``--items``, or those of all columns if none looks like something else. If one question asks
-        about all of them, the items have the short names.
+        They are those in `wanted`, or without it those of all columns if none looks like something else. If one
+        question asks about all of them, the items have the short names.
         """
         if wanted is None:
             chosen = None
@@ -309,6 +309,10 @@ class Header:
             items = chosen or names
         return checked_names(items, "--items" if wanted else "the first row"), columns
 
+    def is_grid(self, columns: list[int]) -> bool:
+        """Return whether one question asks about all these columns, so that they are items."""
+        return len(asked := {self.parts[self.names[place]][0] for place in columns}) == 1 and asked != {""}
+
     def _check_items(self, columns):
         """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
         questions, places = defaultdict(list), self.places()
@@ -325,13 +329,71 @@ class Header:
             if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
                 raise ValueError(
                     f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
-                    "--person, and if it holds weights, with --weight. Otherwise list the items with --items."
+                    "--person, and if it holds weights, with --weight. If a row is one rating or comparison, use "
+                    "--long or --comparisons. Otherwise list the items with --items."
                 )
             questions[self.parts[name][0]].append(name)
         longest = max((questions[asked] for asked in questions if asked), key=len, default=[])
         if len(questions) > 1 < len(longest):
             these = shlex.quote(_joined(longest))
             raise ValueError(f"the columns are of several questions. List the items of one, such as --items {these}.")
+
+
+_CHOICE = re.compile(
+    r"(?:rank|choice|preference|pick|top)[ _-]?(\d+)(?: of \d+)?|(\d+)(?:st|nd|rd|th)[ _-]choice", re.I
+)
+_JUDGES = {*_WHO, *(f"{who}id" for who in _WHO), "judge", "judgeid", "annotator", "rater", "raterid"}
+
+
+def _check_form(options, names):
+    """Raise ValueError with the whole command if names of columns are those of long data or of choices.
+
+    Names choose the command that is shown, and nothing else.
+    """
+    numbered = {found[0]: int(found[1] or found[2]) for found in map(_CHOICE.fullmatch, names) if found}
+    choices = sorted(numbered, key=lambda name: numbered[name])
+    form, columns, _ = long_form(names) or ("choices", choices, "")
+    if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
+        return
+    added = [f"--{form}", _joined(columns)] if form == "choices" else [f"--{form}", *columns]
+    row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[form]
+    if form == "comparisons" and options.person is None:
+        who = next((name for name in names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
+        added += ["--row-is-person"] if who is None else ["--person", who]
+    if form == "comparisons" and options.command == "rank" and not options.estimator and not options.top:
+        added += ["--estimator", "DPBorda"] if options.noise else []
+    # All words that were typed, without options that the form does not take.
+    dropped = {f"--{name.replace('_', '-')}" for name in (*_FORMS[form], *(["scale"] if form == "choices" else []))}
+    kept: list[str] = []
+    typed = iter(getattr(options, "words", ["rank", str(options.file), f"--{options.layout}"]))
+    for word in typed:
+        if word in dropped:
+            next(typed)
+        elif form == "long" or not any(
+            len(word) > 3 and f"--{name}".startswith(word) for name in ("ratings", "positions")
+        ):
+            kept += [] if word.partition("=")[0] in dropped else [word]
+    note = " --row-is-person states that each row is of another person; else name the --person." * (
+        "--row-is-person" in added
+    )
+    raise ValueError(
+        f"{called(options.file)} has {row} a row, by the names of its columns. If these are items, add --items all. "
+        f"Else write the names of all items into items.txt, one a line.{note} Then run: "
+        f"{shlex.join(['dprank', *kept, *added, '--items', '@items.txt'])}"
+    )
+
+
+def _unconfirmed(file, names):
+    """Return the message about columns that nobody called items."""
+    if any(map(_is_no_name, names)):  # the first row may be a ballot
+        option = "List them with --items, separated by commas"
+    else:
+        option = f"Copy this, and drop what is not an item: --items {shlex.quote(_joined(names))}"
+    return (
+        f"say which of the {len(names)} columns of {file} are items. {option}. If all are, add --items all. If a "
+        "row is one rating, one comparison or a list of choices, use --long, --comparisons or --choices. If the first "
+        "row is a ballot, put a row of names before it."
+    )
 
 
 def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: str = ",") -> Header:
@@ -663,7 +725,11 @@ def _from_table(path, options, unreadable, is_parquet):
         columns = [_place_of("--choices", name, places, head.names) for name in listed(options.choices, "--choices")]
         values = _placed([[row[place] for place in columns] for row in cells], names, codes, unreadable)
         return values, names, persons, weights, segments
-    items, columns = head.items(others, options.items)
+    if options.items is None:
+        _check_form(options, head.names)
+    items, columns = head.items(others, None if options.items == "all" else options.items)
+    if options.items is None and not head.is_grid(columns):
+        raise ValueError(_unconfirmed(called(path), [head.names[place] for place in columns]))
     values = np.empty((len(cells), len(columns)))
     must = (
         "answers of --scale, or empty cells, which mean no opinion."
@@ -709,8 +775,8 @@ def _placed(rows, names, codes, unreadable, n_rows=None):
             elif name not in GAPS and _code(name) not in codes:
                 unreadable.add(
                     [row],
-                    f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, or "
-                    "delete a column that holds no items, such as a time.",
+                    f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, "
+                    "list a word for no choice in --no-answer, or leave out a column without items, such as a time.",
                 )
         if row not in unreadable.rows:
             positions[row, list(order)] = range(len(order))

@@ -227,7 +227,7 @@ def _segment_names(options):
             "--segments names a column with one row a voter; use it with --ratings, --positions or --choices, and a "
             "CSV or Parquet file."
         )
-    items = [] if options.items is None else files.listed(options.items, "--items")
+    items = [] if options.items in (None, "all") else files.listed(options.items, "--items")
     if options.segments in (options.person, options.weight, *items):
         raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
     # 1.0 is the same as 1.

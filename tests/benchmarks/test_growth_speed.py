@@ -21,7 +21,7 @@ ONE = dp.DPBorda(1e-5).fit([[0, 1, 2]] * 9).privacy_
 def columns(size, folder, listed=False):
     path, names = folder / f"{size}.csv", [f"c{k}" for k in range(size)]
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * size) + "\n")
-    options = ["rank", str(path), "--ratings", "--epsilon", "1", *(["--items", ",".join(names)] if listed else [])]
+    options = ["rank", str(path), "--ratings", "--epsilon", "1", "--items", ",".join(names) if listed else "all"]
     return partial(files.read, parser().parse_args(options))
 
 

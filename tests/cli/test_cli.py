@@ -18,6 +18,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
 
+RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--items", "all"]
 NAMES = ["tea", "coffee", "water", "juice"]
 VOTES = make_mallows(800, 4, 0.3, center=[2, 0, 3, 1], random_state=0)
 BEST_FIRST = ["coffee", "juice", "tea", "water"]
@@ -64,8 +65,8 @@ def preflib(path):
 def test_every_layout_gives_the_same_consensus(layout, tmp_path, printed):
     path = tmp_path / "votes.csv"
     arguments = {
-        "ratings": lambda: [write(path, 9 - VOTES), "--ratings"],
-        "positions": lambda: [write(path, VOTES), "--positions"],
+        "ratings": lambda: [write(path, 9 - VOTES), *RATED],
+        "positions": lambda: [write(path, VOTES), *PLACED],
         "orders": lambda: [write(path, orders(VOTES), None), "--orders", "--items", ",".join(NAMES)],
         "preflib": lambda: [preflib(tmp_path / "votes.soc")],
     }[layout]()
@@ -74,14 +75,14 @@ def test_every_layout_gives_the_same_consensus(layout, tmp_path, printed):
 
 def test_printed_release_matches_the_estimator(tmp_path, run, printed):
     path = write(tmp_path / "votes.csv", VOTES)
-    made = printed("rank", path, "--positions", "--epsilon", "0.5", "--neighboring", "replace", "--level", "0.9999999")
+    made = printed("rank", path, *PLACED, "--epsilon", "0.5", "--neighboring", "replace", "--level", "0.9999999")
     assert made["privacy"]["epsilon"] == 0.5 and made["privacy"]["neighboring"] == "replace"
     assert made["privacy"]["certified"] and not made["privacy"]["caveats"]
     said = DPBorda(0.5, neighboring="replace").fit(VOTES).privacy_.statement(width=None)
     assert made["privacy"]["statement"] == said.splitlines()
     true = dict(zip(NAMES, (Borda().fit(VOTES).ranks_ + 1).tolist(), strict=True))
     assert all(best <= true[name] <= worst for name, (best, worst) in made["intervals"].items())
-    text = run("rank", path, "--positions", *LARGE)
+    text = run("rank", path, *PLACED, *LARGE)
     assert text.splitlines()[1].split()[:2] == ["1", "coffee"] and "1 to 1" in text and "Epsilon = 50" in text
 
 
@@ -89,7 +90,7 @@ def test_a_comparison_leaves_out_what_counts_one_report_a_voter(tmp_path, run):
     pytest.importorskip("matplotlib")
     rows = [[f"p{k // 2}", *vote] for k, vote in enumerate(VOTES[:60].tolist())]
     path = write(tmp_path / "votes.csv", rows, ["who", *NAMES])
-    common = ["compare", path, "--public", "--positions", "--person", "who", "--trials", "1", "--epsilons", "1"]
+    common = ["compare", path, "--public", *PLACED, "--person", "who", "--trials", "1", "--epsilons", "1"]
     common += ["--picture", tmp_path / "compare.png"]
     said = run(*common)
     assert "LDPPairwise and ShufflePairwise cannot be compared on ballots like" in said and "DPSwissBorda" in said
@@ -100,7 +101,7 @@ def test_weights_decide_up_to_their_bound(tmp_path, printed):
     """Ten people with weight 1 against one with weight 100, who decides alone unless the bound is small."""
     rows = [[f"p{i}", 1, 0, 1, 2, 3] for i in range(10)] + [["p10", 100, 3, 2, 1, 0]]
     path = write(tmp_path / "votes.csv", rows, ["who", "w", *NAMES])
-    common = ["rank", path, "--positions", "--weight", "w", "--epsilon", "500", "--max-weight"]
+    common = ["rank", path, *PLACED, "--weight", "w", "--epsilon", "500", "--max-weight"]
     made = printed(*common, "100", "--person", "who")
     assert made["consensus"] == NAMES[::-1] and made["privacy"]["unit"] == "all ballots of one person"
     made = printed(*common, "2", "--items", ",".join(NAMES))
@@ -110,7 +111,7 @@ def test_weights_decide_up_to_their_bound(tmp_path, printed):
 def test_short_ballots_have_a_public_bound(tmp_path, printed, run):
     rows = [["", 1, 0, ""], [0, "", "", 1]] * 30
     path = write(tmp_path / "votes.csv", rows, NAMES)
-    common = ["rank", path, "--positions", "--epsilon", "1"]
+    common = ["rank", path, *PLACED, "--epsilon", "1"]
     made, plain = printed(*common, "--max-listed", "2"), printed(*common)
     assert made["max_listed"] == 2 and "max_weight" not in made and "max_listed" not in plain
     assert made["privacy"]["how"].endswith("calibrated to ballots of at most 2 items (longer ones count less)")
@@ -134,7 +135,7 @@ def test_a_bound_on_weights_may_be_chosen_privately(tmp_path, printed, run):
     """200 persons with four rows each outvote 300 with one row, unless every person counts once."""
     rows = [[f"p{k % 200}", 3, 2, 1, 0] for k in range(800)] + [[f"q{k}", 0, 1, 2, 3] for k in range(300)]
     path = write(tmp_path / "votes.csv", rows, ["who", *NAMES])
-    common = ["rank", path, "--positions", "--person", "who", *LARGE]
+    common = ["rank", path, *PLACED, "--person", "who", *LARGE]
     assert printed(*common)["consensus"] == NAMES and printed(*common)["max_weight"] == 1
     gaussian = ["--noise", "gaussian", "--delta", "1e-6"]
     for more in (gaussian, [*gaussian, "--estimator", "DPPairwise"], ["--estimator", "DPSwissBorda"]):
@@ -151,12 +152,12 @@ def test_a_bound_on_weights_may_be_chosen_privately(tmp_path, printed, run):
     assert [each["consensus"] for each in made["segments"]] == [NAMES[::-1], NAMES] and made["max_weight"] >= 4
     assert abs(made["segments"][0]["size"] - 800) < 40 and abs(made["segments"][1]["size"] - 300) < 40
     assert "--max-weight auto needs Gaussian noise" in run(*by_segment, "--delta", "0")
-    compared = run("compare", path, "--public", "--positions", "--person", "who", "--max-weight", "auto")
+    compared = run("compare", path, "--public", *PLACED, "--person", "who", "--max-weight", "auto")
     assert "--max-weight auto is for rank; give compare a number." in compared
     assert "invalid number_or_auto value: 'most'" in run(*common, "--max-weight", "most")
 
 
-WHO, W = ["--ratings", "--person", "who"], ["--ratings", "--weight", "w", "--max-weight", "2"]
+WHO, W = [*RATED, "--person", "who"], [*RATED, "--weight", "w", "--max-weight", "2"]
 ORDERS = ["--orders", "--items", ",".join(NAMES)]
 
 
@@ -164,46 +165,46 @@ ORDERS = ["--orders", "--items", ",".join(NAMES)]
     ("rows", "header", "arguments", "message"),
     [
         (VOTES, NAMES, [], "the layout of votes.csv is not stated. Add --ratings"),
-        ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "votes.csv, line 2: column 'juice' must hold numbers"),
+        ([[1, 2, 3, "x"]], NAMES, RATED, "votes.csv, line 2: column 'juice' must hold numbers"),
         ([[1, 2, 3, "x"]], [*NAMES[:3], "4"], ["--ratings", "--items", "tea,4"], "line 2: column 4 must hold numbers"),
-        ([[1, 2, 3]], NAMES, ["--ratings"], "line 2: the row has more or fewer cells than the first row, 4; correct"),
-        ([], ["tea"], ["--ratings"], "a row a voter"),
+        ([[1, 2, 3]], NAMES, RATED, "line 2: the row has more or fewer cells than the first row, 4; correct"),
+        ([], ["tea"], RATED, "a row a voter"),
         (VOTES, NAMES, ["--ratings", "--items", "tea"], "a ranking needs at least two items, got 1"),
-        ([[1, 2, 3, "1_0"]], NAMES, ["--ratings"], "column 'juice' must hold numbers"),
-        ([[1, 2, "1e301", 4]], NAMES, ["--ratings"], "column 'water' must hold numbers (up to 1e+300)"),
-        ([[1, 2, 3, "\u0661"]], NAMES, ["--positions"], "column 'juice' must hold numbers"),
-        (VOTES[1:], VOTES[0].tolist(), ["--positions"], "the first row of votes.csv must name the items, but it holds"),
-        ([[9, "NA", 8]], ["7", "NA", "n/a"], ["--ratings"], "or only numbers or gaps. If it is a ballot, put"),
+        ([[1, 2, 3, "1_0"]], NAMES, RATED, "column 'juice' must hold numbers"),
+        ([[1, 2, "1e301", 4]], NAMES, RATED, "column 'water' must hold numbers (up to 1e+300)"),
+        ([[1, 2, 3, "\u0661"]], NAMES, PLACED, "column 'juice' must hold numbers"),
+        (VOTES[1:], VOTES[0].tolist(), PLACED, "the first row of votes.csv must name the items, but it holds"),
+        ([[9, "NA", 8]], ["7", "NA", "n/a"], RATED, "or only numbers or gaps. If it is a ballot, put"),
         ([["p1", 3, 1]], ["p0", "2", "4"], WHO, "--person 'who' is none of the columns. Correct the spelling. If"),
         ([["a", 3, 1], [" ", 2, 1]], ["who", "x", "y"], WHO, "line 3: column 'who' has an empty cell; fill it"),
-        ([["x" * 200_000, 3]], ["x", "y"], ["--ratings"], "line 2: this is not CSV (field larger than field limit"),
+        ([["x" * 200_000, 3]], ["x", "y"], RATED, "line 2: this is not CSV (field larger than field limit"),
         (VOTES, NAMES, WHO, "--person 'who' is none of the columns; these are tea, coffee"),
-        (VOTES, NAMES, ["--ratings", "--weight", "tea"], "--weight needs --max-weight, a public bound"),
+        (VOTES, NAMES, [*RATED, "--weight", "tea"], "--weight needs --max-weight, a public bound"),
         (VOTES, NAMES, W, "--weight 'w' is none of the columns"),
         *(([[1, 2, weight]], ["x", "y", "w"], W, "line 2: column 'w' must hold weights") for weight in ("", "-1", "x")),
-        (VOTES, NAMES, ["--ratings", "--max-weight", "2"], "--max-weight is for --person or --weight"),
+        (VOTES, NAMES, [*RATED, "--max-weight", "2"], "--max-weight is for --person or --weight"),
         ([["a", 1, 2]], ["who", "x", "y"], [*WHO, "--max-weight", "0"], "--max-weight must be a finite number above 0"),
         (orders(VOTES), None, [*ORDERS, "--max-weight", "2"], "use them with --ratings"),
         (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items 'a' is none of the columns; these are tea, coffee"),
         (VOTES, ["tea", "rye", "tea ", "a"], ["--ratings", "--items", "rye, tea"], "--items 'tea' names 2 columns"),
-        (VOTES, ["tea", "juice", "tea ", "a"], ["--ratings"], "columns 1 and 3 have the same name; rename one of them"),
-        (VOTES, ["a b", "7", "8", "7"], ["--ratings"], "columns 2 and 4 have the same name; rename one of them"),
+        (VOTES, ["tea", "juice", "tea ", "a"], RATED, "columns 1 and 3 have the same name; rename one of them"),
+        (VOTES, ["a b", "7", "8", "7"], RATED, "columns 2 and 4 have the same name; rename one of them"),
         (VOTES, NAMES, ["--ratings", "--items", "tea, juice,tea"], "--items must be distinct, and 'tea' stands twice"),
         (VOTES, ["", *NAMES[1:]], ["--ratings", "--items", "juice,"], "--items has an empty name; leave it out"),
-        (VOTES, [" ", *NAMES[1:]], ["--positions"], "column 1 has no name. If it holds row numbers"),
-        (VOTES, [*NAMES[:3], "Unnamed: 12"], ["--ratings"], "column 4 has no name. If it holds row numbers"),
-        (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' does not look like an item"),
-        (VOTES, NAMES, ["--ratings", "--separator", ";"], "--separator ';' or --separator tab"),
-        (VOTES, NAMES, ["--ratings", "--separator", ";;"], "--separator must be one character, or tab, got ';;'"),
+        (VOTES, [" ", *NAMES[1:]], PLACED, "column 1 has no name. If it holds row numbers"),
+        (VOTES, [*NAMES[:3], "Unnamed: 12"], RATED, "column 4 has no name. If it holds row numbers"),
+        (VOTES, ["User_ID", *NAMES[1:]], RATED, "column 'User_ID' does not look like an item"),
+        (VOTES, NAMES, [*RATED, "--separator", ";"], "--separator ';' or --separator tab"),
+        (VOTES, NAMES, [*RATED, "--separator", ";;"], "--separator must be one character, or tab, got ';;'"),
         ([["tea", "mate"]], None, ORDERS, "votes.csv, line 1: cell 2 is not one of the 4 items in --items"),
         ([["tea", "tea"]], None, ORDERS, "votes.csv, line 1: cell 2 repeats an item of this ballot"),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
         (VOTES, NAMES, ["--orders", "--items", "a,b", "--person", "a"], "use them with --ratings or --positions"),
         ([["ann", "tea", 3]], ["who", "item", "stars"], WHO, "If each line is one rating, use --long."),
-        (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
-        (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
-        (VOTES, NAMES, ["--positions", "--budget", "no.sqlite"], "the budget file no.sqlite does not exist"),
-        (VOTES, NAMES, ["--positions", "--budget-epsilon", "1"], "say which file with --budget"),
+        (VOTES, NAMES, [*PLACED, "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
+        (VOTES, NAMES, [*PLACED, "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
+        (VOTES, NAMES, [*PLACED, "--budget", "no.sqlite"], "the budget file no.sqlite does not exist"),
+        (VOTES, NAMES, [*PLACED, "--budget-epsilon", "1"], "say which file with --budget"),
     ],
 )
 def test_refusals(rows, header, arguments, message, tmp_path, monkeypatch, run):
@@ -216,7 +217,7 @@ def test_refusals(rows, header, arguments, message, tmp_path, monkeypatch, run):
 @pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"PK\x03\x04\xff" + bytes(9), b"tea,milk\n1,\xe9"])
 def test_binary_file_is_refused(content, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)
-    for layout in (["--ratings"], ["--orders", "--items", "tea,milk"]):
+    for layout in (RATED, ["--orders", "--items", "tea,milk"]):
         said = run("rank", tmp_path / "votes.csv", *layout, *LARGE)
         assert "votes.csv" in said and "this is not CSV (not UTF-8 text)" in said
 
@@ -225,11 +226,11 @@ def test_gzipped_files(tmp_path, run, printed):
     plain = Path(write(tmp_path / "votes.csv", VOTES)).read_bytes()
     path = tmp_path / "votes.csv.gz"
     path.write_bytes(gzip.compress(plain[:999]) + gzip.compress(plain[999:]))
-    assert printed("rank", path, "--positions", *LARGE)["consensus"] == BEST_FIRST
+    assert printed("rank", path, *PLACED, *LARGE)["consensus"] == BEST_FIRST
     damaged = gzip.compress(plain)
     for content in (damaged[:-9], damaged[:50], damaged[:50] + bytes(9) + damaged[59:], b"\x1f\x8b" + bytes(9)):
         path.write_bytes(content)
-        assert "votes.csv.gz is gzipped, and cut or damaged; get it again." in run("rank", path, "--positions", *LARGE)
+        assert "votes.csv.gz is gzipped, and cut or damaged; get it again." in run("rank", path, *PLACED, *LARGE)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -239,11 +240,11 @@ def test_standard_input(pack, tmp_path, run, printed, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 
     given(VOTES)
-    assert printed("rank", "-", "--positions", *LARGE)["consensus"] == BEST_FIRST
+    assert printed("rank", "-", *PLACED, *LARGE)["consensus"] == BEST_FIRST
     given(orders(VOTES), None)
     assert printed("rank", "--orders", "-", "--items", ",".join(NAMES), *LARGE)["consensus"] == BEST_FIRST
     given([[1, 2, 3, "x"]])
-    assert "standard input, line 2: column 'juice' must hold numbers" in run("rank", "-", "--ratings", *LARGE)
+    assert "standard input, line 2: column 'juice' must hold numbers" in run("rank", "-", *RATED, *LARGE)
     assert "the layout of standard input is not stated. Add --ratings" in run("rank", "-", *LARGE)
 
 
@@ -251,7 +252,7 @@ def test_parquet_that_is_cut_or_empty_or_separated_or_holds_something_else(tmp_p
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     path = tmp_path / "votes.parquet"
-    arguments = ["rank", path, "--ratings", "--unranked", "no_opinion", *LARGE]
+    arguments = ["rank", path, *RATED, "--unranked", "no_opinion", *LARGE]
     pd.DataFrame(VOTES, columns=NAMES).to_parquet(path)
     assert "--separator is for CSV files; leave it out." in run(*arguments, "--separator", ";")
     path.write_bytes(path.read_bytes()[:-9])
@@ -270,7 +271,7 @@ def test_what_the_terminal_cannot_show_is_escaped(tmp_path, monkeypatch):
     shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", shown)
     path = write(tmp_path / "votes.csv", [[0, 1]] * 99, ["café", "mate"])
-    assert main(["rank", path, "--positions", *LARGE]) == 0
+    assert main(["rank", path, *PLACED, *LARGE]) == 0
     shown.flush()
     assert b"caf\\xe9" in shown.buffer.getvalue()
 
@@ -282,7 +283,7 @@ def test_other_columns_and_separators(tmp_path, printed):
     arguments = ["rank", path, "--ratings", "--separator", ";", "--items", 'index, "the, best"', *LARGE]
     assert printed(*arguments)["consensus"] == ["index", "the, best"]
     path = write(tmp_path / "votes.tsv", [["\t".join(map(str, row))] for row in rows], ["milk\ttea\tmate"])
-    assert printed("rank", path, "--ratings", "--separator", "tab", *LARGE)["consensus"] == ["mate", "milk", "tea"]
+    assert printed("rank", path, *RATED, "--separator", "tab", *LARGE)["consensus"] == ["mate", "milk", "tea"]
 
 
 def test_names_are_stripped(tmp_path, printed):
@@ -299,14 +300,14 @@ def test_names_are_stripped(tmp_path, printed):
 def test_no_such_file(run, tmp_path):
     for command in (["rank"], ["compare", "--public"]):
         for name in ("none.csv", "none.parquet", "none.soc", "none/none.csv"):
-            layout = [] if name.endswith("soc") else ["--ratings"]
+            layout = [] if name.endswith("soc") else RATED
             refusal = run(*command, tmp_path / name, *layout, "--epsilon", "1")
             assert f"there is no file {tmp_path / name}. Check its name" in refusal
-    assert "Is a directory" in run("rank", tmp_path, "--ratings", "--epsilon", "1")
+    assert "Is a directory" in run("rank", tmp_path, *RATED, "--epsilon", "1")
 
 
 def test_an_account_is_charged_and_refuses(tmp_path, run, printed):
-    arguments = ["rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--budget", tmp_path / "account.sqlite"]
+    arguments = ["rank", write(tmp_path / "votes.csv", VOTES), *PLACED, "--budget", tmp_path / "account.sqlite"]
     made = printed(*arguments, "--budget-epsilon", "1", "--epsilon", "0.75")
     assert made["budget"] == {"spent": 0.75, "remaining": 0.25}
     assert "does not fit" in run(*arguments, "--epsilon", "0.5")
@@ -364,7 +365,7 @@ def test_advice_for_several_epsilons(run, printed):
 def test_the_command_emits_no_warnings(options, tmp_path):
     """Neither about bytes nor about open files."""
     python = [sys.executable, "-W", "error", "-bb", "-X", "dev", *options, "-m", "sklearn_dprank"]
-    command = [*python, "rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--format", "json", "--epsilon"]
+    command = [*python, "rank", write(tmp_path / "votes.csv", VOTES), *PLACED, "--format", "json", "--epsilon"]
     done = subprocess.run([*command, "50"], capture_output=True, text=True, cwd=ROOT, timeout=600)
     assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout)["consensus"] == BEST_FIRST
     refused = subprocess.run([*command, "-1"], capture_output=True, text=True, cwd=ROOT, timeout=600)

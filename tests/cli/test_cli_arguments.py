@@ -163,7 +163,7 @@ def test_messages_name_options(arguments, message, tmp_path, monkeypatch, refuse
     Path("b.csv").write_text("w,tea,milk,rye\n" + "1,1,2,3\n" * 9)
     command, *others = arguments.split()
     if command != "recommend":
-        others += ["--ratings"] if "--weight" in others else ["--ratings", "--items", "tea,milk,rye"]
+        others += ["--ratings", "--items", "tea,milk,rye"]
     if command == "compare":
         pytest.importorskip("matplotlib")
         others += ["--public"]
@@ -172,7 +172,7 @@ def test_messages_name_options(arguments, message, tmp_path, monkeypatch, refuse
 
 def test_names_in_files_are_not_translated(tmp_path, refused):
     (tmp_path / "k.csv").write_text("k,delta,max_weight\n1,2,epsilon=1\n")
-    said = refused("rank", str(tmp_path / "k.csv"), "--ratings", "--epsilon", "1")
+    said = refused("rank", str(tmp_path / "k.csv"), "--ratings", "--items", "all", "--epsilon", "1")
     assert said.startswith("dprank rank: k.csv, line 2: column 'max_weight' must hold numbers")
 
 

@@ -16,6 +16,7 @@ ITEMS = ["tea", "coffee, black", "juice - fresh", "water [still]"]
 SCALE = ["Strongly disagree", "disagree", "Neither, nor", "agree", "Strongly agree"]
 OPTION = 'strongly disagree,disagree,"neither, nor",agree,strongly agree'
 LIKERT = ["--ratings", "--scale", OPTION]
+ALL = ["--items", "all"]
 NOT_PUBLIC = "This message depends on the ballots; do not publish it."
 
 
@@ -125,26 +126,26 @@ def same(found, expected, names=ITEMS):
 @pytest.fixture
 def expected(read):
     """Return the profile of these places on the scale in a file of numbers."""
-    return lambda places, *options: read(text(["abcd"[: len(places[0])], *places]), "--ratings", *options)
+    return lambda places, *options: read(text(["abcd"[: len(places[0])], *places]), "--ratings", *ALL, *options)
 
 
 def test_answers_in_words_are_their_places_on_the_scale(read, expected):
     places = answers()
-    found = read(text([ITEMS, *words(places)]), *LIKERT)
+    found = read(text([ITEMS, *words(places)]), *LIKERT, *ALL)
     assert same(found, expected(places)) and found.n_voters == len(places)
     last = ["--unranked", "last"]
-    assert same(read(text([ITEMS, *words(places)]), *LIKERT, *last), expected(places, *last))
+    assert same(read(text([ITEMS, *words(places)]), *LIKERT, *ALL, *last), expected(places, *last))
     upside_down = 'strongly agree,agree,"neither, nor",disagree,strongly disagree'
-    assert same(read(text([ITEMS, *words(places)]), "--ratings", "--scale", upside_down), expected(4 - places))
+    assert same(read(text([ITEMS, *words(places)]), "--ratings", *ALL, "--scale", upside_down), expected(4 - places))
 
 
 @pytest.mark.parametrize("cell", ["secret", "4", "agree.", "strongly", "1e3", "-", "dis agree"])
 def test_an_answer_that_is_not_on_the_scale_is_unreadable(cell, read, refused):
     content = f"tea,milk\nagree,disagree\n,{cell}\nAGREE,agree\n"
-    message = refused(content, *LIKERT)
+    message = refused(content, *LIKERT, *ALL)
     assert message.startswith("votes.csv, line 3: column 'milk' must hold answers of --scale, or empty cells")
     assert message.endswith(NOT_PUBLIC) and "secret" not in message
-    found = read(content, *LIKERT, "--unreadable", "empty")
+    found = read(content, *LIKERT, *ALL, "--unreadable", "empty")
     assert found.positions.table.T.tolist() == [[0, 1], [255, 255], [0, 0]]
 
 
@@ -158,12 +159,15 @@ def test_a_ballot_of_answers_is_not_read_as_names(first, options, refused):
 
 
 def test_numbers_are_answers_only_if_they_are_listed(read, refused):
-    assert read("a,b\n1,02\n,1\n", "--ratings", "--scale", "02,1").positions.table.T.tolist() == [[0, 1], [255, 0]]
-    assert "line 2: column 'b'" in refused("a,b\n1,2\n", "--ratings", "--scale", "02,1")
+    assert read("a,b\n1,02\n,1\n", "--ratings", *ALL, "--scale", "02,1").positions.table.T.tolist() == [
+        [0, 1],
+        [255, 0],
+    ]
+    assert "line 2: column 'b'" in refused("a,b\n1,2\n", "--ratings", *ALL, "--scale", "02,1")
 
 
 def test_an_answer_may_look_like_a_gap(read):
-    found = read("a,b\nNone,some\nnull,some\nN/A,\n", "--ratings", "--scale", "none,some,all")
+    found = read("a,b\nNone,some\nnull,some\nN/A,\n", "--ratings", *ALL, "--scale", "none,some,all")
     assert found.positions.table.T.tolist() == [[1, 0], [255, 0], [255, 255]]
 
 
@@ -173,8 +177,8 @@ NO_ANSWER = ["--no-answer", "don't know,99"]
 @pytest.mark.parametrize("layout", ["--ratings", "--positions"])
 @pytest.mark.parametrize("cell", ["99", " 99.0", "9.9e1", "Don't know", "DON\N{RIGHT SINGLE QUOTATION MARK}T  know "])
 def test_cells_of_no_answer_count_as_empty(cell, layout, read):
-    found = read(f"a,b,c\n1,{cell},98\n{cell},{cell},2\n9,9,-99\n", layout, *NO_ANSWER)
-    empty = read("a,b,c\n1,,98\n,,2\n9,9,-99\n", layout)
+    found = read(f"a,b,c\n1,{cell},98\n{cell},{cell},2\n9,9,-99\n", layout, *ALL, *NO_ANSWER)
+    empty = read("a,b,c\n1,,98\n,,2\n9,9,-99\n", layout, *ALL)
     assert np.array_equal(found.positions.table, empty.positions.table)
 
 
@@ -194,7 +198,7 @@ def test_no_answer_in_orders(read, refused):
         (["--ratings", "--scale", "bad,go\nod"], "--scale must list names with commas between"),
         (["--positions", "--scale", "bad,good"], "--scale lists answers, the worst first; use it with --ratings"),
         (["--orders", "--items", "a,b", "--scale", "bad,good"], "use it with --ratings"),
-        (["--ratings"], "For answers in words, use --scale."),
+        (["--ratings", *ALL], "For answers in words, use --scale."),
         (["--ratings", "--no-answer", "99,,x"], "--no-answer has an empty name; leave it out."),
         (["--ratings", "--no-answer", ""], "--no-answer has an empty name; leave it out."),
         (["--orders", "--items", "Tea,b", "--no-answer", "tea"], "--no-answer lists 'Tea', which is also in --items"),
@@ -269,7 +273,7 @@ def test_a_ballot_is_never_a_row_of_names(read):
     rows = ["1,2\n", fake, "2,1\n"]
     for place in range(3):
         content = "tea,milk\n" + "".join(rows[place:] + rows[:place])
-        found = read(content, "--ratings", "--unreadable", "empty")
+        found = read(content, "--ratings", *ALL, "--unreadable", "empty")
         assert found.n_voters == 3 and sorted(found.positions.table.T.tolist()) == [[0, 1], [1, 0], [255, 255]]
 
 
@@ -310,7 +314,7 @@ def test_other_questions_of_google_forms(read, refused, expected):
     found = read(content, *LIKERT, "--person", "Email Address")
     assert same(found, expected(places)) and len(set(found.weights.persons.tolist())) == len(places)
     single = "Timestamp,tea,milk\n2024/05/01 10:00:00,5,4\n"  # a question for each item
-    assert list(read(single, "--ratings").item_names) == ["tea", "milk"]
+    assert list(read(single, "--ratings", *ALL).item_names) == ["tea", "milk"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +327,7 @@ def test_other_questions_of_google_forms(read, refused, expected):
     ],
 )
 def test_short_names_are_those_of_one_question(names, items, read):
-    assert list(read(text([names, [1, 2]]), "--ratings").item_names) == items
+    assert list(read(text([names, [1, 2]]), "--ratings", *ALL).item_names) == items
 
 
 @pytest.mark.parametrize(
@@ -341,7 +345,7 @@ def test_short_names_are_those_of_one_question(names, items, read):
     ],
 )
 def test_messages_name_the_remedy(content, message, refused):
-    assert re.search(message, refused(content, "--ratings"))
+    assert re.search(message, refused(content, "--ratings", *ALL))
 
 
 def test_spreadsheets_are_refused(refused):

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from sklearn_dprank.cli import files, main, parser
 
+RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--items", "all"]
 NAMES = ["tea", "coffee", "water"]
 RATINGS = ["--ratings", "--items", ",".join(NAMES)]
 ORDERS = ["--orders", "--items", ",".join(NAMES)]
@@ -61,7 +62,7 @@ def test_a_quote_that_is_not_closed_hides_no_voter(tmp_path):
 @pytest.mark.slow
 @settings(deadline=None)
 @given(line=st.one_of(st.binary(min_size=1), st.text(min_size=1).map(lambda text: text.encode("utf-8", "replace"))))
-@pytest.mark.parametrize("options", [RATINGS, ["--positions"], ORDERS, ["--positions", "--person", "tea"]])
+@pytest.mark.parametrize("options", [RATINGS, PLACED, ORDERS, [*PLACED, "--person", "tea"]])
 def test_any_line_is_one_ballot_and_leaves_the_others_alone(tmp_path_factory, options, line):
     line = line.replace(b"\n", b"").replace(b"\r", b"") or b"x"
     path = tmp_path_factory.getbasetemp() / "line.csv"
@@ -76,7 +77,7 @@ def test_any_line_is_one_ballot_and_leaves_the_others_alone(tmp_path_factory, op
     [
         ("1,2,x", ",,", RATINGS),
         ("1,2,inf", ",,", RATINGS),
-        ("1,2,1e999", ",,", ["--positions"]),
+        ("1,2,1e999", ",,", PLACED),
         ("1,2,3,4", ",,", RATINGS),
         ("1,2", ",,", RATINGS),
         (b"1,2,\xff", ",,", RATINGS),
@@ -110,7 +111,7 @@ def test_a_row_that_cannot_be_read_counts_as_a_ballot_without_opinions(
 @pytest.mark.parametrize("person", ["", "  ", "nan"])
 def test_a_row_without_a_person_counts_as_a_ballot_without_opinions(person, tmp_path):
     content = f"who,tea,coffee\nann,0,2\n{person},0,1\nann,2,1\n,1,x\nbob,x,0\nbob,1,0\n"
-    options = ["--positions", "--person", "who"]
+    options = [*PLACED, "--person", "who"]
     with pytest.raises(ValueError, match=r"^v\.csv, line \d: column '(who|tea)' .*do not publish it\.$"):
         read(tmp_path / "v.csv", content, *options)
     found = read(tmp_path / "v.csv", content, *options, "--unreadable", "empty")
@@ -128,7 +129,7 @@ def test_messages_state_the_line_of_the_file(ending, start, tmp_path):
     """Lines are counted from 1, with the first row and with empty lines, which are not ballots."""
     lines = ["", "who,tea,milk", "ann,1,2", "", "", "bob,1,secret"]
     with pytest.raises(ValueError, match=r"^v\.csv, line 6: column 'milk' must hold numbers") as refusal:
-        read(tmp_path / "v.csv", start + ending.join(lines), "--ratings", "--person", "who")
+        read(tmp_path / "v.csv", start + ending.join(lines), *RATED, "--person", "who")
     assert "secret" not in str(refusal.value) and "bob" not in str(refusal.value)
     lines = ["", "milk,", "", "milk,,secret"]
     with pytest.raises(ValueError, match=r"^v\.csv, line 4: cell 3 is not one of the 2 items in --items") as refusal:
@@ -141,16 +142,16 @@ GAPS = ["", " ", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", " NaN ", "nul
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_pandas_gaps_mean_no_opinion(gap, tmp_path):
-    expected = ballots(read(tmp_path / "v.csv", "tea,coffee,water\n1,,3\n,1,0\n", "--ratings"))
-    for options, content in (("--ratings", "1,{0},3\n{0},1,0\n"), ("--positions", "1,{0},0\n{0},0,1\n")):
-        assert ballots(read(tmp_path / "v.csv", "tea,coffee,water\n" + content.format(gap), options)) == expected
+    expected = ballots(read(tmp_path / "v.csv", "tea,coffee,water\n1,,3\n,1,0\n", *RATED))
+    for options, content in ((RATED, "1,{0},3\n{0},1,0\n"), (PLACED, "1,{0},0\n{0},0,1\n")):
+        assert ballots(read(tmp_path / "v.csv", "tea,coffee,water\n" + content.format(gap), *options)) == expected
     found = read(tmp_path / "v.csv", f"water,{gap},tea\n{gap},\ncoffee\n", *ORDERS)
     assert ballots(found) == ballots(read(tmp_path / "v.csv", "water,tea\n,\ncoffee\n", *ORDERS))
 
 
 def test_the_operator_is_told_that_every_row_could_be_read(rank):
-    assert rank("tea,milk\n1,2\n", "--ratings", "--unreadable", "empty")[2].startswith("votes.csv: 0 of 1 rows cannot")
-    assert rank("tea,milk\n1,2\n", "--ratings")[2] == ""
+    assert rank("tea,milk\n1,2\n", *RATED, "--unreadable", "empty")[2].startswith("votes.csv: 0 of 1 rows cannot")
+    assert rank("tea,milk\n1,2\n", *RATED)[2] == ""
 
 
 PREFLIB = "# NUMBER ALTERNATIVES: 3\n# DATA TYPE: {}\n"
@@ -159,8 +160,8 @@ PREFLIB = "# NUMBER ALTERNATIVES: 3\n# DATA TYPE: {}\n"
 @pytest.mark.parametrize(
     ("options", "name", "complete", "gap", "default"),
     [
-        (["--ratings"], "v.csv", "a,b,c\n1,2,3\n", "4,,5\n", "no_opinion"),
-        (["--positions"], "v.csv", "a,b,c\n1,2,3\n", "4,,5\n", "no_opinion"),
+        (RATED, "v.csv", "a,b,c\n1,2,3\n", "4,,5\n", "no_opinion"),
+        (PLACED, "v.csv", "a,b,c\n1,2,3\n", "4,,5\n", "no_opinion"),
         (["--orders", "--items", "a,b,c"], "v.csv", "a,b,c\n", "c\n", "last"),
         ([], "v.soi", PREFLIB.format("soi") + "1: 1,2,3\n", "1: 3\n", "last"),
         ([], "v.toi", PREFLIB.format("toi") + "1: 1,{2,3}\n", "1: 3\n", "last"),
@@ -183,9 +184,9 @@ def test_the_layout_decides_what_left_out_items_mean(options, name, complete, ga
 @pytest.mark.parametrize(
     ("options", "name", "content"),
     [
-        (["--ratings"], "v.csv", "tea,coffee,water\n"),
-        (["--positions", "--unranked", "last"], "v.csv", "tea,coffee,water"),
-        (["--positions", "--person", "who"], "v.csv", "who,tea,coffee,water\n"),
+        (RATED, "v.csv", "tea,coffee,water\n"),
+        ([*PLACED, "--unranked", "last"], "v.csv", "tea,coffee,water"),
+        ([*PLACED, "--person", "who"], "v.csv", "who,tea,coffee,water\n"),
         (ORDERS, "v.csv", ""),
         ([], "v.soc", PREFLIB.format("soc") + "# NUMBER VOTERS: 0\n"),
     ],
@@ -202,12 +203,12 @@ def test_parquet(tmp_path, rank):
     pytest.importorskip("pyarrow")
     path = tmp_path / "v.parquet"
     pd.DataFrame({"tea": ["1", "x", None], "milk": ["2", "0", "1"]}).to_parquet(path)
-    status, made, said = rank(path.read_bytes(), "--positions", "--unreadable", "empty", name="v.parquet")
+    status, made, said = rank(path.read_bytes(), *PLACED, "--unreadable", "empty", name="v.parquet")
     assert status == 0 and made["consensus"] == ["tea", "milk"] and said.startswith("v.parquet: 1 of 3 rows")
-    said = rank(path.read_bytes(), "--positions", name="v.parquet")[2]
+    said = rank(path.read_bytes(), *PLACED, name="v.parquet")[2]
     assert said.startswith("dprank rank: v.parquet, row 2: column 'tea' must hold numbers")
     pd.DataFrame({"tea": [], "milk": []}).to_parquet(path)
-    assert rank(path.read_bytes(), "--positions", name="v.parquet")[0] == 0
+    assert rank(path.read_bytes(), *PLACED, name="v.parquet")[0] == 0
 
 
 def test_a_row_without_a_person_merges_no_other_persons(tmp_path):
@@ -216,7 +217,7 @@ def test_a_row_without_a_person_merges_no_other_persons(tmp_path):
     persons = [2**53, 2**53 + 1, 2**53 + 2, None]
     table = arrow.table({"who": persons, "tea": [1, 9, 5, 5], "milk": [9, 1, 6, 5]})
     parquet.write_table(table, tmp_path / "v.parquet")
-    options = ["--ratings", "--person", "who", "--unreadable", "empty", "--epsilon", "1"]
+    options = [*RATED, "--person", "who", "--unreadable", "empty", "--epsilon", "1"]
     profile = files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options]))[0]
     assert profile.weights.persons.tolist() == [0, 1, 2, 3]
     assert (profile.pairwise_counts / 720720).tolist() == [[0, 1], [2, 0]]

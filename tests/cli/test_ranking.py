@@ -16,9 +16,10 @@ from sklearn_dprank.cli import files, main, parser, ranking, ranking as report
 from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
+RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--items", "all"]
 NAMES = ["<b>tea</b>", "coffee $1", 'r"ye & co']
 VOTES = [[0, 1, 2]] * 60 + [[0, 2, 1]] * 58
-FILE = ["v.csv", "--positions"]
+FILE = ["v.csv", *PLACED]
 NEW = ["--budget", "new.sqlite", "--budget-epsilon", "2"]
 
 
@@ -177,7 +178,7 @@ def test_a_report_is_self_contained(run):
 @pytest.mark.parametrize("delta", [[], ["--delta", "0"]])
 def test_reports_of_segments(delta, run):
     segmented = ["--segments", "region", "--segment-values", "a<b,b", *delta]
-    made, page = made_and_page(run, "s.csv", "--positions", "--epsilon", "50", *segmented)
+    made, page = made_and_page(run, "s.csv", *PLACED, "--epsilon", "50", *segmented)
     assert [head.split(":")[0] for head in page.texts["h2"]] == ["a<b", "b", "What this means"]
     names = [name for name in page.texts["th"] if name in ("tea", "milk", "rye")]
     assert names == [item for each in made["segments"] for item in each["consensus"]]
@@ -216,7 +217,7 @@ def test_a_budget_that_a_release_does_not_fit_is_not_created(options, message, r
 
 def test_only_public_files_are_compared(run):
     for name in ("v.csv", "missing.csv", "-"):
-        said = run(name, "--positions", command="compare")
+        said = run(name, *PLACED, command="compare")
         what = "standard input" if name == "-" else name
         assert f"If {what} holds public votes, add --public. For secret votes, use dprank recommend --items" in said
     assert sorted(path.name for path in Path().iterdir()) == ["s.csv", "v.csv"]
@@ -279,7 +280,7 @@ def test_a_result_that_was_charged_and_not_printed_can_be_printed_again(number, 
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("segments", [[], ["--segments", "region", "--segment-values", "a<b,b"]])
 def test_the_last_result_is_the_one_that_was_printed(form, segments, run):
-    file = ["s.csv" if segments else "v.csv", "--positions", *segments]
+    file = ["s.csv" if segments else "v.csv", *PLACED, *segments]
     budget = ["--budget", "new.sqlite", "--budget-epsilon", "2", "--budget-delta", "1e-5"]
     first = run(*file, "--epsilon", "0.5", *budget, "--format", form)
     assert run("new.sqlite", "--last", "--format", form, command="budget") == first
@@ -348,7 +349,7 @@ def test_an_output_that_cannot_be_written_is_an_error(arguments, unwritten):
 @pytest.mark.parametrize(
     ("command", "arguments", "name"),
     [
-        ("rank", ["folder.csv", "--ratings", "--epsilon", "1"], "folder.csv"),
+        ("rank", ["folder.csv", *RATED, "--epsilon", "1"], "folder.csv"),
         ("rank", ["folder.soc", "--epsilon", "1"], "folder.soc"),
         ("budget", ["new.sqlite", "--last"], "new.sqlite.last"),
     ],
@@ -395,7 +396,7 @@ def test_no_traceback_and_no_ballot_reaches_a_user(error, where, monkeypatch, ru
 def test_control_characters_in_messages_are_escaped(run):
     Path("v.csv").write_text("\x1b]0;t\x07tea,milk\n1,2\n")
     for options in ([], ["--items", "tea,wine"], ["--person", "\x1bx"], ["--weight", "\u202ex", "--max-weight", "1"]):
-        says = run("v.csv", "--ratings", "--epsilon", "1", *options)
+        says = run("v.csv", *RATED, "--epsilon", "1", *options)
         assert says.replace("\n", "").isprintable()
 
 
@@ -421,7 +422,7 @@ def test_no_output_replaces_an_input_by_another_name(option, link, run, tmp_path
         Path("w").mkdir()
         budget, output = ["--budget", "w/b", "--budget-epsilon", "2"], name
         os.symlink("w/b.last", name)
-    says = run(file, "--positions", "--epsilon", "1", *budget, option, output)
+    says = run(file, *PLACED, "--epsilon", "1", *budget, option, output)
     why = "is the file of --budget" if link == "the last result" else "holds the ballots or the budget"
     assert f"{option}: {Path(output).name} {why}" in says
     assert not Path("new.sqlite").exists() and not Path("w/b").exists()
@@ -440,7 +441,7 @@ def test_standard_output_is_not_a_file_that_is_read_or_written(name, run, monkey
 
 def test_a_last_result_does_not_replace_the_ballots(run):
     Path("v.csv").rename("new.sqlite.last")
-    says = run("new.sqlite.last", "--positions", "--epsilon", "1", *NEW)
+    says = run("new.sqlite.last", *PLACED, "--epsilon", "1", *NEW)
     assert "--budget: new.sqlite.last holds the ballots" in says and not Path("new.sqlite").exists()
 
 
@@ -448,7 +449,7 @@ def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatc
     Path("v.csv").rename("v.html")
     with open("v.html") as file:
         monkeypatch.setattr("sys.stdin", file)
-        says = run("-", "--positions", "--epsilon", "1", *NEW, "--report", "v.html")
+        says = run("-", *PLACED, "--epsilon", "1", *NEW, "--report", "v.html")
     assert "--report: v.html holds the ballots" in says and not Path("new.sqlite").exists()
 
 
@@ -476,7 +477,7 @@ def test_outputs_hold_public_values_only(options, run):
     """The file has 1,187 ballots, an unreadable row and a region that is not listed: none of it is published."""
     rows = [f"a<b,{','.join(map(str, vote))}" for vote in VOTES] * 10
     Path("s.csv").write_text("region,tea,milk,rye\n" + "\n".join([*rows, *["Xanadu,1,2,3"] * 6, "a<b,odd,1,2"]))
-    file = ["s.csv", "--positions", "--unreadable", "empty", *(options or ["--items", "tea,milk,rye"])]
+    file = ["s.csv", *PLACED, "--unreadable", "empty", *(options or ["--items", "tea,milk,rye"])]
     file += [] if "--segments" in file else ["--items", "tea,milk,rye"]
     budget = ["--budget", "b", "--budget-epsilon", "9", "--budget-delta", "1e-5"]
     made = json.loads(run(*file, "--epsilon", "1", *budget, "--report", "r.html", "--format", "json"))
@@ -490,7 +491,7 @@ def test_outputs_hold_public_values_only(options, run):
 @pytest.mark.parametrize("cell", ["x", "", "-1", "1_0", "\u0661", "1,5", "inf", "nan"])
 def test_unreadable_weight_counts_as_zero(cell, run):
     Path("w.csv").write_text(f'w,tea,milk\n1,1,2\n"{cell}",2,1\n', encoding="utf-8")
-    file = ["w.csv", "--positions", "--epsilon", "1", "--weight", "w", "--max-weight", "1"]
+    file = ["w.csv", *PLACED, "--epsilon", "1", "--weight", "w", "--max-weight", "1"]
     assert "line 3" in run(*file)
     options = parser().parse_args(["rank", *file, "--unreadable", "empty"])
     assert files.read(options)[0].weights.each.tolist() == [720720, 0]

@@ -8,6 +8,7 @@ from sklearn_dprank.channels.segmented import SegmentedProfile, segment_numbers
 from sklearn_dprank.cli import files, main, parser, ranking as segments
 from sklearn_dprank.privacy import PrivacyBudget
 
+RATED = ["--ratings", "--items", "all"]
 NAMES = ["tea", "milk", "rye"]
 REGIONS = ["--segments", "region", "--segment-values", "north,south"]
 LARGE = ["--epsilon", "500"]
@@ -21,7 +22,7 @@ def write(path, rows, header=("region", *NAMES)):
 
 
 def parsed(path, *options):
-    return parser().parse_args(["rank", str(path), "--ratings", "--epsilon", "1", *options])
+    return parser().parse_args(["rank", str(path), *RATED, "--epsilon", "1", *options])
 
 
 def read_labels(path, names, *options):
@@ -55,7 +56,7 @@ def printed(run):
 def test_each_listed_segment_has_its_own_order(tmp_path, printed):
     """Rows without a listed name would decide both orders."""
     rows = [*OPPOSITE, *[["", 1, 3, 1], ["abroad", 1, 3, 1], ["North", 1, 3, 1]] * 300]
-    made, orders = printed(write(tmp_path / "v.csv", rows), "--ratings", *REGIONS, *LARGE)
+    made, orders = printed(write(tmp_path / "v.csv", rows), *RATED, *REGIONS, *LARGE)
     assert orders == {"north": NAMES, "south": NAMES[::-1]}
     assert [each["size"] for each in made["segments"]] == pytest.approx([40, 40], abs=2)
     assert made["segments"][0]["intervals"] == {"tea": [1, 1], "milk": [2, 2], "rye": [3, 3]}
@@ -68,7 +69,7 @@ def test_names_with_commas_and_segments_without_rows(tmp_path, printed):
     rows = [['"north, east"' if row[0] == "north" else row[0], *row[1:]] for row in rows]
     values = 'south, "north, east", islands'
     made, orders = printed(
-        write(tmp_path / "v.csv", rows), "--ratings", "--segments", "region", "--segment-values", values, *LARGE
+        write(tmp_path / "v.csv", rows), *RATED, "--segments", "region", "--segment-values", values, *LARGE
     )
     assert list(orders) == ["south", "north, east", "islands"] and sorted(orders["islands"]) == sorted(NAMES)
     assert orders["north, east"] == NAMES and abs(made["segments"][2]["size"]) < 3
@@ -107,7 +108,7 @@ def test_cells_of_parquet_are_compared_as_text(cells, dtype, expected, tmp_path)
 
 
 def test_without_delta_only_orders_are_published(tmp_path, run, printed):
-    arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *REGIONS, *LARGE, "--delta", "0"]
+    arguments = [write(tmp_path / "v.csv", OPPOSITE), *RATED, *REGIONS, *LARGE, "--delta", "0"]
     made, orders = printed(*arguments)
     assert orders == {"north": NAMES, "south": NAMES[::-1]} and made["privacy"]["delta"] == 0
     assert all(set(each) == {"segment", "consensus"} for each in made["segments"]) and "level" not in made
@@ -124,7 +125,7 @@ def test_persons_are_clipped_over_all_rows(tmp_path, printed):
     found, profile = read_labels(path, ["north", "south"], *options)
     parts = SegmentedProfile(profile, segment_numbers(found, ["north", "south"], 80), 2).parts
     assert [(part.weights.each / 720720).tolist() for part in parts] == [[1] * 30 + [2] * 10, [1] * 30]
-    made, orders = printed(path, "--ratings", *options, *REGIONS, *LARGE)
+    made, orders = printed(path, *RATED, *options, *REGIONS, *LARGE)
     assert orders == {"north": NAMES, "south": NAMES[::-1]}
     assert made["privacy"]["unit"] == "all ballots of one person"
     assert [each["size"] for each in made["segments"]] == pytest.approx([50, 30], abs=8)
@@ -136,7 +137,7 @@ def test_persons_are_clipped_over_all_rows(tmp_path, printed):
 )
 def test_a_new_budget_without_enough_delta_is_not_created(options, needed, tmp_path, run):
     account = ["--budget", tmp_path / "account.sqlite", "--budget-epsilon", "1"]
-    arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *options, "--epsilon", "1", *account]
+    arguments = [write(tmp_path / "v.csv", OPPOSITE), *RATED, *options, "--epsilon", "1", *account]
     for more in ([], ["--budget-delta", "1e-7"]):
         assert f"this release has {needed}: give the new budget that much with" in run(*arguments, *more)
     assert not (tmp_path / "account.sqlite").exists()
@@ -164,14 +165,14 @@ def test_a_new_budget_without_enough_delta_is_not_created(options, needed, tmp_p
 def test_refusals_precede_a_charge(options, message, tmp_path, run):
     account = ["--budget", tmp_path / "account.sqlite", "--budget-epsilon", "9", "--budget-delta", "1e-6"]
     PrivacyBudget.open(tmp_path / "account.sqlite", 9, 1e-6)
-    said = run(write(tmp_path / "v.csv", OPPOSITE), "--ratings", *options, "--epsilon", "1", *account)
+    said = run(write(tmp_path / "v.csv", OPPOSITE), *RATED, *options, "--epsilon", "1", *account)
     assert said.startswith("dprank rank: ") and message in said and said.count("\n") == 1
     assert PrivacyBudget.open(tmp_path / "account.sqlite").releases_ == ()
 
 
 @pytest.mark.parametrize("rows", [[], [["abroad", *UP]], [["", "", "", ""]] * 3])
 def test_a_file_without_listed_rows_is_released(rows, tmp_path, printed):
-    _, orders = printed(write(tmp_path / "v.csv", rows), "--ratings", *REGIONS, "--epsilon", "1")
+    _, orders = printed(write(tmp_path / "v.csv", rows), *RATED, *REGIONS, "--epsilon", "1")
     assert [sorted(order) for order in orders.values()] == [sorted(NAMES)] * 2
 
 
@@ -180,7 +181,7 @@ def test_a_file_without_listed_rows_is_released(rows, tmp_path, printed):
 def test_segments_typed_on_other_keyboards_have_their_voters(cell, listed, tmp_path, run, capsys):
     path = write(tmp_path / "t.csv", [[cell, 5, 3, 1], ["Nord", 1, 3, 5]] * 500)
     given = ["--segments", "region", "--segment-values", f"{listed},Nord", "--epsilon", "5"]
-    assert main(["rank", path, "--ratings", *given, "--format", "json"]) == 0
+    assert main(["rank", path, *RATED, *given, "--format", "json"]) == 0
     out, err = capsys.readouterr()
     made = {each["segment"]: each for each in json.loads(out)["segments"]}
     assert made["S\u00e8te"]["consensus"] == ["tea", "milk", "rye"]
@@ -194,7 +195,7 @@ def test_the_operator_learns_of_names_that_differ_only_in_case_or_blanks(listed,
     path = write(tmp_path / "t.csv", [["Sète", 5, 3, 1], ["Nord", 1, 3, 5]] * 20)
     report = tmp_path / "r.html"
     given = f"--segments region --epsilon 5 --report {report} --segment-values".split()
-    assert main(["rank", path, "--ratings", *given, f"{listed},Nord,Süd"]) == 0
+    assert main(["rank", path, *RATED, *given, f"{listed},Nord,Süd"]) == 0
     out, err = capsys.readouterr()
     assert err.count("differs only in case, blanks or invisible characters") == 1
     assert repr(listed) in err and "do not publish it" in err and "Sète" not in err

@@ -61,7 +61,7 @@ def test_layouts(layout, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("names.txt").write_text("tea\ncoffee\nmilk\n", encoding="utf-8")
     if not {"--ratings", "--positions", "--orders", "--choices", "--comparisons"} & {*options} and FILES[layout]:
-        options.append("--positions")
+        options += ["--positions"] + ["--items", "all"] * ("--items" not in options)
     path = ROOT / "sklearn_dprank" / "datasets" / "data" / "hay2017_figure1.soc"
     if FILES[layout]:
         path = tmp_path / "survey.csv"
