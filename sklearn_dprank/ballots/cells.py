@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .rows import changes, sorted_together
 from .weights import WEIGHT_GRID
 
 
@@ -62,12 +63,14 @@ class ComparedCells(Cells):
         >>> (cells.net_wins // 720720).tolist(), (cells.exposures // 720720).tolist()
         ([-1, 1, 0], [2, 1, 1])
         """
-        n_items = int(max(first.max(initial=0), second.max(initial=0))) + 1
-        keys = np.concatenate([persons.astype(np.int64) * n_items + each for each in (first, second)])
-        keys, places = np.unique(keys, return_inverse=True)
+        columns: Any = np.concatenate([persons, persons]), np.concatenate([first, second]), np.arange(2 * len(first))
+        persons, items, rows = sorted_together(*((each, each.max(initial=0) + 1) for each in columns))
+        starts = changes(persons) | changes(items)
+        places = np.empty(len(rows), dtype=np.intp)
+        places[rows] = np.cumsum(starts) - 1
         net_wins = WEIGHT_GRID * _both_ways(places, outcome)
-        exposures = WEIGHT_GRID * np.bincount(places, minlength=len(keys))
-        return cls(*np.divmod(keys, n_items), net_wins, exposures, None, first, second, places)
+        exposures = WEIGHT_GRID * np.bincount(places, minlength=len(net_wins))
+        return cls(persons[starts], items[starts], net_wins, exposures, None, first, second, places)
 
     def expected(self, strengths: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return sums of round(720720 tanh((s_i - s_j) / 2)) over the comparisons of i with j."""

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from .._utils.checks import safe_repr
 from . import reading
-from .rows import Listed, changes
+from .rows import SMALL, Listed, changes, levels_of, numbered, sorted_together
 
 #: Words of an outcome that are read as a tie.
 TIES = ("tie", "tie (bothbad)", "both_bad", "draw")
+_LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 
 
@@ -38,15 +39,17 @@ def read_long(table: Any, person: Any, item: Any, rating: Any, position: Any, na
     values = numbers(columns[value_name], value_name)
     check_lengths({"person": persons, "item": items, value_name: values})
     keep = (persons >= 0) & (items >= 0) & ~np.isnan(values)
-    persons, n_persons = renumbered(persons[keep])
-    entry, values = persons * len(names) + items[keep], values[keep]
-    order = np.lexsort((values, entry))  # also by value, so that a mean does not depend on the order of rows
-    entry, values = entry[order], values[order]
-    starts = np.flatnonzero(changes(entry))
-    if len(starts):
+    if not keep.all():
+        persons, items, values = persons[keep], items[keep], values[keep]
+    persons, n_persons = renumbered(persons)
+    levels, level = levels_of(values)  # sorted also by value, so that a mean does not depend on the order of rows
+    persons, items, level = sorted_together((persons, n_persons), (items, len(names)), (level, len(levels)))
+    starts = np.flatnonzero(changes(persons) | changes(items))
+    values = levels[level]
+    if len(starts) < len(values):
         values = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
-    ballot, items = np.divmod(entry[starts], len(names))
-    return Listed.of(ballot, items, values if rating is None else -values, n_persons)
+        persons, items = persons[starts], items[starts]
+    return Listed.of(persons, items, values if rating is None else -values, n_persons)
 
 
 def read_orders(orders: Any, person: Any, names: list[Any]) -> tuple[Listed, NDArray[np.int64] | None]:
@@ -220,31 +223,41 @@ def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int
     ([0, -1, 1, 0], ['b', 'a'])
     """
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and not isinstance(column, np.ma.MaskedArray):
+        least, most = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+        if least > -_LARGEST_ID and most < _LARGEST_ID:
+            found, codes = numbered(column.astype(np.int64) - least, most - least + 1)
+            return codes, (found + least).tolist()
         found, codes = np.unique(column, return_inverse=True)
-        return codes.astype(np.int64), found.tolist()
+        return codes.astype(np.int64, copy=False), found.tolist()
     if hasattr(type(column), "factorize") and column.dtype != object:  # of pandas
         codes, found = column.factorize()
         labels = found.tolist()
         _check_kinds(set(map(type, labels)), name)
+        if set(map(type, labels)) == {int}:
+            return codes.astype(np.int64, copy=False), labels
     else:
         cells = _as_list(column)
-        if not set(map(type, cells)) <= {str, int}:
+        kinds = set(map(type, cells))
+        if not kinds <= {str, int}:
             cells = [None if _is_missing(cell) else cell for cell in cells]
-        _check_kinds({*map(type, cells)} - {type(None)}, name)  # before cells become keys: 1 and True are one key
-        by_cell: dict[Any, int] = {}
-        codes, labels = (
-            np.array([by_cell.setdefault(cell, len(by_cell)) for cell in cells], dtype=np.int64),
-            list(by_cell),
-        )
-    numbered: dict[Any, int] = {}
+            kinds = {*map(type, cells)} - {type(None)}
+        _check_kinds(kinds, name)  # before cells become keys: 1 and True are one key
+        if hasattr(type(column), "factorize") and kinds == {str}:  # in pandas, missing cells have the code -1
+            codes, found = column.factorize()
+            labels = found.tolist()
+        else:
+            by_cell: dict[Any, int] = {}
+            codes = np.array([by_cell.setdefault(cell, len(by_cell)) for cell in cells], dtype=np.int64)
+            labels = list(by_cell)
     if isinstance(column, np.ndarray) and column.dtype.kind == "U" and "nan" in labels:
         raise ValueError(
             f"{name} is a NumPy array of text with 'nan', which may stand for a missing id; pass a list or an array "
             "with the dtype object, in which None is a missing id."
         )
+    by_label: dict[Any, int] = {}
     plain = [unicodedata.normalize("NFC", label).strip() if isinstance(label, str) else label for label in labels]
-    again = [-1 if label in (None, "") else numbered.setdefault(label, len(numbered)) for label in plain]
-    return np.array([*again, -1], dtype=np.int64)[codes], list(numbered)
+    again = [-1 if label in (None, "") else by_label.setdefault(label, len(by_label)) for label in plain]
+    return np.array([*again, -1], dtype=np.int64)[codes], list(by_label)
 
 
 def _check_kinds(kinds, name):
@@ -270,6 +283,8 @@ def _is_missing(cell):
 
 def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
     """Return the index of each item in the catalogue `names`, -1 where it is missing."""
+    if (whole := _whole_codes(column, names)) is not None and whole.min(initial=0) >= 0:
+        return whole
     codes, labels = ids(column, name)
     if labels and isinstance(labels[0], str) != isinstance(names[0], str):
         held, listed = ("text", "whole numbers") if isinstance(labels[0], str) else ("whole numbers", "text")
@@ -287,11 +302,25 @@ def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
     return np.array([*found, -1], dtype=np.int64)[codes]
 
 
+def _whole_codes(column, names):
+    """Return the index of each item in `names`, -1 for others; None unless all are integers in a short range."""
+    dtype, listed = getattr(column, "dtype", None), np.array(names)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or dtype == np.uint64 or listed.dtype != np.int64:
+        return None
+    least, most = int(listed.min()), int(listed.max())
+    values = np.asarray(column, dtype=np.int64)
+    if isinstance(column, np.ma.MaskedArray) or most - least > SMALL * (len(values) + len(listed)):
+        return None
+    table = np.full(most - least + 2, -1)
+    table[listed - least] = np.arange(len(listed))
+    return table[np.where((values < least) | (values > most), -1, values - least)]
+
+
 def numbers(column: Any, name: str) -> NDArray[np.float64]:
     """Return a column of numbers as doubles, NaN where one is missing."""
     try:
         column = column.to_frame() if hasattr(column, "to_frame") else np.asarray(reading.unmasked(column))[:, None]
-        values = reading.as_array(column)[:, 0].astype(np.float64)
+        values = reading.as_array(column)[:, 0].astype(np.float64, copy=False)
         numeric = not np.iscomplexobj(column)
     except (TypeError, ValueError, IndexError):
         numeric = False

@@ -467,8 +467,11 @@ def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
             f"{input_name} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; "
             "rename the items."
         )
-    plain: list[Any] = [checked_name(name, input_name) if isinstance(name, str) else int(name) for name in listed]
-    shown = [seen(name) for name in plain]
+    if kinds == {"str"}:
+        plain: list[Any] = [checked_name(name, input_name) for name in listed]
+        shown = [seen(name) for name in plain]
+    else:
+        shown = plain = list(map(int, listed))
     if len(set(shown)) < len(shown):
         twice = Counter(shown).most_common(1)[0][0]
         raise ValueError(

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from .weights import WEIGHT_GRID
 
 Norm: TypeAlias = Literal["l1", "l2"]
-_SMALL = 4  # numbers per row that are no more work than the rows
+SMALL = 4  # numbers per row that are no more work than the rows
+_LEVELS = 1 << 12  # distinct values up to which a search is faster than a sort
 _BLOCK = 1 << 16  # rows
 _PAIRED = 1 << 22  # pairs counted at a time
 
@@ -36,9 +37,12 @@ class Listed(NamedTuple):
 
     @classmethod
     def of(cls, ballot, item, place, n_ballots):
-        """Return rows in any order as ballots with the weight 0."""
-        order = np.lexsort((place, ballot))
-        return cls(ballot[order], item[order], place[order], np.zeros(n_ballots, dtype=np.int64))
+        """Return rows in any order as ballots with the weight 0, sorted by ballot, place and item."""
+        weight = np.zeros(n_ballots, dtype=np.int64)
+        levels, level = levels_of(place)
+        n_items = int(item.max(initial=0)) + 1
+        ballot, level, item = sorted_together((ballot, n_ballots), (level, len(levels)), (item, n_items))
+        return cls(ballot, item, levels[level], weight)
 
     @property
     def n_voters(self):
@@ -175,7 +179,7 @@ class Compared(NamedTuple):
 
     def pair_outcomes(self, n_items):
         """Return the counts of the pairs (winner, loser) that occur, in half steps; a tie is half a win of each."""
-        if n_items**2 <= _SMALL * len(self.tied) and self._whole.all():
+        if n_items**2 <= SMALL * len(self.tied) and self._whole.all():
             halves = np.zeros((n_items, n_items), dtype=np.int64)
             for start in range(0, len(self.tied), _BLOCK):  # large arrays would cost more than their sums
                 winner, loser, tied = (each[start : start + _BLOCK] for each in (self.winner, self.loser, self.tied))
@@ -207,11 +211,11 @@ class Compared(NamedTuple):
             rows = whole[person]
             np.add.at(total, entry[rows], WEIGHT_GRID * value[rows])
             person, entry, value = person[~rows], entry[~rows], value[~rows]
-        order = np.argsort(person * n_entries + entry)
-        person, entry, value = person[order], entry[order], value[order]
-        starts = np.flatnonzero(changes(person * n_entries + entry))
+        # Values are whole numbers from -2 to 2.
+        person, entry, value = sorted_together((person, self.n_voters), (entry, n_entries), (value + 2, 5))
+        starts = np.flatnonzero(changes(person) | changes(entry))
         person, entry = person[starts], entry[starts]
-        own = np.add.reduceat(value, starts) if len(starts) else value
+        own = np.add.reduceat(value - 2, starts) if len(starts) else value
         norms = np.zeros(self.n_voters, dtype=np.int64)
         np.add.at(norms, person, np.abs(own) if self.norm == "l1" else own * own)
         if self.norm == "l1":
@@ -260,11 +264,49 @@ def numbered(codes, size):
     >>> [each.tolist() for each in numbered(np.array([7, 2, 7]), 9)]
     [[2, 7], [1, 0, 1]]
     """
-    if size > _SMALL * len(codes):
+    if size > SMALL * len(codes):
         return np.unique(codes, return_inverse=True)
     occurs = np.zeros(size, dtype=bool)
     occurs[codes] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
+
+
+def levels_of(values):
+    """Return the distinct values, in order, and the place of each value among them.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in levels_of(np.array([2.5, 1.0, 2.5]))]
+    [[1.0, 2.5], [1, 0, 1]]
+    """
+    levels = np.unique(values)
+    if len(levels) > _LEVELS:
+        return np.unique(values, return_inverse=True)
+    return levels, np.searchsorted(levels, values)
+
+
+def sorted_together(*columns):
+    """Return the columns sorted by the first, then by the second and so on; each is (numbers from 0, their bound).
+
+    Examples
+    --------
+    >>> [each.tolist() for each in sorted_together((np.array([1, 0, 1]), 2), (np.array([5, 6, 4]), 7))]
+    [[0, 1, 1], [6, 4, 5]]
+    """
+    bits = [max(int(bound) - 1, 0).bit_length() for _, bound in columns]
+    if sum(bits) > 63:
+        order = np.lexsort([column for column, _ in columns[::-1]])
+        return [column[order] for column, _ in columns]
+    rows = columns[0][0].astype(np.int64)  # one number for each row is sorted fastest
+    for (column, _), width in zip(columns[1:], bits[1:], strict=True):
+        rows <<= width
+        rows |= column
+    rows.sort()
+    found = []
+    for width in bits[:0:-1]:
+        found.append(rows & ((1 << width) - 1))
+        rows >>= width
+    return [rows, *found[::-1]]
 
 
 def changes(values):
