@@ -251,9 +251,9 @@ def test_generators_are_advanced_by_one_draw(estimator, make):
 
 @pytest.mark.parametrize("estimator", PRIVATE, ids=repr)
 def test_the_system_s_entropy_differs_and_is_certified(estimator):
-    """Eight tied items: four equal orders among 8! would be a once-in-10^13 event."""
+    """Eight tied items: ten times the same best one would be a once-in-10^8 event."""
     flat = np.zeros((100, 8))
-    system = [clone(estimator).fit(flat) for _ in range(4)]
+    system = [clone(estimator).fit(flat) for _ in range(10)]
     assert len({tuple(fitted.ranks_) for fitted in system}) > 1
     assert all(fitted.privacy_.certified for fitted in system)
     assert not seeded(estimator).fit(flat).privacy_.certified

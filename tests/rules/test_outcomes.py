@@ -55,7 +55,7 @@ def test_counts_are_those_of_each_person_by_itself(max_weight, norm, n_items, me
 @pytest.mark.parametrize("share", [0.1, 1.0])
 def test_strengths_without_ties_are_those_of_the_counts_of_pairs(n_items, share):
     rng = np.random.default_rng(n_items)
-    _, *votes = make_votes(n_items, int(share * n_items**2), 3, rng, even=True, ties=0)
+    _, *votes = make_votes(n_items, int(share * n_items**2), 3, rng, exposure="even", ties=0)
     profile = compared(*votes, n_items, max_weight=2)
     counts = profile.clipped("l2").pairwise_counts / GRID
     expected = bradley_terry_strengths((Tallies(0.0, counts),), 0.01)
@@ -67,7 +67,7 @@ def test_strengths_without_ties_are_those_of_the_counts_of_pairs(n_items, share)
 
 def test_a_tie_is_half_a_win_of_each():
     rng = np.random.default_rng(0)
-    _, persons, first, second, outcome = make_votes(8, 200, 3, rng, even=True, ties=0.4)
+    _, persons, first, second, outcome = make_votes(8, 200, 3, rng, exposure="even", ties=0.4)
     decided = np.where(outcome == 0, 1, outcome), np.where(outcome == 0, -1, outcome)  # a tie is a win and a loss
     twice = [np.tile(each, 2) for each in (persons, first, second)]
     with_ties = BradleyTerry(0.5).fit(compared(persons, first, second, outcome, 8, ALL))
@@ -78,7 +78,7 @@ def test_a_tie_is_half_a_win_of_each():
 
 @pytest.mark.parametrize("ridge", [1e-6, 0.01, 2.0])
 def test_standard_errors_are_those_of_numerical_second_derivatives(ridge):
-    _, *votes = make_votes(6, 40, 3, np.random.default_rng(3), even=True)
+    _, *votes = make_votes(6, 40, 3, np.random.default_rng(3), exposure="even")
     fitted = BradleyTerry(ridge).fit(compared(*votes, 6, ALL))
     wins = naive_outcomes(votes, 6, ALL, "l2") / (2 * GRID)
 
@@ -124,7 +124,7 @@ def test_groups_without_comparisons_are_named():
 
 
 def test_many_items_need_no_matrix():
-    _, *votes = make_votes(20_000, 10_000, 3, np.random.default_rng(1), even=True)
+    _, *votes = make_votes(20_000, 10_000, 3, np.random.default_rng(1), exposure="even")
     profile = compared(*votes, 20_000, max_weight=ALL)
     tracemalloc.start()
     with warnings.catch_warnings():

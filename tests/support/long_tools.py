@@ -22,10 +22,9 @@ def rated(persons, items, values, n_items):
     return Profile.from_long(None, persons, items, rating=values, items=list(range(n_items)))
 
 
-def make_votes(n_items, n_persons, mean, rng, *, matched=False, ties=0.2):
+def make_votes(n_items, n_persons, mean, rng, *, matched=False, **laws):
     """Return (strengths, persons, first, second, outcome) of generated comparisons; three of five are `matched`."""
-    votes, strengths = make_comparisons(
-        n_persons, n_items, comparisons_per_person=mean, matched=0.6 * matched, ties=ties, random_state=rng
-    )
+    laws = {"comparisons_per_person": mean, "matched": 0.6 * matched, **laws}
+    votes, strengths = make_comparisons(n_persons, n_items, **laws, random_state=rng)
     outcome = (votes["winner"] == "first").astype(int) - (votes["winner"] == "second")
     return strengths, votes["person"], votes["first"], votes["second"], outcome
