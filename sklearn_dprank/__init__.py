@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         DPKemenySampler as DPKemenySampler,
         DPKwikSort as DPKwikSort,
         DPPairwise as DPPairwise,
+        DPPositionalRule as DPPositionalRule,
         DPPrudentOrder as DPPrudentOrder,
         DPSwissBorda as DPSwissBorda,
         DPTopK as DPTopK,
@@ -66,8 +67,8 @@ if not TYPE_CHECKING:  # type checkers would accept any name as one of the packa
         *("orders", "plotting", "preprocessing", "privacy", "queries", "rules", "sampling", "theory", "uncertainty"),
     )
     _ESTIMATORS = {
-        "central": "DPBorda DPBradleyTerry DPHistogram DPKemenySampler DPKwikSort DPPairwise DPPrudentOrder "
-        "DPSwissBorda DPTopK",
+        "central": "DPBorda DPBradleyTerry DPHistogram DPKemenySampler DPKwikSort DPPairwise DPPositionalRule "
+        "DPPrudentOrder DPSwissBorda DPTopK",
         "composed": "Aggregator",
         "exact": "Borda BradleyTerry HierarchicalAggregation Kemeny KwikSort PositionalRule",
         "interactive": "LDPAdaptivePairs LDPGroupKwikSort LDPQuickSort",

@@ -24,8 +24,10 @@ _LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 
 
-def read_long(table: Any, person: Any, item: Any, rating: Any, position: Any, names: list[Any]) -> Listed:
-    """Return the ballot of each person in a table of ratings or positions, with the weight 0."""
+def read_long(
+    table: Any, person: Any, item: Any, rating: Any, position: Any, names: list[Any] | None
+) -> tuple[Listed, list[Any]]:
+    """Return the ballot of each person in a table of ratings or positions, with the weight 0, and the item names."""
     if (rating is None) == (position is None):
         raise ValueError(
             "rating and position must not both be given or both be left out; give rating= if larger values are "
@@ -35,40 +37,52 @@ def read_long(table: Any, person: Any, item: Any, rating: Any, position: Any, na
     value = position if rating is None else rating
     columns = columns_of(table, {"person": person, "item": item, value_name: value})
     persons, _ = ids(columns["person"], "person")
-    items = item_codes(columns["item"], "item", names)
+    items, names = catalogued(columns["item"], "item", names)
     values = numbers(columns[value_name], value_name)
     check_lengths({"person": persons, "item": items, value_name: values})
+    return _by_person(persons, items, values if rating is None else -values, len(names)), names
+
+
+def _by_person(persons, items, values, n_items):
+    """Return one ballot for each person, in which the mean of the values is the place of an item."""
     keep = (persons >= 0) & (items >= 0) & ~np.isnan(values)
     if not keep.all():
         persons, items, values = persons[keep], items[keep], values[keep]
     persons, n_persons = renumbered(persons)
     levels, level = levels_of(values)  # sorted also by value, so that a mean does not depend on the order of rows
-    persons, items, level = sorted_together((persons, n_persons), (items, len(names)), (level, len(levels)))
+    persons, items, level = sorted_together((persons, n_persons), (items, n_items), (level, len(levels)))
     starts = np.flatnonzero(changes(persons) | changes(items))
     values = levels[level]
     if len(starts) < len(values):
         values = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
         persons, items = persons[starts], items[starts]
-    return Listed.of(persons, items, values if rating is None else -values, n_persons)
+    return Listed.of(persons, items, values, n_persons)
 
 
-def read_orders(orders: Any, person: Any, names: list[Any]) -> tuple[Listed, NDArray[np.int64] | None]:
-    """Return lists of items, best first, as ballots with the weight 0, and the number of each list's person.
+def read_orders(
+    orders: Any, person: Any, names: list[Any] | None
+) -> tuple[Listed, NDArray[np.int64] | None, list[Any]]:
+    """Return lists of items, best first, as ballots with the weight 0, the number of each list's person, and the names.
 
-    The number is -1 for a missing person. The numbers are None without persons.
+    The number is -1 for a missing person. The numbers are None without persons. If the items are private, the lists of
+    one person become one ballot, in the order of the mean places, and the numbers are None.
     """
+    is_private = names is None
     if reading.is_frame(orders) or getattr(orders, "ndim", 1) == 2:
         columns = _choices(orders)
         n_ballots = len(columns[0]) if columns else 0
         ballot = np.tile(np.arange(n_ballots), len(columns))
         place = np.repeat(np.arange(len(columns)), n_ballots)
-        items = np.concatenate([item_codes(column, "orders", names) for column in columns] or [ballot])
+        if names is None:
+            items, names = catalogued(list(chain.from_iterable(map(_as_list, columns))), "orders", None)
+        else:
+            items = np.concatenate([item_codes(column, "orders", names) for column in columns] or [ballot])
     else:
         lists = [_as_list(one) for one in _as_list(orders)]
         n_ballots, lengths = len(lists), np.array([len(one) for one in lists], dtype=np.int64)
         ballot = np.repeat(np.arange(n_ballots), lengths)
         place = np.arange(len(ballot)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        items = item_codes(list(chain.from_iterable(lists)), "orders", names)
+        items, names = catalogued(list(chain.from_iterable(lists)), "orders", names)
     keep = items >= 0
     ballot, items, place = ballot[keep], items[keep], place[keep]
     if len(np.unique(ballot * len(names) + items)) < len(items):
@@ -81,7 +95,9 @@ def read_orders(orders: Any, person: Any, names: list[Any]) -> tuple[Listed, NDA
         reading.check_aligned(orders, person=person)
         persons, _ = ids(person, "person")
         check_lengths({"orders": np.arange(n_ballots), "person": persons})
-    return Listed.of(ballot, items, place, n_ballots), persons
+        if is_private:
+            return _by_person(persons[ballot], items, place.astype(np.float64), len(names)), None, names
+    return Listed.of(ballot, items, place, n_ballots), persons, names
 
 
 def read_comparisons(
@@ -314,6 +330,24 @@ def _whole_codes(column, names):
     table = np.full(most - least + 2, -1)
     table[listed - least] = np.arange(len(listed))
     return table[np.where((values < least) | (values > most), -1, values - least)]
+
+
+def catalogued(column: Any, name: str, names: list[Any] | None) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the index of each item, -1 where it is missing, and the catalogue: `names`, or the ids of the column.
+
+    These are sorted, so that the order of two items does not depend on other rows.
+
+    Examples
+    --------
+    >>> codes, names = catalogued(["b", None, "a", "b"], "item", None)
+    >>> codes.tolist(), names
+    ([1, -1, 0, 1], ['a', 'b'])
+    """
+    if names is None:
+        codes, labels = ids(column, name)
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        return np.array([*np.argsort(order), -1], dtype=np.int64)[codes], [labels[k] for k in order]
+    return item_codes(column, name, names), names
 
 
 def numbers(column: Any, name: str) -> NDArray[np.float64]:

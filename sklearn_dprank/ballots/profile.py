@@ -242,6 +242,25 @@ class Profile:
             return not self.rows.has_opinions
         return not (self.net_wins.any() or self.pairwise_counts.any())  # net wins are faster, and mostly decide
 
+    def lists(self) -> Listed:
+        """Return the ballots as lists, each with its weight: 1, or the weight that it has without `max_listed`.
+
+        Raises
+        ------
+        ValueError
+            If this profile keeps only counts, or comparisons.
+        """
+        if isinstance(self.rows, Compared):
+            raise ValueError("comparisons have no lists; read ratings by Profile.from_long, or lists by from_orders.")
+        if self.rows is None and self.positions is None:
+            raise ValueError(_ONLY_COUNTS)
+        weight = np.ones(self.n_voters, dtype=np.int64) if self.weights is None else self.weights.each
+        if self.rows is not None:
+            return self.rows._replace(weight=weight)
+        positions: Any = self.positions
+        ballot, item = np.nonzero(positions.sentinel != positions.table.T)
+        return Listed.of(ballot, item, positions.table[item, ballot], self.n_voters)._replace(weight=weight)
+
     def clipped(self, norm: Norm) -> Profile:
         """Return this profile, with comparisons of which each person's own sums are bounded in this norm.
 
@@ -489,7 +508,7 @@ class Profile:
         person: Any = None,
         item: Any = None,
         *,
-        items: ItemNames,
+        items: ItemNames | Literal["private"],
         rating: Any = None,
         position: Any = None,
         max_listed: int | None = None,
@@ -505,7 +524,8 @@ class Profile:
             compared in the Unicode form NFC, without the blanks around it.
         items : sequence of str or sequence of int
             Public list of all items, of the same kind as the ids in `item`. It must not be computed from the rows, so
-            it also lists items that nobody rated.
+            it also lists items that nobody rated. Or "private", if no such list is public: the items are then those of
+            the rows, and a secret. Only `~sklearn_dprank.DPPositionalRule` can rank them. It needs `max_listed`.
         rating, position : str or array-like of shape (n_rows,)
             Column of values. Give one of them: `rating` if larger values are better, `position` if smaller ones are.
         max_listed : int or None, default=None
@@ -542,14 +562,19 @@ class Profile:
         >>> profile.net_wins // 720720
         array([ 1,  1, -2])
         """
-        names = _catalogue(items)
-        rows = long.read_long(table, person, item, rating, position, names)
+        names = _catalogue(items, max_listed)
+        rows, listed = long.read_long(table, person, item, rating, position, names)
         weights = Weights(np.full(rows.n_voters, WEIGHT_GRID, dtype=np.int64), None)
-        return cls._listed(rows, weights, names, ROWS, max_listed)
+        return cls._listed(rows, weights, listed, ROWS, max_listed, names is None)
 
     @classmethod
     def from_orders(
-        cls, orders: Any, *, items: ItemNames, person: ArrayLike | None = None, max_listed: int | None = None
+        cls,
+        orders: Any,
+        *,
+        items: ItemNames | Literal["private"],
+        person: ArrayLike | None = None,
+        max_listed: int | None = None,
     ) -> Self:
         """Return the profile of lists of items, best first.
 
@@ -558,11 +583,12 @@ class Profile:
         orders : list of lists, or table of shape (n_voters, n_choices)
             Items of each ballot, best first. Lists may have any length. A table has one column for each choice, the
             first choice first. Missing entries are skipped, and an empty list has no opinion.
-        items : sequence of str or sequence of int
-            Public list of all items, as in `from_long`.
+        items : sequence of str, sequence of int, or "private"
+            Public list of all items, or "private", as in `from_long`.
         person : array-like of shape (n_voters,) or None, default=None
             Id of the person who gave each list. A person counts once, by the mean of the person's lists, and a list
-            without a person counts nothing. None if each list is of another person.
+            without a person counts nothing. If items are private, the lists of a person become one list, in the order
+            of the mean places of its items. None if each list is of another person.
         max_listed : int or None, default=None
             Public bound on the number of items on a list, as in `from_rankings`. Longer lists count less. None is no
             bound.
@@ -585,21 +611,22 @@ class Profile:
         >>> Profile.from_orders(lists, items=["tea", "milk", "wine"]).net_wins // 720720
         array([ 1, -3,  2])
         """
-        names = _catalogue(items)
-        rows, persons = long.read_orders(orders, person, names)
+        names = _catalogue(items, max_listed)
+        rows, persons, listed = long.read_orders(orders, person, names)
         each = np.full(rows.n_voters, WEIGHT_GRID, dtype=np.int64)
         if persons is not None:
             missing = persons < 0
             persons = np.where(missing, persons.max(initial=-1) + 1, persons)
             each = np.where(missing, 0, clipped((~missing).astype(float), persons, WEIGHT_GRID))
-        return cls._listed(rows, Weights(each, persons), names, BALLOT if persons is None else PERSON, max_listed)
+        unit = BALLOT if person is None else PERSON
+        return cls._listed(rows, Weights(each, persons), listed, unit, max_listed, names is None)
 
     @classmethod
-    def _listed(cls, rows, weights, names, unit, max_listed):
+    def _listed(cls, rows, weights, names, unit, max_listed, is_private):
         """Return the profile of rows of lists, whose ballots have these weights."""
         check_whole(max_listed, "max_listed", 2, optional=True)
         max_listed = None if max_listed is None else int(max_listed)
-        bound = WeightBound(unit, WEIGHT_GRID, max_listed, "lists")
+        bound = WeightBound(unit, WEIGHT_GRID, max_listed, "private" if is_private else "lists")
         each = shortened(weights.each, rows.n_listed, max_listed)
         profile = cls(rows.n_voters, len(names), names, rows=rows._replace(weight=each), bound=bound, weights=weights)
         refuse_large(rows.n_voters, len(names) if len(names) <= _MOST_PAIRED else math.isqrt(len(names)) + 1, bound)
@@ -673,7 +700,9 @@ class Profile:
         >>> DPBorda(epsilon=1.0).fit(profile).privacy_.unit
         'all comparisons of one person'
         """
-        names = _catalogue(items)
+        names: Any = _catalogue(items)
+        if names is None:
+            raise ValueError("items='private' is for ratings and lists; list all items that may be compared.")
         check_number(max_weight, "max_weight", least=1e-5, most=1e6)
         most = math.floor(Fraction(float(max_weight)) * WEIGHT_GRID)
         rows = Compared(*long.read_comparisons(table, first, second, person, outcome, ties, names), most)
@@ -866,6 +895,8 @@ class Profile:
     def __add__(self, other: Profile) -> Self:
         if not isinstance(other, Profile):
             return NotImplemented
+        for one in (self, other):
+            check_public_items(one.bound)
         if any(one.bound is not None and one.bound.unit in OF_PERSONS for one in (self, other)):
             raise ValueError(
                 "profiles with persons do not add up, because a person may have ballots in both; read all ballots "
@@ -918,27 +949,48 @@ def _weighted_parts(chunks, read, weights, bound, **columns):
         raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
 
 
-def _catalogue(items):
-    """Return the checked names of the public list of items."""
+def _catalogue(items, max_listed=2):
+    """Return the checked names of the public list of items, or None for private items."""
+    if isinstance(items, str) and items == "private":
+        if max_listed is None:
+            raise ValueError(
+                "items='private' needs max_listed, a public bound on the number of items that count of a list; set "
+                "max_listed=10, say."
+            )
+        check_whole(max_listed, "max_listed", 2, 1000)  # the threshold is computed from all lengths and positions
+        return None
     names = reading.checked_names(items, "items")
     if len(names) < 2:
         raise ValueError(f"items must list at least two items, got {len(names)}; list all items, also unrated ones.")
     return names
 
 
-def check_answerable(asker: str, needs: frozenset[str], n_items: int) -> None:
+def check_public_items(bound: WeightBound | None) -> None:
+    """Raise ValueError if the profile with this bound has private items, which one estimator can rank."""
+    if bound is not None and bound.form == "private":
+        raise ValueError(
+            "items='private' is for one fit of DPPositionalRule, which publishes names that many persons list; use it, "
+            "or pass a public list as items."
+        )
+
+
+def check_answerable(asker: str, needs: frozenset[str], n_items: int, bound: WeightBound) -> None:
     """Raise ValueError if the data that a plan needs cannot be counted from rows of long data.
 
     Parameters
     ----------
     asker : str
         Name of the estimator, for the message.
-    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells", "outcomes"}
+    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells", "outcomes", "lists"}
         Data that the plan needs.
     n_items : int
         Number of items.
+    bound : WeightBound
+        Bound of the long data, with its form.
     """
-    if needs - {"counts", "net_wins", "cells", "outcomes"}:
+    if "lists" in needs and bound.form == "comparisons":
+        raise ValueError(f"{asker} needs lists of items, and comparisons have none; use DPBradleyTerry or DPBorda.")
+    if needs - {"counts", "net_wins", "cells", "outcomes", "lists"}:
         raise ValueError(f"{asker} needs the positions of all items on each ballot, and {_ONLY_ROWS}")
     if "counts" in needs and n_items > _MOST_PAIRED:
         raise ValueError(f"{asker} needs {_TOO_MANY.format(n_items)}")
@@ -959,7 +1011,7 @@ _ONLY_COUNTS = "this Profile keeps only counts; build it with keep='positions'."
 Ballots: TypeAlias = ArrayLike | Profile
 
 
-def as_profile(X: Ballots, *, least_voters: int = 0, least_items: int = 2) -> Profile:
+def as_profile(X: Ballots, *, least_voters: int = 0, least_items: int = 2, private_items: bool = False) -> Profile:
     """Return a table of ballots as a `Profile`; return a `Profile` unchanged.
 
     Parameters
@@ -968,6 +1020,8 @@ def as_profile(X: Ballots, *, least_voters: int = 0, least_items: int = 2) -> Pr
         Ballots.
     least_voters, least_items : int
         Minimum numbers of rows and columns of a table.
+    private_items : bool
+        Whether a profile with private items is accepted.
 
     Returns
     -------
@@ -977,9 +1031,11 @@ def as_profile(X: Ballots, *, least_voters: int = 0, least_items: int = 2) -> Pr
     Raises
     ------
     ValueError
-        If X is not a table of numbers, or is too small.
+        If X is not a table of numbers, is too small, or has private items.
     """
     if isinstance(X, Profile):
+        if not private_items:
+            check_public_items(X.bound)
         return X
     return Profile._read(X, least_voters=least_voters, least_items=least_items)
 

@@ -43,15 +43,15 @@ class WeightBound(NamedTuple):
         chooses it privately (``max_weight="auto"``).
     max_listed : int or None, default=None
         Largest number of items that a ballot lists with its full weight; None is any number.
-    form : {"ballots", "lists", "comparisons"}, default="ballots"
+    form : {"ballots", "lists", "private", "comparisons"}, default="ballots"
         Whether ballots are kept as a table, as rows of lists, or as comparisons (see
-        `~sklearn_dprank.ballots.rows.Compared`).
+        `~sklearn_dprank.ballots.rows.Compared`). "private" is for lists whose items are private too.
     """
 
     unit: str
     most: int | None
     max_listed: int | None = None
-    form: Literal["ballots", "lists", "comparisons"] = "ballots"
+    form: Literal["ballots", "lists", "private", "comparisons"] = "ballots"
 
     @property
     def kept(self) -> int:

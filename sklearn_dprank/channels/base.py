@@ -28,7 +28,7 @@ from .._utils.checks import (
 )
 from .._utils.estimators import AllowsMissing, _fit_context, available_if, clear_fitted, draft_of, swap_fitted
 from .._utils.types import Items, Message, RandomState, RuleName
-from ..ballots.profile import Ballots, Profile, Shape, as_profile, check_answerable
+from ..ballots.profile import Ballots, Profile, Shape, as_profile, check_answerable, check_public_items
 from ..ballots.reading import as_named, check_aligned, checked_names, column_names, names_differ, names_of, shape_of
 from ..collection import Allowance, Device, ReportCounts
 from ..metrics import average_kendall_tau
@@ -134,6 +134,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
 
     #: Checks of the parameters that `_compose` resolves. The parts check all others, and this class `random_state`.
     parameter_checks: dict[str, Check] = {}
+    #: Whether it ranks a `Profile` whose items are private.
+    takes_private_items: bool = False
 
     def _compose(self) -> tuple[Any, Rule]:
         """Return (channel, rule), made from the constructor's parameters."""
@@ -262,6 +264,10 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         ValueError
             If the consensus of a rule is not an order of the items.
         """
+        if answers.private_items:  # what is published has no other items
+            names = np.asarray(names, dtype=object)[consensus.order]
+            self._set_items(names, len(names))
+            consensus = consensus._replace(order=np.arange(len(names)))
         order = self._checked_order(consensus)
         clear_fitted(self, keep=_ITEMS)
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
@@ -276,6 +282,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
 
     def _checked_order(self, consensus):
         """Return the order of a rule's consensus; raise ValueError if it is invalid."""
+        if not self.n_features_in_:  # of private items, none was published
+            return consensus.order
         return checked_order(consensus, self.n_features_in_)
 
     def score(self, X: Ballots, y: None = None, **unknown: Never) -> float:
@@ -302,7 +310,9 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
 
     def _planned(self, shape, items=None):
         """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
-        if shape.n_items > MOST_MEASURED:
+        if not self.takes_private_items:
+            check_public_items(shape.bound)
+        if shape.n_items > MOST_MEASURED and not self.takes_private_items:
             warn_of_many(shape.n_items)
         channel, rule = self._compose()
         public = {} if items is None else {"items": items}
@@ -330,7 +340,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         try:
             plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **public)
             if shape.bound is not None and shape.bound.form != "ballots":
-                check_answerable(type(self).__name__, plan.needs, shape.n_items)
+                check_answerable(type(self).__name__, plan.needs, shape.n_items, shape.bound)
         except Unanswerable as refusal:
             fitting = []
             with warnings.catch_warnings():
@@ -385,7 +395,9 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         ValueError
             If X does not contain ballots, or has other items.
         """
-        profile = as_profile(X, least_voters=least_voters, least_items=2 if reset else 1)
+        private_items = reset and self.takes_private_items
+        least_items = 2 if reset else 1
+        profile = as_profile(X, least_voters=least_voters, least_items=least_items, private_items=private_items)
         if reset:
             self._set_items(profile.item_names, profile.n_items)
             return profile
@@ -406,7 +418,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items
-        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute is for strings only
+        # scikit-learn's attribute is for strings only.
+        if names is not None and len(names) and isinstance(names[0], str):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

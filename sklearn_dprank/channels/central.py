@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, field, replace
 from fractions import Fraction
 from functools import partial
@@ -27,7 +28,16 @@ from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
 from ..ballots.rows import Norm
 from ..ballots.weights import COMPARISONS, WEIGHT_GRID, WeightBound
-from ..mechanisms import MECHANISMS, Calibrated, Exponential, Gaussian, Laplace, Mechanism, NoNoise
+from ..mechanisms import (
+    MECHANISMS,
+    Calibrated,
+    Exponential,
+    Gaussian,
+    GaussianThreshold,
+    Laplace,
+    Mechanism,
+    NoNoise,
+)
 from ..privacy.composition import Losses, choice_range
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
@@ -65,6 +75,7 @@ from ..rules import (
     Rule,
     SortByScore,
     SwissRule,
+    TopListRule,
     resolve_rule,
 )
 from ..uncertainty import PublishedNoise, ShareNoise, StrengthNoise
@@ -196,6 +207,11 @@ class Central(BaseEstimator):
                 f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
                 "set delta=0 or noise='gaussian'."
             )
+        n_public: int | None = n_items
+        if bound is not None and bound.form == "private":
+            if type(mechanism) is not Gaussian or self.release is not None or bound.max_listed is None:
+                raise ValueError("items='private' needs noise='gaussian' and release=None; use DPPositionalRule.")
+            mechanism, n_public = GaussianThreshold(bound.max_listed), None
         for ask in asks:
             ask.query.check(n_items)
         declared, release = asks, None
@@ -242,7 +258,7 @@ class Central(BaseEstimator):
                 limit = f", where a person counts at most as much as {some}"
             guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + limit)
         needs = frozenset(price.query.needs for price in prices.values())
-        return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)
+        return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_public, bound=bound)
 
     def _priced(self, mechanism, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
@@ -350,6 +366,7 @@ class CuratorAnswers(Answers):
         self.paired = profile.paired
         if profile.bound is not None:
             self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
+            self.private_items = profile.bound.form == "private"
             self.published["max_weight"] = profile.bound.max_weight
             if profile.max_listed is not None:
                 self.published["max_listed"] = profile.max_listed
@@ -383,8 +400,9 @@ class CuratorAnswers(Answers):
         answer = query.read(sampler(self._noise), self.n_items)
         law, name = getattr(mechanism, "law", None), query.published_as
         if name is not None and law is not None and (query.published_always or len(self.prices) == 1):
-            votes = np.array(answer) if self.grid == 1 else answer / self.grid
-            self.published |= {name: votes, "noise": PublishedNoise(name, law, self.grid)}
+            grid = self.grid * query.steps
+            votes = np.array(answer) if grid == 1 else answer / grid
+            self.published |= {name: votes, "noise": PublishedNoise(name, law, grid)}
         return answer
 
     def vector(self, query):
@@ -1243,7 +1261,7 @@ class DPPrudentOrder(RankAggregator):
 
 @parametrized
 class DPTopK(RankAggregator):
-    """Private top-k ranking for a trusted curator; use it if you need only the best items.
+    """Private top-k ranking for a trusted curator; use it if you need only the best of at most 5,000 items.
 
     Prudent top-k (new in this package): draws only the best k items in order, such that they overrule no large
     majority.
@@ -1295,6 +1313,10 @@ class DPTopK(RankAggregator):
 
     .. rubric:: Remarks
 
+    For top lists, such as everybody's ten favourites of 100,000 songs, use `~sklearn_dprank.DPPositionalRule`. It
+    counts that an item was listed at all, needs no counts of pairs, and works if the catalogue is private. Here, only
+    the order within a list counts, so an item that few people list can be among the best.
+
     It is the analogue for margins of the joint exponential mechanism for counts (Gillenwater et al.). Finding the best
     items needs much less epsilon than ordering all items: between a third and a fortieth at 45 items.
 
@@ -1330,3 +1352,113 @@ class DPTopK(RankAggregator):
 
     def _compose(self):
         return Central(self.epsilon, 0, "permute_and_flip", None, self.neighboring), ChooseTop(self.k, self.batch)
+
+
+# Top lists, also of items that are private.
+
+
+@parametrized
+class DPPositionalRule(RankAggregator):
+    """Private ranking of the items on top lists for a trusted curator; use it for large or private catalogues.
+
+    Positional rule with rounded Gaussian noise: each list gives scores to its items, and items are sorted by their
+    noisy totals. If the catalogue is private, only items with a large noisy total are published.
+
+    Parameters
+    ----------
+    scores : array-like of shape (k,) or None, default=None
+        Score of each position that counts: at least 0, not increasing. None is 1 / log2(i + 1) at position i. k is
+        ``max_listed`` of the `Profile`, or the number of items without it.
+    epsilon : float, default=1.0
+        Privacy loss of the release, in nats.
+    delta : float, default=1e-6
+        The delta of the guarantee. Must be positive, because noise is Gaussian.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Neighbouring relation. "add_remove" hides whether somebody took part, "replace" only how.
+    random_state : None, int, Generator or RandomState, default=None
+        None uses the operating system's secure source. Any other value is for simulations only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items, best first: names if X had names, else column indices. With private items, the published ones, which may
+        be none.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item, 0 is best. With private items, of the published ones in the order of ``consensus_``.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    scores_ : ndarray of float, shape (n_items,)
+        Noisy total score of each item. A list that names one item gives it 1. With private items, of the published ones
+        in the order of ``consensus_``.
+    noise_ : PublishedNoise
+        Distribution of the published noise (public numbers). Missing with private items, because the published scores
+        are those that exceed the threshold.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
+    max_listed_ : int
+        Number of items of a list that count. Only set if X is a `Profile` with ``max_listed``.
+    n_features_in_ : int
+        Number of items. With private items, of the published ones.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings. With private items, the published ones.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one list, or all lists or ratings of one person. Trust: the curator who runs `fit`. Only the first k items of
+    a list count. A list of j of them gives the item at position i the score s_i / sqrt(s_1^2 + ... + s_j^2), rounded
+    down to an integer number of steps of 2^-16. So one list changes all totals by at most 1 in L2, and by at most
+    sqrt(2) under "replace". Tied items share their scores, and several lists of a person count by their mean, which
+    lengthens no vector.
+
+    With private items (``items="private"`` of `Profile`), noise is added only to items with a positive total. Those
+    above a public threshold T are published, with their scores. Let a be the scores that a list of j items gives. If
+    nobody else lists these items, one of them passes T with probability 1 - prod Phi((T - a_i) / sigma). T is the
+    smallest number for which this is at most 1 - exp(-delta / 2), for each j from 1 to k. Minus the logarithm of the
+    product is a symmetric and convex function of a, so tied items, which share their scores, pass no more often. All
+    lists of one person become one list, and random bits decide which of the items count that are tied over position k.
+
+    The scale of the noise is that for epsilon and delta / 2. Both parts together satisfy (epsilon, delta), under both
+    relations. T is a multiple of the grid to which noise is rounded. So an item whose rounded total exceeds T also
+    exceeds it before rounding.
+    See :ref:`what may be published <may-be-published>`.
+
+    .. rubric:: Remarks
+
+    At delta = 1e-6 and k = 10, private items need a total score of about 72, 24 and 9 at epsilon = .3, 1 and 3. Names
+    and scores share one release, so the order of the published items costs nothing more. With 100,000 persons and
+    a million items, `fit` takes about a second. There is no table of persons and items.
+
+    `~sklearn_dprank.DPTopK` and `~sklearn_dprank.DPBorda` rank an item by those who list it and others. Here, an item
+    that a list leaves out gets nothing from it, so popular items win.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra and Ntoulas (2009), "Releasing search queries and clicks privately"; Desfontaines,
+    Voss, Gipson and Mandayam (2022), "Differentially private partition selection", for thresholds; Balle and Wang
+    (2018) for the Gaussian scale.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPPositionalRule
+    >>> from sklearn_dprank.ballots import Profile
+    >>> lists = [["tea", "milk"], ["tea"], ["milk", "tea"]] * 100 + [["a secret"]]
+    >>> profile = Profile.from_orders(lists, items="private", max_listed=2)
+    >>> drinks = DPPositionalRule(epsilon=1.0, random_state=0).fit(profile)
+    >>> drinks.consensus_.tolist()
+    ['tea', 'milk']
+    >>> print(drinks.privacy_)
+    epsilon = 1, delta = 1e-06 (central, add_remove; simulation only: a seed was given)
+    """
+
+    scores: Sequence[float] | NDArray[Any] | None = None
+    epsilon: Amount = 1.0
+    delta: Amount = 1e-6
+    neighboring: Neighboring = "add_remove"
+    random_state: RandomState = None
+
+    takes_private_items = True
+
+    def _compose(self):
+        return Central(self.epsilon, self.delta, "gaussian", neighboring=self.neighboring), TopListRule(self.scores)

@@ -67,6 +67,8 @@ class Answers:
     max_listed: int | None = None
     #: Whether the voters made comparisons of two items.
     paired: bool = False
+    #: Whether the items are private, so that only some of them may be published.
+    private_items: bool = False
 
     def __init__(
         self, n_items: int, coins: BitSource, planned: Any = None, published: Any = None, *, fair_ties: bool = True
@@ -166,14 +168,14 @@ class Plan:
         Reads a Profile, or messages from clients, once. `open` calls it.
     protocol : dict or None
         Protocol for clients, as JSON-serialisable data. None if clients cannot send what the rule asks for.
-    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells", "outcomes"}
+    needs : frozenset of {"counts", "net_wins", "placements", "positions", "cells", "outcomes", "lists"}
         Data of a Profile that answers need, as in `Query.needs`.
     prices : dict
         Mechanism and cost of each kind of query, for audits. Empty for channels without calibrated noise on sums.
     client : ReportRandomizer or None
         Client implementation that the protocol needs, if the package does not contain it. None otherwise.
     n_items : int or None
-        Number of items of the plan. `open` refuses a Profile with another number.
+        Number of items of the plan. `open` refuses a Profile with another number. None if it is private.
     unsent : str
         Reason why there is no protocol, if clients cannot send what the rule asks for. Empty otherwise.
     bound : WeightBound or None

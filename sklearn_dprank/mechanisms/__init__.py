@@ -4,6 +4,7 @@ from .additive import (
     Calibrated,
     Gaussian,
     GaussianNoise,
+    GaussianThreshold,
     KNorm,
     KNormNoise,
     Laplace,
@@ -11,6 +12,7 @@ from .additive import (
     Mechanism,
     NoNoise,
     SkellamNoise,
+    ThresholdNoise,
 )
 from .exponential import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 
@@ -30,6 +32,7 @@ __all__ = [
     "ExponentialNoise",
     "Gaussian",
     "GaussianNoise",
+    "GaussianThreshold",
     "KNorm",
     "KNormNoise",
     "Laplace",
@@ -39,4 +42,5 @@ __all__ = [
     "PermuteAndFlip",
     "PermuteAndFlipNoise",
     "SkellamNoise",
+    "ThresholdNoise",
 ]

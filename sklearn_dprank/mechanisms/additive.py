@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,11 +12,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.estimators import BaseEstimator
+from .._utils.estimators import BaseEstimator, parametrized
 from ..orders.samplers import knorm_noise
 from ..privacy.composition import Losses, gaussian_sigma
-from ..privacy.rounding import root_up, round_down, rounded_up
-from ..queries import Query, Sensitivity
+from ..privacy.rounding import root_up, round_down, rounded_up, smallest
+from ..queries import Query, Sensitivity, TopListScores
 from ..sampling.bit_source import BitSource
 from ..sampling.discrete_laplace import LEAST_RATE, discrete_laplace, many_laplace
 from ..sampling.poisson import many_poisson
@@ -126,6 +127,7 @@ class Mechanism(Protocol):
 _LIMIT = 2**48  # limit on the numerator and the denominator of a rate of Laplace noise
 _SMALL = Fraction(1, 2**16)  # smaller rates use terms below `_LIMIT`, because terms below 2**31 end at rate 2**-31
 _sigma = lru_cache(maxsize=256)(gaussian_sigma)  # cached: bisection is slow, and repeated fits use the same values
+_SLACK = 1e-10  # relative; far above the rounding errors of `log_ndtr`
 _BLOCK = 1 << 17  # entries per block of noise; a histogram can have millions
 
 
@@ -206,6 +208,28 @@ class GaussianNoise(_Noise):
         For a sigma above 2**30, the entries are rounded to a coarser public grid.
         """
         return rounded_gaussian(vector, self.sigma, bits)
+
+
+@dataclass(frozen=True)
+class ThresholdNoise(_Noise):
+    """Rounded Gaussian noise on positive numbers; results up to the threshold become 0, as do numbers without noise.
+
+    The threshold is a multiple of the grid g of the results. A result above it is at least the threshold plus g, so the
+    noisy number before rounding is at least the threshold plus g / 2. Rounding therefore lets nothing pass that would
+    not pass without it.
+    """
+
+    sigma: float
+    threshold: int
+    how = "rounded Gaussian noise above a threshold"
+
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
+        """Return the noisy numbers that are above the threshold, and 0 for all others."""
+        listed = np.flatnonzero(vector)
+        noisy = rounded_gaussian(vector[listed], self.sigma, bits)
+        out = np.zeros(len(vector), dtype=noisy.dtype)
+        out[listed] = np.where(noisy > self.threshold, noisy, 0)
+        return out
 
 
 @dataclass(frozen=True)
@@ -297,6 +321,56 @@ class Gaussian(AnyQuery):
     ) -> GaussianNoise:
         """Return noise with the analytic sigma (Balle and Wang 2018)."""
         return GaussianNoise(_sigma(float(epsilon), delta, root_up(sensitivity.l2_squared * times)))
+
+
+@parametrized
+class GaussianThreshold(AnyQuery):
+    """Gaussian noise that publishes only items above a threshold, so that the items may be private.
+
+    Half of delta is for the noise on items that other persons list too. For the other half, let delta2 =
+    1 - exp(-delta / 2). With probability 1 - delta2, no item passes the threshold that one person alone lists.
+
+    Parameters
+    ----------
+    max_listed : int
+        Public bound on the number of items of a list that count.
+    """
+
+    max_listed: int
+
+    pure = False
+
+    def refusal(self, query: Query, n_items: int) -> str:
+        """Return the remedy for a query that does not state what one person can add to private items, else ""."""
+        return "" if isinstance(query, TopListScores) else "items='private' is for the rule of DPPositionalRule."
+
+    def calibrated(
+        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
+    ) -> ThresholdNoise:
+        """Return the noise, with the smallest threshold that the contributions of a person allow."""
+        sigma = _sigma(float(epsilon), delta / 2, root_up(sensitivity.l2_squared * times))
+        least = sigma * least_threshold(query.family(self.max_listed) / sigma, -math.expm1(-delta / 2))
+        grid = int(grid_of(sigma))
+        return ThresholdNoise(sigma, math.ceil(least / grid) * grid)
+
+
+def least_threshold(family: NDArray[np.float64], delta: float) -> float:
+    """Return the smallest threshold that the first j numbers of row j, with normal noise, exceed at most with delta.
+
+    In row j, one or more of them exceed it with probability 1 - prod Phi(threshold - number). Zeros count, too:
+    if all items of a list are tied, they share the scores of all its positions, and each gets noise.
+
+    Examples
+    --------
+    >>> round(least_threshold(np.tril(np.ones((10, 10))), 1e-6), 5)
+    6.19934
+    """
+    from scipy.special import log_ndtr
+
+    def exceeds(threshold):
+        return -np.expm1(np.tril(log_ndtr(threshold - family)).sum(axis=1).min())
+
+    return smallest(lambda threshold: exceeds(threshold) <= delta * (1 - _SLACK))
 
 
 class KNorm(AnyQuery):

@@ -7,6 +7,7 @@ the answer for a rule. A query that follows from an answered query costs no budg
 from .base import Ask, Query, Sensitivity, n_pairs
 from .comparisons import BradleyTerryResiduals, NetWinsAndExposures
 from .histogram import Histogram
+from .lists import TopListScores
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .scores import (
     SCORE_GRID,
@@ -43,6 +44,7 @@ __all__ = [
     "ScoresByHistogram",
     "Sensitivity",
     "Tallies",
+    "TopListScores",
     "estimated_margins",
     "n_pairs",
 ]

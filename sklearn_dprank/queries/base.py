@@ -41,10 +41,10 @@ class Query:
     ----------
     answered_with : {"vector", "order"}
         Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
-    needs : {"counts", "net_wins", "placements", "positions", "cells", "outcomes"}
+    needs : {"counts", "net_wins", "placements", "positions", "cells", "outcomes", "lists"}
         Data that is read from a profile: pairwise counts, net wins or the number of voters alone, the placements of
-        items with ties, every ballot, the net wins and exposures of the items of each person, or the counts of the
-        pairs that occur.
+        items with ties, every ballot, the net wins and exposures of the items of each person, the counts of the pairs
+        that occur, or the items that each ballot lists.
         A query for orders that uses random coins must need "positions": releases on one profile share the tables of
         others.
     decides : bool
@@ -62,6 +62,8 @@ class Query:
         does not publish it.
     published_always : bool
         Whether it is published if the rule asks other queries too.
+    steps : int
+        Number of units of a published answer per vote.
     kind_by : tuple of str or None
         Parameters that all queries of one `kind` share. None is every parameter.
     derivable_from : tuple of Query
@@ -71,7 +73,7 @@ class Query:
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
-    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions", "cells", "outcomes"]] = "counts"
+    needs: ClassVar[Literal["counts", "net_wins", "placements", "positions", "cells", "outcomes", "lists"]] = "counts"
     decides: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
     limits_persons: ClassVar[bool] = False
@@ -79,6 +81,7 @@ class Query:
     takes_weights: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
     published_always: ClassVar[bool] = False
+    steps: ClassVar[int] = 1
     kind_by: ClassVar[tuple[str, ...] | None] = None
     derivable_from: ClassVar[tuple[Query, ...]] = ()
     device_statistic: ClassVar[str | None] = None

@@ -7,7 +7,7 @@ from functools import partial
 
 from .._utils.checks import Check, check_made, safe_repr
 from .._utils.types import RuleName
-from .base import Consensus, Rule, SortByScore
+from .base import Consensus, Rule, SortByScore, TopListRule
 from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule, MarkovChainRule
 from .choose import Choose, ChooseNearAnchor, ChooseOneByOne, ChooseTop
 from .comparisons import NewtonBradleyTerryRule
@@ -32,6 +32,7 @@ __all__ = [
     "Rule",
     "SortByScore",
     "SwissRule",
+    "TopListRule",
     "resolve_rule",
 ]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Scores
 from ..orders.permutations import check_order
-from ..queries import Ask, NetWins, PositionalScores
+from ..queries import Ask, NetWins, PositionalScores, TopListScores
 
 
 class Consensus(NamedTuple):
@@ -167,6 +168,48 @@ class SortByScore(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         (ask,) = self.asks(answers.n_items)
         return Consensus(descending(answers.answer(ask.query), answers))
+
+
+def _top_list_scores(scores, name="scores"):
+    """Return the query with these scores; raise ValueError if `scores` is not None, or a vector that does not rise."""
+    vector = _as_vector(scores)
+    return TopListScores(tuple(vector.tolist()) if vector.ndim else scores)
+
+
+@parametrized
+class TopListRule(Rule):
+    """Rule that sorts items by their scores on lists that leave most items out.
+
+    If the items are private, the consensus has only those that were published.
+
+    Parameters
+    ----------
+    scores : array-like of shape (k,) or None, default=None
+        Score of each position that counts, as in `~sklearn_dprank.queries.TopListScores`.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import TopListRule
+    >>> TopListRule(scores=[3, 2, 1]).asks(1000)[0].query
+    TopListScores(scores=(3.0, 2.0, 1.0))
+    """
+
+    scores: Sequence[float] | NDArray[Any] | None = None
+
+    parameter_checks = {"scores": _top_list_scores}
+
+    def asks(self, n_items: int) -> list[Ask]:
+        return [Ask(_top_list_scores(self.scores))]
+
+    def aggregate(self, answers: Any) -> Consensus:
+        (ask,) = self.asks(answers.n_items)
+        scores = answers.answer(ask.query)
+        if not answers.private_items:
+            return Consensus(descending(scores, answers))
+        published = np.flatnonzero(scores)
+        scores = scores[published]
+        order = np.lexsort((answers.coins.permutation(len(scores)), -scores))  # ties tell nothing of unpublished items
+        return Consensus(published[order], {"scores": scores[order] / (answers.grid * ask.query.steps)})
 
 
 def score_vector(scores, n_items):

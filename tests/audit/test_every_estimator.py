@@ -11,8 +11,9 @@ from typing import get_type_hints
 
 import numpy as np
 import pytest
-from audited import AUDITED, CENTRAL, REPORTS, SHUFFLES, SUMS, TRANSCRIPTS
+from audited import AUDITED, CENTRAL, LISTS, REPORTS, SHUFFLES, SUMS, TRANSCRIPTS
 from docstring_tools import choices
+from list_tools import private_profile
 from local_tools import law_of, worst_ratio
 from oracles import distinct_ballots, rankings
 
@@ -68,6 +69,13 @@ def public_classes(module, ability):
     return {cls for cls in found if inspect.isclass(cls) and hasattr(cls, ability)}
 
 
+def noise_of_lists():
+    """The class of the noise on lists of private items."""
+    lists = private_profile([[0, 1, 2]], 2)
+    (price,) = LISTS["lists"].plan_for(lists)[1].prices.values()
+    return type(price.mechanism)
+
+
 def test_every_channel_randomizer_and_noise_has_an_audit():
     composed = [estimator._compose() for estimator in AUDITED]
     assert {type(channel) for channel, _ in composed} == public_classes(channels, "plan") - {
@@ -79,7 +87,7 @@ def test_every_channel_randomizer_and_noise_has_an_audit():
     assert used >= public_classes(randomizers, "protocol") - {randomizers.Randomizer, randomizers.Device}
     pairs = [estimator._compose() for estimator in [*CENTRAL, *SUMS.values()]]
     prices = [price for channel, rule in pairs for price in channel.plan(rule.asks(3), 3).prices.values()]
-    noises = {type(price.mechanism) for price in prices}
+    noises = {type(price.mechanism) for price in prices} | {noise_of_lists()}
     assert {noise for noise in noises if not hasattr(noise, "spent")} == public_classes(mechanisms, "sampler") - {
         mechanisms.Calibrated
     }

@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from every_estimator import CLASSES
+from every_estimator import CLASSES, ESTIMATORS
+from sklearn.base import clone
 
-from sklearn_dprank import SegmentedAggregator
+from sklearn_dprank import DPPositionalRule, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.model_selection import PrivateKendallTau
 
@@ -19,6 +20,7 @@ FORMS = {
     "comparisons": Profile.from_comparisons(None, list("abc"), list("bca"), person=[1, 1, 2], items=ITEMS),
     "lists": Profile.from_orders([["a", "b"], ["c", "a", "b"]], items=ITEMS, max_listed=2),
 }
+PRIVATE = Profile.from_orders([["secret a", "secret b"], ["secret c"]], items="private", max_listed=2)
 LARGE = Profile.from_long(person=[0, 0], item=[5, 7], rating=[1, 2], items=range(6000))
 
 
@@ -37,13 +39,28 @@ def expect(stated, call):
 @pytest.mark.filterwarnings("ignore:6,000 items are more")
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_estimators_do_what_the_table_states(kind):
-    small, large = TABLE[kind.__name__]
-    for profile in FORMS.values():
+    others, large = TABLE[kind.__name__]
+    others, _, of_comparisons = others.partition("; comparisons: ")
+    for form, profile in FORMS.items():
+        small = of_comparisons if of_comparisons and form == "comparisons" else others
         fitted = expect(small, lambda profile=profile: kind().fit(profile))
         if fitted is not None and fitted.privacy_.epsilon < float("inf"):
             assert fitted.privacy_.unit == profile.bound.unit
         expect(small, lambda profile=profile: kind().guarantee_before(profile))
     expect(large, lambda: kind().plan_for(LARGE))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_private_items_are_refused_by_all_estimators_but_one(estimator):
+    """The error names that one and shows no item."""
+    if isinstance(estimator, DPPositionalRule):
+        assert clone(estimator).set_params(scores=None).fit(PRIVATE).privacy_.unit == PRIVATE.bound.unit
+        return
+    fitted = clone(estimator).fit([[0, 1, 2, 3, 4]] * 900)
+    for call in (clone(estimator).fit, fitted.guarantee_before, fitted.score):
+        with pytest.raises(ValueError, match="DPPositionalRule") as error:
+            call(PRIVATE)
+        assert "secret" not in str(error.value)
 
 
 def test_lists_have_segments_and_rows_of_persons_have_none():

@@ -30,7 +30,9 @@ def test_defaults_are_those_of_all_estimators(cls):
     for name in DEFAULTS.keys() & found.keys():
         assert found[name] == DEFAULTS[name], name
     if "delta" in found and "LDP" not in cls.__name__:
-        needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "DPBradley", "DPStreaming", "SecAgg", "Segmented"))
+        needs_delta = cls.__name__.startswith(
+            ("Shuffle", "DPSwiss", "DPBradley", "DPPositional", "DPStreaming", "SecAgg", "Segmented")
+        )
         assert found["delta"] == (1e-6 if needs_delta else 0.0)
     if cls.__name__.startswith(("DP", "LDP", "Shuffle", "SecAgg")):
         assert {"epsilon", "random_state"} <= set(found)

@@ -41,6 +41,7 @@ from sklearn_dprank.rules import (
     NewtonBradleyTerryRule,
     SortByScore,
     SwissRule,
+    TopListRule,
 )
 from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import hay, shang
@@ -91,12 +92,13 @@ RULES = {
     "choose top one by one": ChooseTop(3, batch=1),
     "choose one by one": ChooseOneByOne(),
     "swiss": SwissRule(),
+    "top lists": TopListRule(),
     "newton": NewtonBradleyTerryRule(),
     "newton, one round": NewtonBradleyTerryRule(norm="l1"),
 }
 # The rules that each channel answers. It must refuse all others.
 PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
-NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss"}
+NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss", "top lists"}
 BY_PERSON = {"newton", "newton, one round"}
 TOP = {"choose top": 2, "choose top one by one": 3}  # the number of items that the consensus names
 DRAWN = {"choose kemeny", "choose prudent", "choose one by one", *TOP}
@@ -124,7 +126,7 @@ ANSWERED = {
     "shuffle": PAIRWISE | {"bradley-terry"},
     "secure aggregation": NOISY | BY_PERSON,
     "secure aggregation, margins": PAIRWISE,
-    "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain"},
+    "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain", "top lists"},
 }
 M, N_VOTERS = 5, 400
 X = make_mallows(N_VOTERS, M, 0.5, random_state=0)

@@ -68,6 +68,8 @@ SEGMENTS = {
     "by themselves": dp.SegmentedAggregator(["a", "b"], delta=1e-2, pooling=False),
     "K-norm": dp.SegmentedAggregator(["a", "b"], delta=0.0, pooling=False),
 }
+# Trusted curator, lists of private items: the law of the published names and scores.
+LISTS = {"lists": dp.DPPositionalRule(delta=0.1)}
 # Trusted curator, choices with a delta: the law of the whole order.
 PEELED = {
     "epsilon 1": dp.DPPrudentOrder(epsilon=1.0, delta=1e-2),
@@ -75,6 +77,7 @@ PEELED = {
     "large delta": dp.DPPrudentOrder(epsilon=0.5, delta=0.05),
 }
 CENTRAL = [*PURE.values(), *PEELED.values(), *LARGE.values(), *ROUNDS.values(), *SEGMENTS.values()]
+CENTRAL += LISTS.values()
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.

@@ -43,6 +43,7 @@ VARIANTS = {
         {"rule": "markov_chain"},
         {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6},
     ],
+    "DPPositionalRule": [{"neighboring": "replace"}],
     "DPPrudentOrder": [{"window": 2}, {"delta": 1e-6}],
     "DPTopK": [{"k": 3}, {"k": 3, "batch": 2}],
     "DPStreamingBorda": [{"neighboring": "replace", "horizon": 2}],

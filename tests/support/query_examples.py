@@ -18,6 +18,7 @@ from sklearn_dprank.queries import (
     PositionalScores,
     ScaledMargins,
     ScoresByHistogram,
+    TopListScores,
 )
 
 
@@ -50,6 +51,7 @@ PARAMETERS = {
     NetWinsAndExposures: lambda m: [(), (4,), (4, "l1")],
     BradleyTerryResiduals: lambda m: [(), (tuple(2.0 - k for k in range(m)),), (tuple(9.0 * k for k in range(m)),)],
     SegmentNetWins: lambda m: [(2,), (3,), (2, True)],
+    TopListScores: lambda m: [(), ((1.0,) * m,), (tuple(float(m - k) for k in range(m)),)],
     SegmentSizes: lambda m: [(2,), (3,)],
 }
 QUERIES = {PositionalScores: _positional, MaxViolatedMargin: _prudent, ScaledMargins: _scaled}
