@@ -91,7 +91,7 @@ def with_numpy(first, second, outcome, m):
 @pytest.mark.parametrize("solver", [with_evalica, with_numpy], ids=["evalica", "numpy"])
 def test_against_the_solver_of_evalica(benchmark, solver):
     """From codes, with ties, each row another person; evalica is not required."""
-    _, _, first, second, outcome = make_votes(129, 50_000, 20, np.random.default_rng(0), even=True)
+    _, _, first, second, outcome = make_votes(129, 50_000, 20, np.random.default_rng(0), exposure="even")
     profile = compared(np.arange(len(first)), first, second, outcome, 129)
     try:
         twin = solver(first, second, outcome, 129)

@@ -187,7 +187,7 @@ CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(exampl
 def test_every_summable_query_has_a_device_statistic():
     """The other queries draw orders, count voters or persons, limit persons, or need a histogram too large to list."""
     others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
-    limited = {"BradleyTerryResiduals", "NetWinsAndExposures"}
+    limited = {"BradleyTerryResiduals", "NetWinsAndExposures", "TopListScores"}
     assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram", *limited}
     names = {name_of(query.summed_as(3)) for kind in SENT for query in examples(kind, 3)}
     assert names == set(STATISTICS)
