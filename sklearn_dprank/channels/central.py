@@ -211,6 +211,8 @@ class Central(BaseEstimator):
         if bound is not None and bound.form == "private":
             if type(mechanism) is not Gaussian or self.release is not None or bound.max_listed is None:
                 raise ValueError("items='private' needs noise='gaussian' and release=None; use DPPositionalRule.")
+            if [(ask.times, ask.share) for ask in asks] != [(1, 1)]:  # each release has a threshold, which may fail
+                raise ValueError("items='private' is for one question and one answer; use DPPositionalRule.")
             mechanism, n_public = GaussianThreshold(bound.max_listed), None
         for ask in asks:
             ask.query.check(n_items)
@@ -253,6 +255,8 @@ class Central(BaseEstimator):
         guarantee = self._guarantee(prices)
         if bound is not None:
             limit = listed_text(bound.max_listed) if bound.form != "comparisons" else ""
+            if bound.max_listed is not None and any(ask.query.needs == "lists" for ask in asks):
+                limit = f", for the first {bound.max_listed} items of each list"
             if bound.unit == COMPARISONS:
                 some = "one comparison" if bound.max_weight == 1 else f"{bound.max_weight:g} comparisons"
                 limit = f", where a person counts at most as much as {some}"

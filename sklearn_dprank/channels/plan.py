@@ -211,10 +211,10 @@ class Plan:
             If the plan does not fit these voters, or no message was accepted.
         """
         n_items, bound = (voters.n_items, voters.bound) if isinstance(voters, Profile) else (self.n_items, None)
+        if bound != self.bound:  # first, because the number of items may be private
+            raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
         if self.n_items not in (None, n_items):
             raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
-        if bound != self.bound:
-            raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
         return self.reads(voters)
 
 

@@ -17,7 +17,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms.additive import least_threshold
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy.composition import gaussian_sigma
-from sklearn_dprank.queries import TopListScores
+from sklearn_dprank.queries import Ask, TopListScores
 from sklearn_dprank.rules import TopListRule
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 
@@ -244,3 +244,26 @@ def test_a_million_items_take_seconds():
         profile = Profile.from_long(person=person, item=item, position=place, items=items, max_listed=10)
         DPPositionalRule().fit(profile)
     assert perf_counter() - start < 20
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        [Ask(TopListScores(), 5)],
+        [Ask(TopListScores(), 1, 0.5)],
+        [Ask(TopListScores(s), 1, 0.5) for s in (None, (2, 1))],
+    ],
+    ids=["times", "share", "two"],
+)
+def test_one_threshold_release_takes_the_whole_budget(asks):
+    """Each release has a threshold of its own, and the failures of several would add up."""
+    with pytest.raises(ValueError, match="one question and one answer; use DPPositionalRule"):
+        Central(1.0, 1e-6, "gaussian").plan(asks, 2, bound=private([[1], [2, 1]]).bound)
+
+
+def test_a_plan_of_a_public_catalogue_does_not_state_the_size_of_a_private_one():
+    public = Profile.from_orders([[1, 2]], items=[1, 2, 3], max_listed=2)
+    _, plan = DPPositionalRule().plan_for(public)
+    with pytest.raises(ValueError, match="the plan is for ballots with the bound") as refusal:
+        plan.open(private([list(range(79))]))
+    assert "79" not in str(refusal.value)
