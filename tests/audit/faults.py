@@ -257,6 +257,12 @@ fault("comparisons: weights are rounded up", "ballots.rows.isqrt", result(lambda
 fault("lists: long lists count in full", "ballots.weights.shortened", calls(lambda _, each, *others: each)).caught_by(
     LONG
 )
+fault("top lists: half of the L2 sensitivity", "queries.TopListScores.sensitivity", half_l2).caught_by(
+    "test_sensitivity_over_every_pair_of_ballots"
+)
+fault("top lists: half of the threshold", "mechanisms.additive.least_threshold", half).caught_by(
+    "test_no_item_of_one_person_is_published_more_often_than_half_of_delta"
+)
 
 # Calibration of noise.
 
