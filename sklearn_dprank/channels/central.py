@@ -80,7 +80,7 @@ from ..rules import (
 )
 from ..uncertainty import PublishedNoise, ShareNoise, StrengthNoise
 from .base import RankAggregator
-from .plan import Answers, Plan, check_asks, listed_text, refuse
+from .plan import Answers, Plan, bound_text, check_asks, refuse
 
 _CHOICE = Fraction(1, 20)  # share of the budget that chooses max_weight="auto"
 #: Queries that depend on net wins alone or on pairs alone. A profile of comparisons limits each by what a person did,
@@ -254,12 +254,9 @@ class Central(BaseEstimator):
             prices, reads = priced(asks, release, n_items, bound)
         guarantee = self._guarantee(prices)
         if bound is not None:
-            limit = listed_text(bound.max_listed) if bound.form != "comparisons" else ""
+            limit = bound_text(bound)
             if bound.max_listed is not None and any(ask.query.needs == "lists" for ask in asks):
                 limit = f", for the first {bound.max_listed} items of each list"
-            if bound.unit == COMPARISONS:
-                some = "one comparison" if bound.max_weight == 1 else f"{bound.max_weight:g} comparisons"
-                limit = f", where a person counts at most as much as {some}"
             guarantee = replace(guarantee, unit=bound.unit, how=guarantee.how + limit)
         needs = frozenset(price.query.needs for price in prices.values())
         return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_public, bound=bound)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._utils.checks import check_number, check_whole
 from ..ballots.profile import Profile
 from ..ballots.reading import Positions
-from ..ballots.weights import WeightBound
+from ..ballots.weights import COMPARISONS, WeightBound
 from ..collection import ReportCounts
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
@@ -255,6 +255,14 @@ def listed_text(max_listed: int | None) -> str:
     return (
         "" if max_listed is None else f", calibrated to ballots of at most {max_listed} items (longer ones count less)"
     )
+
+
+def bound_text(bound: WeightBound | None) -> str:
+    """Return the part of a guarantee's text about the public bound of a profile, besides the unit."""
+    if bound is not None and bound.unit == COMPARISONS:
+        some = "one comparison" if bound.max_weight == 1 else f"{bound.max_weight:g} comparisons"
+        return f", where a person counts at most as much as {some}"
+    return "" if bound is None or bound.form == "comparisons" else listed_text(bound.max_listed)
 
 
 def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> int:

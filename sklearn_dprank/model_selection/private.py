@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Never, Self
@@ -23,6 +23,7 @@ from ..ballots.profile import Ballots, Profile, Shape, as_profile
 from ..ballots.reading import shape_of
 from ..ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from ..channels.base import RankAggregator
+from ..channels.plan import bound_text
 from ..channels.segmented import SegmentedAggregator, SegmentRule
 from ..mechanisms import Laplace
 from ..privacy import PrivacyGuarantee
@@ -132,7 +133,7 @@ class PrivateKendallTau(BaseEstimator):
         unit = unit_of(X.bound, X.weights) if isinstance(X, Profile) else BALLOT
         check_epsilon(self.epsilon)
         changed_ballots(self.neighboring)
-        how = "discrete Laplace noise on the net agreement"
+        how = "discrete Laplace noise on the net agreement" + bound_text(X.bound if isinstance(X, Profile) else None)
         stated = PrivacyGuarantee(float(self.epsilon), 0.0, "central", self.neighboring, how, unit=unit)
         return stated.simulated(self.random_state is None)
 
@@ -643,6 +644,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
             score_noise(self.score_epsilon, total.neighboring, shape.n_items, shape.bound)
         except ValueError as error:
             raise ValueError(f"score_epsilon={self.score_epsilon!r} makes the score impossible: {error}") from error
+        total = replace(total, how=total.how + bound_text(shape.bound))
         return total.simulated(certified=self.random_state is None)
 
 

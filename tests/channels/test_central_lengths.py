@@ -274,6 +274,8 @@ def test_private_scores_use_the_bound():
     assert np.std(scores) == pytest.approx(2**0.5, rel=0.3)  # Laplace noise of scale 1, not C(5, 2)
     assert np.mean(scores) == pytest.approx(exact, abs=0.5)
     selected = PrivateSelection(DPBorda(), {"epsilon": [0.5, 1.0]}, random_state=0).fit(PAIRS)
+    for stated in (selected.privacy_, PrivateKendallTau().guarantee_for(PAIRS)):
+        assert stated.how.endswith(", calibrated to ballots of at most 2 items (longer ones count less)")
     assert selected.privacy_.unit == "one ballot"
 
 
