@@ -20,6 +20,7 @@ from .rows import SMALL, Listed, changes, levels_of, numbered, sorted_together
 
 #: Words of an outcome that are read as a tie.
 TIES = ("tie", "tie (bothbad)", "both_bad", "draw")
+_MISSING_AS_TEXT = frozenset({"nan", "None", "NaT", "<NA>"})  # what NumPy makes of missing values
 _LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 
@@ -265,10 +266,10 @@ def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int
             by_cell: dict[Any, int] = {}
             codes = np.array([by_cell.setdefault(cell, len(by_cell)) for cell in cells], dtype=np.int64)
             labels = list(by_cell)
-    if isinstance(column, np.ndarray) and column.dtype.kind == "U" and "nan" in labels:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "UT" and _MISSING_AS_TEXT.intersection(labels):
         raise ValueError(
-            f"{name} is a NumPy array of text with 'nan', which may stand for a missing id; pass a list or an array "
-            "with the dtype object, in which None is a missing id."
+            f"{name} is a NumPy array of text with 'nan' or 'None', which may stand for a missing id; pass a list or "
+            "an array with the dtype object, in which None is a missing id."
         )
     by_label: dict[Any, int] = {}
     plain = [unicodedata.normalize("NFC", label).strip() if isinstance(label, str) else label for label in labels]

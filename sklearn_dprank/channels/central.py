@@ -60,6 +60,7 @@ from ..queries import (
     ScaledMargins,
     ScoresByHistogram,
     Sensitivity,
+    TopListScores,
 )
 from ..queries.base import bound_in_l2, weighted_sensitivity
 from ..queries.scores import chosen_max_weight
@@ -89,6 +90,15 @@ _OF_COMPARISONS = (
     *(NetWins, GroupNetWins, ScaledMargins, AllMargins, PairMargin, PairTallies, NumberOfVoters, PersonsByWeight),
     *(KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin),
 )
+
+_NO_LIMIT = "it does not limit a person with many rows; use a query of the package, or pass person=None."
+_NOT_OF_COMPARISONS = {  # remedies, by what queries need that comparisons lack
+    "lists": "it needs lists of items, and comparisons have none; use DPBradleyTerry or DPBorda.",
+    **dict.fromkeys(
+        ("positions", "placements"),
+        "it needs the positions of all items on each ballot; use DPBorda or DPPairwise.",
+    ),
+}
 
 
 class Price(NamedTuple):
@@ -234,9 +244,11 @@ class Central(BaseEstimator):
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
-            if bound is not None and bound.unit == COMPARISONS and ask.query.needs in ("counts", "net_wins"):
-                if type(ask.query) not in _OF_COMPARISONS:
-                    refuse(self, ask.query, "it does not limit a person with many comparisons; pass person=None.")
+            if bound is not None and not ask.query.limits_persons:
+                if bound.unit == COMPARISONS and type(ask.query) not in _OF_COMPARISONS:
+                    refuse(self, ask.query, _NOT_OF_COMPARISONS.get(ask.query.needs, _NO_LIMIT))
+                if ask.query.needs in ("cells", "outcomes", "lists") and type(ask.query) is not TopListScores:
+                    refuse(self, ask.query, _NO_LIMIT)
         priced = partial(self._priced, mechanism)
         if bound is not None and bound.most is None:
             if type(mechanism) is not Gaussian:
@@ -383,7 +395,10 @@ class CuratorAnswers(Answers):
     def charge(self, query):
         query.check(self.n_items)  # an error while it is computed could depend on ballots
         price = self.prices.get(query.kind)
-        if price is not None and query != price.query and not self._sensitivity(query).within(price.sensitivity):
+        same = price is None or query == price.query  # a subclass may be answered at another price, or several times
+        if not same and type(query) is not type(price.query):
+            raise BudgetExhausted(f"{query!r} is of another class than {price.query!r}, which was declared and priced.")
+        if not same and not self._sensitivity(query).within(price.sensitivity):
             raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
         super().charge(query)
 

@@ -342,7 +342,7 @@ class GaussianThreshold(AnyQuery):
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return the remedy for a query that does not state what one person can add to private items, else ""."""
-        return "" if isinstance(query, TopListScores) else "items='private' is for the rule of DPPositionalRule."
+        return "" if type(query) is TopListScores else "items='private' is for the rule of DPPositionalRule."
 
     def calibrated(
         self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1

@@ -171,7 +171,13 @@ WRONG = {
         ),
         "another index",
     ),
-    "missing person as text": (lambda: rated(changed(who=np.array(["nan"] * 5))), "may stand for a missing id"),
+    **{
+        f"missing person as text, {text}": (
+            lambda text=text: rated(changed(who=np.array(["ann", text] * 2 + ["bob"]))),
+            "may stand for a missing id",
+        )
+        for text in ("nan", "None", "NaT", "<NA>")
+    },
     "unknown in a list": (lambda: Profile.from_orders([["tea", SECRET]], items=DRINKS), "orders must hold items"),
 }
 

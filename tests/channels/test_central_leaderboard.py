@@ -13,7 +13,14 @@ from sklearn_dprank import DPBradleyTerry
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.composition import gaussian_delta
-from sklearn_dprank.queries import AllMargins, Ask, BradleyTerryResiduals, NetWinsAndExposures
+from sklearn_dprank.queries import (
+    AllMargins,
+    Ask,
+    BradleyTerryResiduals,
+    NetWins,
+    NetWinsAndExposures,
+    PairMargin,
+)
 from sklearn_dprank.queries.comparisons import ONE
 from sklearn_dprank.rules import NewtonBradleyTerryRule
 from sklearn_dprank.sampling.bit_source import Bits
@@ -205,6 +212,42 @@ class RowSum(AllMargins):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_query_that_does_not_limit_persons_is_refused_for_comparisons(log, noise):
     channel = Central(1.0, 1e-6 if noise == "gaussian" else 0.0, noise)
-    with pytest.raises(ValueError, match=r"cannot answer RowSum, .* limit a person .*; pass person=None"):
+    with pytest.raises(ValueError, match=r"cannot answer RowSum, .* limit a person .* pass person=None"):
         channel.plan([Ask(RowSum())], 4, bound=profile_of(log).bound)
     assert channel.plan([Ask(RowSum())], 4, bound=profile_of(log, person=None).bound).guarantee.epsilon <= 1
+
+
+@dataclass(frozen=True)
+class RawCells(NetWins):
+    """Net wins as the persons' cells hold them, without a limit."""
+
+    needs = "cells"
+
+    def vector(self, profile, coins):
+        return profile.cells.net_wins[:1]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("form", ["comparisons", "lists"])
+def test_a_query_that_reads_cells_without_a_limit_is_refused(log, noise, form):
+    ratings = Profile.from_long(person=[0, 0], item=MODELS[:2], rating=[1, 2], items=MODELS, max_listed=2)
+    bound = (profile_of(log) if form == "comparisons" else ratings).bound
+    with pytest.raises(ValueError, match=r"cannot answer RawCells, .* limit a person"):
+        Central(1.0, 1e-6 if noise == "gaussian" else 0.0, noise).plan([Ask(RawCells())], 4, bound=bound)
+
+
+@dataclass(frozen=True)
+class FreshMargin(PairMargin):
+    """Margin of a pair that can be asked again, at the price of the first answer."""
+
+    number: int = 0
+    kind = PairMargin
+
+
+def test_a_query_of_another_class_than_the_priced_one_is_refused(log):
+    profile = profile_of(log, person=None)
+    plan = Central(1.0).plan([Ask(PairMargin(), 6)], 4, bound=profile.bound)
+    answers = plan.open(profile)(Bits.from_random_state(0))
+    answers.answer(PairMargin(0, 1))
+    with pytest.raises(RuntimeError, match="is of another class than"):
+        answers.answer(FreshMargin(0, 1, number=1))
