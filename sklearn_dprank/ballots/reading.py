@@ -191,9 +191,9 @@ def _as_numbers(column, name):
             f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
             f"{name!r}; turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions, "
             "text of numbers into numbers with X.astype(float), and words of a scale with "
-            "X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. Read a table with one rating or "
-            "comparison a row with Profile.from_long or Profile.from_comparisons. If one row of a CSV file has a "
-            "cell too many, pandas shifts all other rows; read it with pandas.read_csv(path, index_col=False)."
+            "X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. One rating or comparison a row: "
+            "Profile.from_long or from_comparisons. If a row of a CSV file has a cell too many, pandas shifts all "
+            "others; read it with pandas.read_csv(path, index_col=False)."
         ) from None
     except ArithmeticError:  # an integer beyond all floats, or a Decimal that is not a number
         raise ValueError(

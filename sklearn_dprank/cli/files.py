@@ -385,7 +385,7 @@ def _check_form(options, names):
 
 def _unconfirmed(file, names):
     """Return the message about columns that nobody called items."""
-    if any(map(_is_no_name, names)):  # the first row may be a ballot
+    if any(_is_no_name(name) or len(name) > _LONGEST_NAME for name in names):  # or a ballot
         option = "List them with --items, separated by commas"
     else:
         option = f"Copy this, and drop what is not an item: --items {shlex.quote(_joined(names))}"
@@ -433,6 +433,7 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
+_LONGEST_NAME = 100  # characters of a column in a line to copy
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
 _NOT_PUBLIC = "depends on the ballots; do not publish it."
 
