@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .rows import changes, sorted_together
+from .rows import changes, sorted_together, wins_of
 from .weights import WEIGHT_GRID
 
 
@@ -109,13 +109,10 @@ class RatedCells(Cells):
         """
         order = np.lexsort((values, persons))
         persons, items, values = (each[order] for each in (persons, items, values))
-        begins = np.append(True, persons[1:] != persons[:-1])  # a person, and below also each of the person's values
-        starts, ends = _spans(begins)
-        first, last = _spans(begins | np.append(True, values[1:] != values[:-1]))
-        wins, sizes = (first - starts) - (ends - last), ends - starts
+        losses, sizes = wins_of(persons, values)  # a larger value is a later place, and better
         kept = np.lexsort((items, persons))
         kept = kept[sizes[kept] > 1]
-        persons, items, wins, sizes = (each[kept] for each in (persons, items, wins, sizes))
+        persons, items, wins, sizes = (each[kept] for each in (persons, items, -losses, sizes))
         net_wins = np.sign(wins) * (np.abs(wins) * WEIGHT_GRID // np.maximum(sizes - 1, 1))
         return cls(persons, items, net_wins, np.full(len(items), WEIGHT_GRID), weights, sizes)
 
@@ -124,10 +121,3 @@ class RatedCells(Cells):
         steps = np.rint(WEIGHT_GRID * strengths)[self.items]
         total = np.bincount(self.persons, steps)[self.persons]
         return ((self.sizes * steps - total) // (self.sizes - 1)).astype(np.int64)
-
-
-def _spans(begins):
-    """Return the first place, and the place after the last, of the run to which each place belongs."""
-    starts = np.flatnonzero(begins)
-    lengths = np.diff(np.append(starts, len(begins)))
-    return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)

@@ -49,15 +49,15 @@ def _by_person(persons, items, values, n_items):
     keep = (persons >= 0) & (items >= 0) & ~np.isnan(values)
     if not keep.all():
         persons, items, values = persons[keep], items[keep], values[keep]
-    persons, n_persons = renumbered(persons)
+    known, persons = numbered(persons, persons.max(initial=-1) + 1)
     levels, level = levels_of(values)  # sorted also by value, so that a mean does not depend on the order of rows
-    persons, items, level = sorted_together((persons, n_persons), (items, n_items), (level, len(levels)))
+    persons, items, level = sorted_together((persons, len(known)), (items, n_items), (level, len(levels)))
     starts = np.flatnonzero(changes(persons) | changes(items))
     values = levels[level]
     if len(starts) < len(values):
         values = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
         persons, items = persons[starts], items[starts]
-    return Listed.of(persons, items, values, n_persons)
+    return Listed.of(persons, items, values, len(known))
 
 
 def read_orders(
@@ -130,8 +130,8 @@ def read_comparisons(
                 "rows; mend or leave out such rows."
             )
     winner, loser = np.where(second_won, two, one), np.where(second_won, one, two)
-    persons, n_persons = renumbered(persons[keep])
-    return persons, winner[keep], loser[keep], tied[keep], n_persons
+    known, persons = numbered(persons[keep], persons.max(initial=-1) + 1)
+    return persons, winner[keep], loser[keep], tied[keep], len(known)
 
 
 _MISSING, _TIE, _FIRST, _SECOND = -1, -2, -3, -4  # codes of outcomes that are not items
@@ -222,9 +222,7 @@ def _as_list(values):
             f"orders must list the items of each ballot, best first, got a {type(values).__name__}; pass a list of "
             "lists, such as [['tea', 'milk'], ['wine']]."
         )
-    values = reading.unmasked(values)
-    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(values, name)), None)
-    return list(values) if to_list is None else getattr(values, to_list)()
+    return reading.plain_list(reading.unmasked(values))
 
 
 def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int]]:
@@ -290,7 +288,7 @@ def _check_kinds(kinds, name):
 
 def _plain(label):
     """Return a name in the form in which names are compared."""
-    return reading.normal(unicodedata.normalize("NFC", label).strip()) if isinstance(label, str) else label
+    return reading.normal(label.strip()) if isinstance(label, str) else label
 
 
 def _is_missing(cell):
@@ -371,9 +369,3 @@ def check_lengths(columns: dict[str, Any]) -> None:
     """Raise ValueError unless all columns have one entry a row."""
     if len({len(column) for column in columns.values()}) > 1:
         raise ValueError(f"{' and '.join(columns)} must have one entry for each row, and have different lengths.")
-
-
-def renumbered(persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return the persons' numbers without gaps, in the same order, and how many persons there are."""
-    has_rows = np.bincount(persons) > 0
-    return (np.cumsum(has_rows) - 1)[persons], int(np.count_nonzero(has_rows))

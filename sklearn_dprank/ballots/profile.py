@@ -259,7 +259,8 @@ class Profile:
             return self.rows._replace(weight=weight)
         positions: Any = self.positions
         ballot, item = np.nonzero(positions.sentinel != positions.table.T)
-        return Listed.of(ballot, item, positions.table[item, ballot], self.n_voters)._replace(weight=weight)
+        place = positions.table[item, ballot].astype(np.int64)
+        return Listed.of(ballot, item, place, self.n_voters)._replace(weight=weight)
 
     def clipped(self, norm: Norm) -> Profile:
         """Return this profile, with comparisons of which each person's own sums are bounded in this norm.
@@ -294,17 +295,11 @@ class Profile:
     @cached_property
     def cells(self) -> Cells:
         """Net wins and exposures of the items of each person, or of each ballot."""
-        weights = None if self.weights is None else self.weights.each
         if isinstance(self.rows, Compared):
             outcome = np.where(self.rows.tied, 0, 1)
             return ComparedCells.of(self.rows.person, self.rows.winner, self.rows.loser, outcome)
-        if self.rows is not None:
-            return RatedCells.of(self.rows.ballot, self.rows.item, -self.rows.place, weights)
-        if self.positions is None:
-            raise ValueError(_ONLY_COUNTS)
-        table = self.positions.table.T
-        ballots, items = np.nonzero(table != self.positions.sentinel)
-        return RatedCells.of(ballots, items, -table[ballots, items].astype(np.int64), weights)
+        ballot, item, place, _ = self.lists()
+        return RatedCells.of(ballot, item, -place, None if self.weights is None else self.weights.each)
 
     @classmethod
     def from_rankings(
@@ -524,7 +519,7 @@ class Profile:
             compared in the Unicode form NFC, without the blanks around it.
         items : sequence of str or sequence of int
             Public list of all items, of the same kind as the ids in `item`. It must not be computed from the rows, so
-            it also lists items that nobody rated. Or "private", if no such list is public: the items are then those of
+            it also lists items without ratings. Or "private", if no such list is public: the items are then those of
             the rows, and a secret. Only `~sklearn_dprank.DPPositionalRule` can rank them. It needs `max_listed`.
         rating, position : str or array-like of shape (n_rows,)
             Column of values. Give one of them: `rating` if larger values are better, `position` if smaller ones are.
@@ -914,11 +909,8 @@ class Profile:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        for array in (
-            *state.values(),
-            *(self.weights or ()),
-            *(self.rows or ()),
-        ):  # an unpickled array is writeable again
+        # An unpickled array is writeable again.
+        for array in (*state.values(), *(self.weights or ()), *(self.rows or ())):
             if isinstance(array, np.ndarray):
                 _read_only(array)
 

@@ -230,6 +230,12 @@ def unmasked(X):
     return cells
 
 
+def plain_list(values):
+    """Return a column as a list of plain Python objects, also one of NumPy, pandas, Polars or Arrow."""
+    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(values, name)), None)
+    return list(values) if to_list is None else getattr(values, to_list)()
+
+
 def as_column(values, name, n_voters, *, positive=False):
     """Return one number for each ballot as doubles; a masked one is NaN.
 

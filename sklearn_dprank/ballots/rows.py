@@ -71,10 +71,7 @@ class Listed(NamedTuple):
             ballot = ballot * n_items + group_of[item]
             order = np.argsort(ballot, kind="stable")
             ballot, item, place = ballot[order], item[order], place[order]
-        new = changes(ballot)
-        first, end = runs(new)
-        first_tied, end_tied = runs(new | changes(place))
-        wins = (end - end_tied) - (first_tied - first)
+        wins, _ = wins_of(ballot, place)
         total = np.zeros(n_items, dtype=np.int64)
         np.add.at(total, item, wins * self.weight[self.ballot if group_of is None else ballot // n_items])
         return total
@@ -307,6 +304,20 @@ def sorted_together(*columns):
         found.append(rows & ((1 << width) - 1))
         rows >>= width
     return [rows, *found[::-1]]
+
+
+def wins_of(ballot, place):
+    """Return for each row, sorted by ballot and place, how many rows it beats less those that beat it, and all rows.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in wins_of(np.array([0, 0, 0, 1]), np.array([1, 1, 2, 1]))]
+    [[1, 1, -2, 0], [3, 3, 3, 1]]
+    """
+    new = changes(ballot)
+    first, end = runs(new)
+    first_tied, end_tied = runs(new | changes(place))
+    return (end - end_tied) - (first_tied - first), end - first
 
 
 def changes(values):

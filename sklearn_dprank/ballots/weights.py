@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole, safe_repr
-from .reading import MAX_ITEMS, as_column, is_frame
+from .reading import MAX_ITEMS, as_column, is_frame, plain_list
 
 MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers, in grid steps of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
@@ -239,8 +239,7 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
     """
     if isinstance(groups, (str, bytes, Mapping, set, frozenset)) or is_frame(groups):
         raise ValueError(f"groups must list one person id for each ballot, got a {type(groups).__name__}.")
-    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(groups, name)), None)
-    ids = list(groups) if to_list is None else getattr(groups, to_list)()
+    ids = plain_list(groups)
     if len(ids) != n_voters:
         raise ValueError("groups must hold one person id for each ballot, and has another length.")
     whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in ids)

@@ -26,6 +26,7 @@ from .._utils.checks import (
 )
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
+from ..ballots.profile import check_answerable
 from ..ballots.rows import Norm
 from ..ballots.weights import COMPARISONS, WEIGHT_GRID, WeightBound
 from ..mechanisms import (
@@ -92,13 +93,6 @@ _OF_COMPARISONS = (
 )
 
 _NO_LIMIT = "it does not limit a person with many rows; use a query of the package, or pass person=None."
-_NOT_OF_COMPARISONS = {  # remedies, by what queries need that comparisons lack
-    "lists": "it needs lists of items, and comparisons have none; use DPBradleyTerry or DPBorda.",
-    **dict.fromkeys(
-        ("positions", "placements"),
-        "it needs the positions of all items on each ballot; use DPBorda or DPPairwise.",
-    ),
-}
 
 
 class Price(NamedTuple):
@@ -246,7 +240,8 @@ class Central(BaseEstimator):
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
             if bound is not None and not ask.query.limits_persons:
                 if bound.unit == COMPARISONS and type(ask.query) not in _OF_COMPARISONS:
-                    refuse(self, ask.query, _NOT_OF_COMPARISONS.get(ask.query.needs, _NO_LIMIT))
+                    check_answerable("Central", frozenset({ask.query.needs}), n_items, bound)
+                    refuse(self, ask.query, _NO_LIMIT)
                 if ask.query.needs in ("cells", "outcomes", "lists") and type(ask.query) is not TopListScores:
                     refuse(self, ask.query, _NO_LIMIT)
         priced = partial(self._priced, mechanism)
@@ -1430,7 +1425,7 @@ class DPPositionalRule(RankAggregator):
 
     With private items (``items="private"`` of `Profile`), noise is added only to items with a positive total. Those
     above a public threshold T are published, with their scores. Let a be the scores that a list of j items gives. If
-    nobody else lists these items, one of them passes T with probability 1 - prod Phi((T - a_i) / sigma). T is the
+    no other person lists these items, one of them passes T with probability 1 - prod Phi((T - a_i) / sigma). T is the
     smallest number for which this is at most 1 - exp(-delta / 2), for each j from 1 to k. Minus the logarithm of the
     product is a symmetric and convex function of a, so tied items, which share their scores, pass no more often. All
     lists of one person become one list, and random bits decide which of the items count that are tied over position k.
@@ -1443,11 +1438,11 @@ class DPPositionalRule(RankAggregator):
     .. rubric:: Remarks
 
     At delta = 1e-6 and k = 10, private items need a total score of about 72, 24 and 9 at epsilon = .3, 1 and 3. Names
-    and scores share one release, so the order of the published items costs nothing more. With 100,000 persons and
-    a million items, `fit` takes about a second. There is no table of persons and items.
+    and scores share one release, so the order of the published items has no further cost. With 100,000 persons and
+    a million items, `fit` takes about a second. No table of persons and items is made.
 
     `~sklearn_dprank.DPTopK` and `~sklearn_dprank.DPBorda` rank an item by those who list it and others. Here, an item
-    that a list leaves out gets nothing from it, so popular items win.
+    that a list leaves out gets 0 from it, so popular items win.
 
     References
     ----------

@@ -343,7 +343,7 @@ class BradleyTerry(RankAggregator):
     -----
     UserWarning
         If some items are not connected by comparisons, directly or through others. The order between such groups of
-        items means nothing. Private estimators never warn of this.
+        items is arbitrary. Private estimators never warn of this.
 
     Notes
     -----

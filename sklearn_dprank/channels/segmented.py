@@ -29,7 +29,7 @@ from .._utils.checks import (
 from .._utils.estimators import available_if, parametrized
 from .._utils.types import Amount, Neighboring, NoiseName, RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
-from ..ballots.reading import check_aligned, checked_name, is_frame, normal, seen, shape_of
+from ..ballots.reading import check_aligned, checked_name, is_frame, normal, plain_list, seen, shape_of
 from ..ballots.weights import COMPARISON, COMPARISONS, ROWS, WeightBound
 from ..metrics import average_kendall_tau
 from ..privacy import PrivacyGuarantee
@@ -86,9 +86,7 @@ def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray
         raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.")
     if getattr(segments, "ndim", 1) != 1:  # the rows of a table would be labels that nobody lists
         raise ValueError(f"segments must have one dimension, got {segments.ndim}; pass one column.")
-    for name in ("tolist", "to_list", "to_pylist"):  # of NumPy and pandas, Polars and Arrow
-        segments = getattr(segments, name)() if hasattr(segments, name) else segments
-    labels = list(segments)
+    labels = plain_list(segments)
     if len(labels) != n_voters:
         raise ValueError("segments must hold one label for each ballot, and has another length.")
     listed = {label: number for number, label in enumerate(classes)}
