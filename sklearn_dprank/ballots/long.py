@@ -20,7 +20,6 @@ from .rows import SMALL, Listed, changes, levels_of, numbered, sorted_together
 
 #: Words of an outcome that are read as a tie.
 TIES = ("tie", "tie (bothbad)", "both_bad", "draw")
-_MISSING_AS_TEXT = frozenset({"nan", "None", "NaT", "<NA>"})  # what NumPy makes of missing values
 _LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 
@@ -143,7 +142,8 @@ def _outcomes(column, names_of_columns, ties, names):
         raise ValueError(f"ties must list the words that mean a tie, got {safe_repr(ties)}; pass ties=('tie',), say.")
     given = [*((word, _TIE) for word in ties), *names_of_columns.items()]
     words = {_plain(word): code for word, code in given}  # in the form of the cells
-    if both := words.keys() & set(names):
+    both = {_plain(word) for word, code in given if words[_plain(word)] != code} | words.keys() & set(names)
+    if both:
         raise ValueError(
             f"outcome {safe_repr(min(both))} may be an item, a column or a tie; rename the item or the column, "
             "or pass other `ties`."
@@ -154,8 +154,8 @@ def _outcomes(column, names_of_columns, ties, names):
     if None in found:
         raise ValueError(
             "outcome must hold the name of a column, an item or a word of `ties`, and a row holds something else, "
-            f"which depends on the rows. Words of a tie are now {safe_repr(tuple(ties))}; pass others as `ties`, and "
-            "leave out rows without a result."
+            f"which depends on the rows. Words of a tie are now {', '.join(map(safe_repr, ties))}; pass others as "
+            "`ties`, and leave out rows without a result."
         )
     return np.array([*found, _MISSING], dtype=np.int64)[codes]
 
@@ -215,13 +215,14 @@ def _choices(orders):
     return list(orders.columns if hasattr(type(orders), "column_names") else orders.get_columns())
 
 
-def _as_list(values):
+def _as_list(values, name="orders"):
     """Return a column, or a list of items, as a list of plain objects; None stands for a missing one."""
     if isinstance(values, (str, bytes, dict, set, frozenset)) or not isinstance(values, Iterable):
         raise ValueError(
             f"orders must list the items of each ballot, best first, got a {type(values).__name__}; pass a list of "
             "lists, such as [['tea', 'milk'], ['wine']]."
         )
+    reading.refuse_missing_as_text(values, name)
     return reading.plain_list(reading.unmasked(values))
 
 
@@ -251,7 +252,7 @@ def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int
         if set(map(type, labels)) == {int}:
             return codes.astype(np.int64, copy=False), labels
     else:
-        cells = _as_list(column)
+        cells = _as_list(column, name)
         kinds = set(map(type, cells))
         if not kinds <= {str, int}:
             cells = [None if _is_missing(cell) else cell for cell in cells]
@@ -264,14 +265,14 @@ def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int
             by_cell: dict[Any, int] = {}
             codes = np.array([by_cell.setdefault(cell, len(by_cell)) for cell in cells], dtype=np.int64)
             labels = list(by_cell)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "UT" and _MISSING_AS_TEXT.intersection(labels):
-        raise ValueError(
-            f"{name} is a NumPy array of text with 'nan' or 'None', which may stand for a missing id; pass a list or "
-            "an array with the dtype object, in which None is a missing id."
-        )
     by_label: dict[Any, int] = {}
-    plain = [unicodedata.normalize("NFC", label).strip() if isinstance(label, str) else label for label in labels]
-    again = [-1 if label in (None, "") else by_label.setdefault(label, len(by_label)) for label in plain]
+    plain: list[Any] = []
+    for label in labels:  # plain text and plain integers, because private items are published as they are here
+        if isinstance(label, str):
+            plain.append(unicodedata.normalize("NFC", label).strip() or None)
+        else:
+            plain.append(label if label is None else int(label))
+    again = [-1 if label is None else by_label.setdefault(label, len(by_label)) for label in plain]
     return np.array([*again, -1], dtype=np.int64)[codes], list(by_label)
 
 

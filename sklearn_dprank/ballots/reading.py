@@ -31,6 +31,7 @@ _COMPLETED = 1 << 18  # entries completed at a time; temporaries stay in cache
 _ROWS = 1 << 10  # ballots of a list that NumPy converts at a time
 _DOUBLES = "?bhilqBHILQefd"  # NumPy's types of numbers that are compared as doubles without a conversion
 _KINDS = {"M": "dates", "m": "times", "V": "records"}
+_MISSING_AS_TEXT = ["nan", "None", "NaT", "<NA>"]  # what NumPy makes of missing values
 
 
 class Positions(NamedTuple):
@@ -228,6 +229,15 @@ def unmasked(X):
     cells = np.ma.getdata(X).astype(object)
     cells[np.ma.getmaskarray(X)] = None
     return cells
+
+
+def refuse_missing_as_text(values, name):
+    """Raise ValueError if an array of NumPy text holds what NumPy makes of missing values."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "UT" and np.isin(values, _MISSING_AS_TEXT).any():
+        raise ValueError(
+            f"{name} is a NumPy array of text with 'nan' or 'None', which may stand for a missing id; pass a list or "
+            "an array with the dtype object, in which None is a missing id."
+        )
 
 
 def plain_list(values):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole, safe_repr
-from .reading import MAX_ITEMS, as_column, is_frame, plain_list
+from .reading import MAX_ITEMS, as_column, is_frame, plain_list, refuse_missing_as_text
 
 MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers, in grid steps of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
@@ -119,7 +119,8 @@ def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None
         auto = "='auto', which may be 2048," if bound.most is None else ""
         auto += "" if bound.max_listed is None else " or max_listed"
         raise ValueError(
-            f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers."
+            f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers; give a "
+            "smaller max_weight, or, for ballots that list few of the items, a smaller max_listed."
         )
 
 
@@ -239,6 +240,7 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
     """
     if isinstance(groups, (str, bytes, Mapping, set, frozenset)) or is_frame(groups):
         raise ValueError(f"groups must list one person id for each ballot, got a {type(groups).__name__}.")
+    refuse_missing_as_text(groups, "groups")
     ids = plain_list(groups)
     if len(ids) != n_voters:
         raise ValueError("groups must hold one person id for each ballot, and has another length.")
@@ -250,4 +252,6 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
         )
     numbers: dict[Any, int] = {}
     ids = ids if whole else [unicodedata.normalize("NFC", one).strip() for one in ids]
+    if "" in ids:
+        raise ValueError("groups must have a person id for each ballot, and one is blank; leave out such ballots.")
     return np.array([numbers.setdefault(one, len(numbers)) for one in ids], dtype=np.intp)

@@ -35,7 +35,7 @@ from ..metrics import average_kendall_tau
 from ..orders.permutations import order_to_positions
 from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline, warn_in_worker, with_own_methods
-from ..rules import Rule, SortByScore, resolve_rule
+from ..rules import Rule, SortByScore, TopListRule, resolve_rule
 from ..rules.base import Consensus, asks_of, checked_order
 from ..sampling.bit_source import Bits
 from ..uncertainty.laws import PublishedNoise
@@ -325,6 +325,11 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             public["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
         n_voters = shape.n_voters
         if shape.bound is not None:
+            if shape.bound.form == "private" and type(rule) is not TopListRule:
+                raise ValueError(
+                    f"items='private' is for the rule of DPPositionalRule, got {type(rule).__name__}, which might "
+                    "publish items below the threshold; leave it out."
+                )
             if not getattr(channel, "takes_weights", False):
                 if shape.bound.form != "ballots":
                     raise ValueError(

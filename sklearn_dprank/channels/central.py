@@ -46,12 +46,14 @@ from ..privacy.rounding import exact, round_down, rounded_up
 from ..queries import (
     AllMargins,
     Ask,
+    BradleyTerryResiduals,
     GroupNetWins,
     Histogram,
     KemenyUtility,
     MaxViolatedMargin,
     MaxViolatedPrefixMargin,
     NetWins,
+    NetWinsAndExposures,
     NumberOfVoters,
     PairMargin,
     PairTallies,
@@ -212,6 +214,11 @@ class Central(BaseEstimator):
                 "set delta=0 or noise='gaussian'."
             )
         n_public: int | None = n_items
+        if isinstance(mechanism, GaussianThreshold):
+            raise ValueError(
+                "noise must not be a GaussianThreshold, which items='private' chooses; use noise='gaussian' with "
+                "DPPositionalRule."
+            )
         if bound is not None and bound.form == "private":
             if type(mechanism) is not Gaussian or self.release is not None or bound.max_listed is None:
                 raise ValueError("items='private' needs noise='gaussian' and release=None; use DPPositionalRule.")
@@ -238,7 +245,7 @@ class Central(BaseEstimator):
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
-            if bound is not None and not ask.query.limits_persons:
+            if bound is not None and type(ask.query) not in (NetWinsAndExposures, BradleyTerryResiduals):
                 if bound.unit == COMPARISONS and type(ask.query) not in _OF_COMPARISONS:
                     check_answerable("Central", frozenset({ask.query.needs}), n_items, bound)
                     refuse(self, ask.query, _NO_LIMIT)
@@ -390,10 +397,10 @@ class CuratorAnswers(Answers):
     def charge(self, query):
         query.check(self.n_items)  # an error while it is computed could depend on ballots
         price = self.prices.get(query.kind)
-        same = price is None or query == price.query  # a subclass may be answered at another price, or several times
-        if not same and type(query) is not type(price.query):
+        # Classes first: a subclass defines which queries are equal to it.
+        if price is not None and type(query) is not type(price.query):
             raise BudgetExhausted(f"{query!r} is of another class than {price.query!r}, which was declared and priced.")
-        if not same and not self._sensitivity(query).within(price.sensitivity):
+        if price is not None and query != price.query and not self._sensitivity(query).within(price.sensitivity):
             raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
         super().charge(query)
 
@@ -401,12 +408,12 @@ class CuratorAnswers(Answers):
         mechanism, profile = self.prices[query.kind].mechanism, self._profile
         kept_for, sampler = profile.kept_sampler
         if query.answered_with == "vector" and query.needs != "positions":  # the profile keeps its counts
-            sampler = mechanism.sampler(query, self.vector(query))
+            sampler = mechanism.sampler(query, self._vector(query))
         elif kept_for != (query, mechanism) or (query.needs == "positions" and not profile.strict):
             # Later releases share the tables of a sampler, unless each completes the ballots by new coins. Only the
             # last one is kept, because a random anchor does not recur. The first release does not read `strict`, so its
             # time does not depend on it.
-            sampler = mechanism.sampler(query, self.vector(query))
+            sampler = mechanism.sampler(query, self._vector(query))
             profile.kept_sampler = (query, mechanism), sampler
         answer = query.read(sampler(self._noise), self.n_items)
         law, name = getattr(mechanism, "law", None), query.published_as
@@ -416,7 +423,7 @@ class CuratorAnswers(Answers):
             self.published |= {name: votes, "noise": PublishedNoise(name, law, grid)}
         return answer
 
-    def vector(self, query):
+    def _vector(self, query):
         """Return the exact statistic."""
         return query.vector(self._profile, self._completion)
 

@@ -110,10 +110,10 @@ class _CutAnswers(CuratorAnswers):
         self.max_listed = max_listed
         super().__init__(prices, release, sensitivity, profile, bits, published)
 
-    def vector(self, query):
+    def _vector(self, query):
         stated = query.summed_as(self.n_items)
         if stated is None:  # the number of voters
-            return super().vector(query)
+            return super()._vector(query)
         what, about = statistic(stated, self.n_items, self.max_listed), query.summed_about(self.n_items)
         ballots, total = ballots_of(self._profile), np.zeros(what.numbers, dtype=np.int64)
         step = max(1, _BLOCK // what.numbers)

@@ -110,6 +110,9 @@ class TopListScores(Query):
         np.add.at(totals, item, part.astype(totals.dtype) * weight[ballot].astype(totals.dtype))
         return totals
 
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
+        return np.asarray(vector, dtype=float)  # whether totals are objects depends on the ballots
+
     def sensitivity(self, n_items: int, neighboring: Neighboring, max_listed: int | None = None) -> Sensitivity:
         k, moved = max_listed or n_items, changed_ballots(neighboring)
         self.parts(1, 0, k)

@@ -156,6 +156,22 @@ WRONG = {
     "outcome": (lambda: compared({**VOTES, "won": ["a", "tie", "b", SECRET]}), "outcome must hold"),
     "third item": (lambda: compared({**VOTES, "won": ["a", "tie", "b", "y"]}), "one of the two items"),
     "ambiguous": (lambda: compared(items=["x", "y", "z", "tie"]), "may be an item"),
+    "blanks apart": (
+        lambda: Profile.from_comparisons(
+            {"a": ["x"], "a ": ["y"], "won": ["a"]}, "a", "a ", outcome="won", person=None, items=list("xyz")
+        ),
+        "may be an item, a column or a tie",
+    ),
+    "tie like a column": (lambda: compared({**VOTES, "won": ["a"] * 4}, ties=["a"]), "may be an item, a column"),
+    "words of ties": (lambda: compared({**VOTES, "won": [SECRET] * 4}, ties=["same", "none"]), "now 'same', 'none';"),
+    "missing item as text": (
+        lambda: Profile.from_orders([np.array(["tea", "nan"])], items="private", max_listed=2),
+        "orders is a NumPy array of text",
+    ),
+    "missing choice as text": (
+        lambda: Profile.from_orders(np.array([["tea", "nan"]]), items="private", max_listed=2),
+        "orders is a NumPy array of text",
+    ),
     "text as ties": (lambda: compared(ties="tie"), "ties must list"),
     "max_weight": (lambda: compared(max_weight=0), "max_weight must be"),
     "no second": (lambda: Profile.from_comparisons(VOTES, "a", items=list("xyz"), person=None), "second must be given"),

@@ -237,6 +237,39 @@ def test_a_query_that_reads_cells_without_a_limit_is_refused(log, noise, form):
 
 
 @dataclass(frozen=True)
+class RawResiduals(BradleyTerryResiduals):
+    """A query that inherits the limit of a person, and does not keep it."""
+
+    def vector(self, profile, coins):
+        return np.bincount(profile.cells.items, profile.cells.net_wins)
+
+
+def test_a_query_that_inherits_a_limit_and_reads_more_is_refused(log):
+    with pytest.raises(ValueError, match=r"cannot answer RawResiduals.* limit a person"):
+        Central(1.0, 1e-6, "gaussian").plan([Ask(RawResiduals())], 4, bound=profile_of(log).bound)
+
+
+class ScaledNetWins(NetWins):
+    """A query that claims to be another one."""
+
+    kind = NetWins()
+    __hash__ = NetWins.__hash__
+
+    def __eq__(self, other):
+        return True
+
+    def vector(self, profile, coins):
+        return 10**9 * super().vector(profile, coins)
+
+
+def test_a_query_that_claims_to_equal_the_priced_one_is_refused():
+    profile = Profile.from_rankings([[0, 1, 2]])
+    answers = Central(1.0).plan([Ask(NetWins())], 3).open(profile)(Bits.from_random_state(0))
+    with pytest.raises(RuntimeError, match="is of another class than"):
+        answers.answer(ScaledNetWins())
+
+
+@dataclass(frozen=True)
 class FreshMargin(PairMargin):
     """Margin of a pair that can be asked again, at the price of the first answer."""
 

@@ -14,11 +14,12 @@ from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from sklearn_dprank.channels import Central
+from sklearn_dprank.mechanisms import GaussianThreshold
 from sklearn_dprank.mechanisms.additive import least_threshold
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy.composition import gaussian_sigma
 from sklearn_dprank.queries import Ask, TopListScores
-from sklearn_dprank.rules import TopListRule
+from sklearn_dprank.rules import Consensus, TopListRule
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 
 N_SECRET = 1237  # a number of items that turns up by no accident
@@ -259,6 +260,42 @@ def test_one_threshold_release_takes_the_whole_budget(asks):
     """Each release has a threshold of its own, and the failures of several would add up."""
     with pytest.raises(ValueError, match="one question and one answer; use DPPositionalRule"):
         Central(1.0, 1e-6, "gaussian").plan(asks, 2, bound=private([[1], [2, 1]]).bound)
+
+
+def test_thresholds_are_for_private_items_alone():
+    """The contributions of one person may be larger than a threshold that somebody chose."""
+    public = Profile.from_orders([[1, 2]], items=[1, 2, 3], max_listed=2)
+    with pytest.raises(ValueError, match="noise must not be a GaussianThreshold"):
+        Aggregator(Central(1.0, 1e-6, GaussianThreshold(1)), TopListRule()).fit(public)
+
+
+class PublishesAll(TopListRule):
+    """A rule that publishes items below the threshold, too."""
+
+    def aggregate(self, answers):
+        return Consensus(np.arange(answers.n_items), {"size": answers.n_items})
+
+
+class OwnRule(DPPositionalRule):
+    def _compose(self):
+        return super()._compose()[0], PublishesAll()
+
+
+def test_own_rules_see_no_private_item():
+    with pytest.raises(ValueError, match="items='private' is for the rule of DPPositionalRule, got PublishesAll"):
+        OwnRule().fit(private())
+
+
+def test_type_of_the_release_depends_on_no_ballot():
+    """Totals of huge weights are Python integers inside, and ids may be any whole numbers."""
+    for n_ballots in (90, 110):
+        ballots, huge = [[0, 1]] * n_ballots, [1e6] * n_ballots
+        lists = Profile.from_rankings(ballots, sample_weight=huge, max_weight=1e6, max_listed=2)
+        fitted = DPPositionalRule().fit(lists)
+        assert fitted.scores_.dtype == float
+        fitted.rank_intervals()
+    for first in (5, np.int64(5)):
+        assert type(DPPositionalRule().fit(private([[first]] + [[5]] * 400)).consensus_[0]) is int
 
 
 def test_a_plan_of_a_public_catalogue_does_not_state_the_size_of_a_private_one():
