@@ -856,7 +856,7 @@ class Releases:
             values = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee), release.release_id
             command = "INSERT INTO releases (charged, what, guarantee, release_id) VALUES (?, ?, ?, ?)"
             number = connection.execute(command, values).lastrowid
-            token = secrets.token_hex(16)
+            token = secrets.token_hex()
             write = (connection.execute(_WRITE, (number, token)).lastrowid, token)
             return number, (write, account.with_one_more(release.guarantee))
 
@@ -869,7 +869,7 @@ class Releases:
         def update(connection, account):
             command = "UPDATE releases SET guarantee = ? WHERE number = ?"
             connection.execute(command, (guarantee_as_text(guarantee), number))
-            connection.execute(_WRITE, (number, secrets.token_hex(16)))
+            connection.execute(_WRITE, (number, secrets.token_hex()))
 
         self._locked(update)
         self.account()  # remember this write, to know an old copy
@@ -986,7 +986,7 @@ def _fill(terms, connection):
     for command in _TABLES:
         connection.execute(command)
     epsilon, delta, basic_delta = map(_plain, (terms.epsilon, terms.delta, terms.basic_delta))
-    row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
+    row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex()
     connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
 
 

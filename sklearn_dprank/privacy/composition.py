@@ -455,12 +455,10 @@ class Losses(NamedTuple):
         epsilons = [*self.pure, *(epsilon for epsilon, _ in self.approximate)]
         basic = sum_up(epsilons)
         left = delta - sum_up(each for _, each in self.approximate)
-        if 0 <= left < _LEAST_DELTA:  # so far out, tails are rounded to 0
-            left = 0.0
-        if left < 0 or math.isinf(self.mu_squared) or (left == 0 and self.mu_squared):
+        if left < 0 or math.isinf(self.mu_squared):
             return math.inf
-        if left == 0 or math.isinf(basic):
-            return basic
+        if left < _LEAST_DELTA or math.isinf(basic):  # so far out, tails are rounded to 0
+            return math.inf if self.mu_squared else basic
         groups = Counter(epsilon for epsilon in epsilons if epsilon > 0)
         if math.prod(count + 1 for count in groups.values()) <= _VALUES:
             values, weights = coin_losses(groups)
@@ -487,7 +485,9 @@ def delta_of_two(epsilon: float, delta: float) -> float:
     """Return delta (1 + e^epsilon), rounded up: the delta of group privacy at distance 2 and 2 epsilon."""
     if not delta:
         return 0.0
-    growth = math.exp(min(epsilon, 700.0))  # the error is less than one ulp
+    if epsilon > 700.0:  # where e^epsilon is close to the largest double
+        return 1.0
+    growth = math.exp(epsilon)  # the error is less than one ulp
     growth = math.nextafter(math.nextafter(growth, math.inf), math.inf)
     return min(1.0, rounded_up(Fraction(delta) * (1 + Fraction(growth))))
 
@@ -534,7 +534,7 @@ def _deltas_of_many(groups, mu_squared, delta):
     steps: Counter[float] = Counter()
     for epsilon, count in groups.items():
         if len(groups) >= 500:  # round up to one of few values, by at most half a percent
-            epsilon = math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE) * (1 + 1e-12)
+            epsilon = max(epsilon, math.exp(math.ceil(math.log(epsilon) / _ALIKE) * _ALIKE))
         steps[epsilon] += count
     total = sum(count * epsilon**2 for epsilon, count in steps.items())
     mu_squared = max(mu_squared, 0.0) + _SMOOTHED * total

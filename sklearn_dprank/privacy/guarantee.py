@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
+from itertools import count
 from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
@@ -423,11 +424,8 @@ def _in_words(guarantee):
 
 def _percent(share):
     """Return a share in percent, rounded up; a share below 1 never shows as 100 %."""
-    for digits in range(1, 12):
-        rounded = math.ceil(100 * share * 10**digits) / 10**digits
-        if rounded < 100:
-            return f"{rounded:.{digits}f} %"
-    return "almost 100 %"
+    digits = next(digits for digits in count(1) if math.ceil(100 * share * 10**digits) < 100 * 10**digits)
+    return f"{math.ceil(100 * share * 10**digits) / 10**digits:.{digits}f} %"
 
 
 class Trust(NamedTuple):

@@ -119,14 +119,14 @@ def round_down(x: Amount, limit: int = 2**31) -> Fraction:
 # Search for the threshold of a monotone condition.
 
 
-def smallest(enough, start=1.0, *, from_zero=False):
+def smallest(enough, *, from_zero=False):
     """Return, up to rounding, the smallest positive number for which the monotone `enough` holds; it holds there.
 
     With `from_zero`, the result is 0 if `enough` holds there.
     """
     if from_zero and enough(0.0):
         return 0.0
-    low = high = start
+    low = high = 1.0
     while not enough(high):
         low, high = high, 2 * high
     while enough(low):

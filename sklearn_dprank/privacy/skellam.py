@@ -142,4 +142,4 @@ def skellam_unit(epsilon: float, delta: float, releases: Sequence[SkellamRelease
         grown = [release._replace(variance=float(release.variance) * factor) for release in releases]
         return skellam_epsilon(delta, grown) <= epsilon * (1 - 1e-9)
 
-    return smallest(enough, start=1.0 / epsilon**2)
+    return smallest(enough)

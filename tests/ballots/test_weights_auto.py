@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import BALLOT, N_CLASSES, PERSON, WEIGHT_GRID, Weights, reduced
@@ -39,6 +39,7 @@ def test_chosen_bound_gives_the_weights_of_a_given_one(more, max_weight):
 
 
 @given(rows=rows, power=st.integers(0, N_CLASSES - 1))
+@example(rows=[], power=0)
 def test_no_person_has_more_than_the_chosen_bound(rows, power):
     persons, weight = [row[0] for row in rows], [row[1] for row in rows]
     profile = Profile.from_rankings(np.zeros((len(rows), 2)), groups=persons, sample_weight=weight, max_weight="auto")

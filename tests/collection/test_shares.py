@@ -128,7 +128,7 @@ WRONG = {
     "min_reports": [199, 0],
     "max_reports": [199, 2**41],
     "modulus_bits": [BORDA["modulus_bits"] - 1, 54],
-    "delta": ["0.9999999e-6", 1e-6, "1.0"],
+    "delta": ["0.9999999e-6", 1e-6, "1.0", "1e-400"],
     "local_epsilon": ["20"],
     "epsilon": ["0.999999"],
 }
