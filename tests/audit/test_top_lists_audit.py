@@ -17,7 +17,6 @@ from sklearn.base import clone
 
 from sklearn_dprank.ballots.weights import WEIGHT_GRID
 from sklearn_dprank.mechanisms import ThresholdNoise
-from sklearn_dprank.sampling.bit_source import SeededBits
 
 UNIT = WEIGHT_GRID * STEPS
 EVERY = [ballot for ballot in distinct_ballots(4) if not np.isnan(ballot).all()]
@@ -91,18 +90,3 @@ def test_the_release_keeps_epsilon_and_delta(n_others, neighboring):
     ballots = EVERY[:: 3 if neighboring == "add_remove" else 11]
     worst, delta = worst_delta(neighboring, 2, n_others, ballots)
     assert 0.2 * delta < worst <= delta
-
-
-def test_an_item_that_only_one_person_lists_is_published_by_the_stated_law():
-    """And an item without a list never."""
-    sigma, threshold, n = 1.5, 3, 100_000
-    bits = SeededBits(np.random.SeedSequence(3))
-    out = ThresholdNoise(sigma, threshold).added(np.repeat([0, 1, 2], n), bits).reshape(3, n)
-    assert not out[0].any()
-    for mean in (1, 2):
-        values = out[mean]
-        assert ((values == 0) | (values > threshold)).all()
-        for least in (4, 5):  # published as 4 or more, as 5 or more
-            found, chance = (values >= least).mean(), 1 - NormalDist(mean, sigma).cdf(least - 0.5)
-            assert abs(found - chance) < 5 * np.sqrt(chance / n)
-        assert (values > 0).mean() < 1 - NormalDist(mean, sigma).cdf(threshold)

@@ -15,7 +15,6 @@ from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import GaussianThreshold
-from sklearn_dprank.mechanisms.additive import least_threshold
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy.composition import gaussian_sigma
 from sklearn_dprank.queries import Ask, TopListScores
@@ -134,12 +133,6 @@ def test_the_guarantee_states_both_parts_of_delta():
     assert (stated.epsilon, stated.delta, stated.unit) == (0.5, 1e-5, "all ballots of one person")
     assert stated.losses.approximate == ((0.5, 1e-5),)  # no Gaussian loss, which would leave the threshold out
     assert DPPositionalRule(epsilon=0.5, delta=1e-5).guarantee_before(private([[1], [2, 3]])).losses == stated.losses
-
-
-def test_threshold_of_families_of_known_value():
-    length, within = np.arange(1, 11)[:, np.newaxis], np.tril(np.ones((10, 10)))
-    assert least_threshold(within / np.sqrt(length), 1e-6) == pytest.approx(5.75342, abs=1e-5)
-    assert least_threshold(within, 1e-6) == pytest.approx(6.19934, abs=1e-5)
 
 
 @pytest.mark.parametrize(

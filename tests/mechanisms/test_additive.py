@@ -10,8 +10,17 @@ from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.mechanisms import GaussianNoise, KNorm, KNormNoise, LaplaceNoise, NoNoise
-from sklearn_dprank.mechanisms.additive import _BLOCK
+from sklearn_dprank.ballots.weights import WEIGHT_GRID
+from sklearn_dprank.mechanisms import (
+    GaussianNoise,
+    GaussianThreshold,
+    KNorm,
+    KNormNoise,
+    LaplaceNoise,
+    NoNoise,
+    ThresholdNoise,
+)
+from sklearn_dprank.mechanisms.additive import _BLOCK, least_threshold
 from sklearn_dprank.privacy.composition import Losses, gaussian_delta
 from sklearn_dprank.queries import (
     AllMargins,
@@ -21,7 +30,9 @@ from sklearn_dprank.queries import (
     PairTallies,
     PositionalScores,
     Sensitivity,
+    TopListScores,
 )
+from sklearn_dprank.queries.base import weighted_sensitivity
 
 QUERIES = {
     "net wins": NetWins(),
@@ -196,3 +207,36 @@ def test_losses_of_gaussian_answers_add_up_in_mu_squared(times):
     sensitivity = Sensitivity(4, Fraction(6))
     losses = GaussianNoise(2.0).losses(sensitivity, times)
     assert losses == Losses(pytest.approx(6 * float(times) / 4)) and losses.mu_squared >= Fraction(6 * times) / 4
+
+
+def test_an_item_that_only_one_person_lists_is_published_by_the_stated_law():
+    """A result that equals the threshold is not published, nor is an item without a list."""
+    sigma, threshold, n = 1.5, 3, 100_000
+    bits = seeded(3)
+    out = ThresholdNoise(sigma, threshold).added(np.repeat([0, 1, 2], n), bits).reshape(3, n)
+    assert not out[0].any()
+    for mean in (1, 2):
+        values = out[mean]
+        assert ((values == 0) | (values > threshold)).all()
+        for least in (4, 5):  # published as 4 or more, as 5 or more
+            found, chance = (values >= least).mean(), 1 - stats.norm.cdf(least - 0.5, mean, sigma)
+            assert abs(found - chance) < 5 * np.sqrt(chance / n)
+        assert (values > 0).mean() < 1 - stats.norm.cdf(threshold, mean, sigma)
+
+
+def test_threshold_of_families_of_known_value():
+    length, within = np.arange(1, 11)[:, np.newaxis], np.tril(np.ones((10, 10)))
+    assert least_threshold(within / np.sqrt(length), 1e-6) == pytest.approx(5.75342, abs=1e-5)
+    assert least_threshold(within, 1e-6) == pytest.approx(6.19934, abs=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_half_of_delta_is_for_the_noise_and_half_for_the_threshold(k):
+    query, delta = TopListScores(), 1e-4
+    sensitivity = weighted_sensitivity(query, 9, "add_remove", WEIGHT_GRID, k)
+    noise = GaussianThreshold(k).calibrated(query, sensitivity, 9, Fraction(1), delta)
+    spent = gaussian_delta(1.0, noise.sigma, math.sqrt(sensitivity.l2_squared))
+    alone = [(noise.threshold - row[row > 0]) / noise.sigma for row in query.family(k)]
+    passes = max(-np.expm1(stats.norm.logcdf(distances).sum()) for distances in alone)
+    for part, limit in ((spent, delta / 2), (passes, -math.expm1(-delta / 2))):
+        assert 0.999 * limit < part <= limit

@@ -34,6 +34,7 @@ from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, Priv
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.budget import Release, Releases, Terms, in_excess
+from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 
 N_VOTERS = 1237  # a number that does not occur otherwise
@@ -458,6 +459,13 @@ def test_a_fit_that_spends_more_than_its_charge_is_charged_with_all_of_it():
     assert in_excess(terms, pure(0.5), PrivacyGuarantee.nothing("a leak")).epsilon == math.inf
     crossed = in_excess(terms, replace(pure(0.5), delta=1e-6, losses=None), replace(pure(0.7), delta=1e-9, losses=None))
     assert (crossed.epsilon, crossed.delta) == (0.7, 1e-6)
+    for more in ({"epsilon": 0.2}, {"delta": 1e-6}):
+        spent = clone(GAUSSIAN).set_params(**more).fit(X).privacy_
+        assert in_excess(terms, GAUSSIAN.fit(X).privacy_, spent) == spent  # with the losses of its noise
+    other, seeded = replace(pure(0.7), unit="one household"), pure(0.7).simulated(False)
+    for boundless in (in_excess(terms, pure(0.5), other), in_excess(terms, pure(0.5), seeded)):
+        assert (boundless.epsilon, boundless.unit) == (math.inf, "one ballot")
+    assert in_excess(terms._replace(simulation=True), pure(0.5), seeded) == seeded
 
 
 def test_sums_beyond_the_budget_leave_only_gaussian_releases():
@@ -467,3 +475,11 @@ def test_sums_beyond_the_budget_leave_only_gaussian_releases():
     left = budget.remaining
     assert (left.basic_epsilon, left.basic_delta) == (0.0, 0.0)
     assert left.mu > 0
+    hardly_private = Losses(mu_squared=1e4)
+    with pytest.raises(BudgetExhausted, match="one of this kind epsilon = 0 and delta = 0"):
+        budget.charge(replace(pure(hardly_private.epsilon(1.0)), delta=1.0, losses=hardly_private), "all of delta")
+
+
+def test_the_spent_guarantee_keeps_the_losses_of_gaussian_releases():
+    one = GAUSSIAN.fit(X).privacy_
+    assert charged(one, one, delta=1e-5).spent_.losses == Losses.together([one.losses, one.losses])

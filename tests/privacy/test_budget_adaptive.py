@@ -1,6 +1,7 @@
 """Accounts of adaptive releases hold against the best adversary, who chooses each release after the earlier ones."""
 
 import math
+from fractions import Fraction
 from functools import cache, reduce
 
 import numpy as np
@@ -107,6 +108,8 @@ def test_a_pure_release_reveals_no_more_than_its_gaussian(epsilon):
     coin = 1 / (1 + np.exp(-epsilon)) - np.exp(at - np.logaddexp(0, epsilon))
     assert (gaussian_deltas(at, mu) >= coin - 1e-15).all()
     assert gaussian_deltas(np.zeros(1), mu)[0] == pytest.approx(math.tanh(epsilon / 2), rel=1e-6)
+    for tiny in (epsilon * k / 1e13 for k in range(1, 50)):  # where mu is epsilon sqrt(pi / 2), rounded up
+        assert Fraction(mu_of_pure(tiny)) >= Fraction("1.25331413731550025") * Fraction(tiny)
 
 
 def gaussian(epsilon, delta):
@@ -143,6 +146,13 @@ def test_sums_are_not_rounded_down():
     assert not after(Account(1.0, 0.0), stated(1.0 + 1e-11)).holds()
     assert not after(Account(1.0, 0.0), stated(0.5), stated(0.5 + 1e-11)).holds()
     assert not after(Account(1.0, 1e-6), stated(0.1, 1e-6 * (1 + 1e-11))).holds()
+    normal, delta = Normal(0.3).guarantee, gaussian_delta(1.0, 1 / 0.3)
+    assert not after(Account(1.0, delta, 0.0), normal).holds()  # a little of delta is left for rounding errors
+    assert after(Account(1.0, delta * (1 + 1e-9), 0.0), normal).holds()
+
+
+def test_an_epsilon_whose_square_overflows_is_counted_by_sums():
+    assert after(Account(1e300, 1e-6), stated(1e200)).holds()
 
 
 @pytest.mark.parametrize(

@@ -185,9 +185,10 @@ def test_replacing_is_removing_and_adding():
     one = guarantee(0.5, 1e-6)
     both = one.under_replace()
     assert (both.epsilon, both.neighboring) == (1.0, "replace")
+    assert both.losses == Losses(approximate=((1.0, both.delta),))
     assert both.delta == pytest.approx(1e-6 * (1 + math.exp(0.5)))
     assert both.under_replace() is both
-    assert guarantee(800, 1e-6).under_replace().delta == 1.0
+    assert guarantee(700.5, 1e-320).under_replace().delta == 1.0  # at most; e^epsilon could overflow
     assert PrivacyGuarantee.nothing().under_replace().epsilon == math.inf
 
 
@@ -318,6 +319,9 @@ def test_a_statement_without_privacy():
 def test_lay_readers_learn_the_unit_and_the_neighbours(unit, neighboring, about):
     topics = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))["In plain words"]
     assert about in topics and topics.endswith("their best guess is right at most 73.2 % of the time.")  # e / (1 + e)
+    whole = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))
+    assert ("epsilon is k times as large" in whole["Unit"]) == (unit != PERSON)
+    assert ("person" in whole["Hidden"]) == (unit == PERSON)
 
 
 @given(st.floats(0, 11), st.floats(0, 0.9))

@@ -44,6 +44,8 @@ def test_root_up_is_at_least_the_root_and_close(x):
 def test_smallest_finds_the_threshold_and_holds_there(threshold):
     found = smallest(lambda x: x >= threshold)
     assert threshold <= found <= threshold * (1 + 1e-12)
+    assert smallest(lambda x: x >= threshold, from_zero=True) == found
+    assert smallest(lambda x: x >= 0, from_zero=True) == 0
 
 
 @given(st.floats(min_value=2**-30, max_value=2.0**31 - 1))

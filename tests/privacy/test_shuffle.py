@@ -227,6 +227,8 @@ def test_composition_splits_delta_and_adds_epsilon():
     for n_shuffles in range(3, 14):  # the product is rounded up
         each = shuffle_amplification(1.0, 1000, 1e-6 / n_shuffles)
         assert Fraction(composed_shuffle_epsilon(1.0, 1000, 1e-6, n_shuffles)) >= n_shuffles * Fraction(each)
+        assert n_shuffles * Fraction(composed_local_epsilon(total, 1, 1e-6, n_shuffles)) <= Fraction(total)
+    assert composed_local_epsilon(total, 1, 1e-6, n_shuffles=1) == total
     each = composed_local_epsilon(total, 1000, 1e-6, n_shuffles=4)
     assert each == pytest.approx(1.0, rel=1e-6)
     assert composed_shuffle_epsilon(each, 1000, 1e-6, n_shuffles=4) <= total * (1 + 1e-8)

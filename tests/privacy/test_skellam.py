@@ -98,6 +98,12 @@ def test_the_unit_is_the_least(epsilon):
     assert skellam_epsilon(1e-6, grown(unit * 0.999)) > epsilon
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (1.0, 1.0), (9e-7, 1e-6), (1.1e100, 1e-6)])
+def test_parameters_out_of_range_are_refused(epsilon, delta):
+    with pytest.raises(ValueError, match="^delta must be" if epsilon == 1 else "^epsilon must be"):
+        skellam_unit(epsilon, delta, [SkellamRelease(1, 4, 8)])
+
+
 def test_the_law_of_the_noise_and_of_sums_of_it():
     """The noise of ten voters is that of one with ten times the rate."""
     rate = Fraction(7, 20)

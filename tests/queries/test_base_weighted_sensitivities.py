@@ -24,7 +24,7 @@ from sklearn_dprank.queries import (
     PersonsByWeight,
     PositionalScores,
 )
-from sklearn_dprank.queries.base import weighted_sensitivity
+from sklearn_dprank.queries.base import bound_in_l2, weighted_sensitivity
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 M, BOUND, GRID = 3, 2.5, 6  # a coarse grid: a person has at most 15 units
@@ -125,3 +125,11 @@ def test_no_person_costs_more_than_the_loss_stated(query, neighboring, max_liste
 def test_total_weight_is_private_under_both_relations(neighboring):
     assert stated(NumberOfVoters(), neighboring) == (15, 225, None)
     assert weighted_sensitivity(NumberOfVoters(), M, "replace") == NumberOfVoters().sensitivity(M, "replace")
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+def test_a_bound_in_l2_is_one_in_l1_for_all_numbers_of_a_query(neighboring):
+    for m in (3, 40):
+        limit = bound_in_l2(AllMargins(), m, neighboring, 720720, None)
+        assert limit.l2_squared == {"add_remove": 1, "replace": 4}[neighboring] * 720720**2 * m * (m - 1) / 2
+        assert limit.l1**2 >= limit.l2_squared * m * (m - 1) / 2  # by Cauchy and Schwarz
