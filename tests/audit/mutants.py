@@ -107,7 +107,7 @@ def changes(node):
         yield f"{type(node.op).__name__} becomes {wrong.__name__}", replaced("op", wrong())
     elif isinstance(node, ast.Name) and node.id in EXTREMES and isinstance(node.ctx, ast.Load):
         yield f"{node.id} becomes {EXTREMES[node.id]}", replaced("id", EXTREMES[node.id])
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value + 1 != node.value:
         yield f"{node.value} becomes {node.value + 1}", replaced("value", node.value + 1)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield "a not is dropped", lambda other: setattr(other, "operand", ast.UnaryOp(ast.Not(), other.operand))

@@ -13,6 +13,7 @@ from oracles import spent
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.weights import BALLOT, COMPARISON, COMPARISONS, WEIGHT_GRID, WeightBound
 from sklearn_dprank.channels import (
     Answers,
     Central,
@@ -26,9 +27,10 @@ from sklearn_dprank.channels import (
     Shuffle,
     Slots,
 )
+from sklearn_dprank.channels.plan import bound_text
 from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, Ask, Histogram, MaxViolatedMargin, NetWins
+from sklearn_dprank.queries import AllMargins, Ask, Histogram, MaxViolatedMargin, NetWins, PairTallies
 from sklearn_dprank.rules import (
     AdaptiveBradleyTerryRule,
     BradleyTerryRule,
@@ -109,8 +111,46 @@ def test_asks_that_could_be_answered_at_another_price_are_refused(asks, message)
 def test_public_numbers_of_voters_that_meet_the_minimum_are_enough():
     plan = SecureAggregation(min_reports=5).plan([Ask(NetWins())], 3, 5)
     assert plan.guarantee.epsilon == 1.0
-    with pytest.raises(ValueError, match=r"^min_reports=5 is above the 4 voters"):
-        SecureAggregation(min_reports=5).plan([Ask(NetWins())], 3, 4)
+    assert "5 of the voters" in SecureAggregation().plan([Ask(NetWins())], 3, 5).guarantee.parties
+    assert "5 of the voters" in SecureAggregation(min_reports=5).plan([Ask(NetWins())], 3, 9).guarantee.parties
+    for least, n_voters, message in (
+        (5, 4, "min_reports=5 is above the 4 voters"),
+        (None, None, "min_reports must be given, got None"),
+        (None, 0, "X holds no ballot"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            SecureAggregation(min_reports=least).plan([Ask(NetWins())], 3, n_voters)
+
+
+def test_a_plan_of_single_reports_refuses_what_needs_more_of_a_voter():
+    with pytest.raises(ValueError, match=r"^Local cannot answer Histogram, which the rule asks for"):
+        Local().plan([Ask(Histogram())], 3)
+    with pytest.raises(ValueError, match=r"each voter reports once; use an Interactive channel with Rounds\(\)"):
+        Local().plan([Ask(PairTallies(), 2)], 3)
+    plan = Local().plan([Ask(PairTallies()), Ask(NetWins(), 2, Fraction(1))], 3)  # both follow from the reports
+    with pytest.raises(ValueError, match="build the Profile with keep='positions'"):
+        plan.open(Profile.from_rankings([[0, 1, 2]], keep="counts"))
+
+
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (None, ""),
+        (WeightBound(BALLOT, WEIGHT_GRID), ""),
+        (WeightBound(BALLOT, WEIGHT_GRID, 3), ", calibrated to ballots of at most 3 items (longer ones count less)"),
+        (WeightBound(COMPARISON, WEIGHT_GRID, 2, "comparisons"), ""),
+        (WeightBound(COMPARISONS, WEIGHT_GRID), ", where a person counts at most as much as one comparison"),
+        (WeightBound(COMPARISONS, 5 * WEIGHT_GRID // 2), ", where a person counts at most as much as 2.5 comparisons"),
+    ],
+)
+def test_a_guarantee_states_the_public_bound_of_a_profile(bound, text):
+    assert bound_text(bound) == text
+
+
+def test_coins_that_break_ties_are_fair():
+    answers = Answers(3, Bits.from_random_state(0).coins)
+    assert 160 < sum(answers.tied_before(0, 1) for _ in range(400)) < 240
+    assert [Answers(3, None, fair_ties=False).tied_before(i, 1) for i in (0, 2)] == [True, False]
 
 
 # Unpickled polls open the same sessions for the same bits

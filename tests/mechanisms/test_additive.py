@@ -142,6 +142,8 @@ def test_segments_have_independent_knorm_noise():
     drawn = [KNormNoise(5.0, 3).added(np.zeros(6, dtype=np.int64), bits).reshape(2, 3) for _ in range(200)]
     alike = np.mean([(one == other).all() for one, other in drawn])
     assert alike == pytest.approx(1 / 6, abs=0.1)  # of all orders alike
+    two = KNormNoise(1.0, 2).added(np.tile([1, -1], 4000), bits)  # noise of two items is a Laplace number
+    assert (two[::2] < 0).mean() == pytest.approx(math.exp(-1) / 2, abs=0.025)
 
 
 def test_laplace_rate_is_a_fraction_rounded_down():

@@ -462,10 +462,6 @@ def test_a_fit_that_spends_more_than_its_charge_is_charged_with_all_of_it():
     for more in ({"epsilon": 0.2}, {"delta": 1e-6}):
         spent = clone(GAUSSIAN).set_params(**more).fit(X).privacy_
         assert in_excess(terms, GAUSSIAN.fit(X).privacy_, spent) == spent  # with the losses of its noise
-    other, seeded = replace(pure(0.7), unit="one household"), pure(0.7).simulated(False)
-    for boundless in (in_excess(terms, pure(0.5), other), in_excess(terms, pure(0.5), seeded)):
-        assert (boundless.epsilon, boundless.unit) == (math.inf, "one ballot")
-    assert in_excess(terms._replace(simulation=True), pure(0.5), seeded) == seeded
 
 
 def test_sums_beyond_the_budget_leave_only_gaussian_releases():
