@@ -14,11 +14,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import (
+    BALLOT,
     WEIGHT_GRID,
+    WeightBound,
     Weights,
     clipped,
     person_numbers,
     persons_by_weight,
+    refuse_large,
     shortened,
     weight_bound,
 )
@@ -275,6 +278,10 @@ def test_counts_beyond_64_bits_are_refused():
     Profile.from_rankings(np.zeros((1000, 16)), sample_weight=np.ones(1000), max_weight=1e7)
     with pytest.raises(ValueError, match=r"^max_weight is too large"):
         Profile.from_rankings(np.zeros((1000, 20)), sample_weight=np.ones(1000), max_weight=1e10)
+    bound = WeightBound(BALLOT, 2**52)
+    refuse_large(127, 2, bound)
+    with pytest.raises(ValueError, match=r"^max_weight is too large"):
+        refuse_large(128, 2, bound)  # 128 x 2^52 x 2^2 = 2^61
 
 
 def test_empty_columns_keep_the_bound_and_the_guarantee():

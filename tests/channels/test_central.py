@@ -1,7 +1,6 @@
 """The curator's channel: what it charges, what it answers, what it refuses, and what it never looks at."""
 
 import math
-from dataclasses import dataclass, field
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -29,8 +28,6 @@ from sklearn_dprank.queries import (
     PairMargin,
     PairTallies,
     PositionalScores,
-    Query,
-    Sensitivity,
 )
 from sklearn_dprank.rules import SwissRule
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
@@ -123,25 +120,6 @@ def test_two_queries_of_one_type_have_their_own_prices():
     session = plan.open(PROFILE)(Bits.from_random_state(0))
     session.answer(plurality), session.answer(veto)
     assert spent(session) == 2
-
-
-@pytest.mark.parametrize("noise", ["laplace", "gaussian", "knorm"])
-@pytest.mark.parametrize(
-    ("asks", "message"),
-    [
-        ([Ask(NetWins(), 1, Fraction(3, 2))], "the rule's asks claim 1.5 of it; let shares add up to 1"),
-        ([Ask(NetWins(), 1, HALF), Ask(AllMargins(), 1, Fraction(2, 3))], "the rule's asks claim 1.16667 of it"),
-        ([Ask(NetWins(), 1, Fraction(0))], r"share of NetWins must be a finite number above 0, got Fraction\(0, 1\)"),
-        ([Ask(NetWins(), 1, Fraction(-1))], "share of NetWins must be a finite number above 0"),
-        ([Ask(NetWins(), 0)], "times of NetWins must be a positive integer, got 0"),
-        ([Ask(NetWins(), 1.5)], "times of NetWins must be a positive integer, got 1.5"),
-        ([Ask(PairMargin(0, 1), 1, HALF), Ask(PairMargin(0, 2), 1, HALF)], "asks for PairMargin twice"),
-    ],
-    ids=str,
-)
-def test_asks_share_one_budget(asks, message, noise):
-    with pytest.raises(ValueError, match=message):
-        Central(noise=noise, delta=1e-6 if noise == "gaussian" else 0.0).plan(asks, M)
 
 
 def test_many_answers_at_a_small_epsilon_name_it():
@@ -250,43 +228,6 @@ def test_each_session_completes_ballots_with_its_own_coins():
     poll = Central(1e6, release=Histogram()).plan([Ask(Histogram())], 3).open(Profile.from_rankings([[0, 0, 0]]))
     seen = {tuple(poll(Bits.from_random_state(seed)).answer(Histogram()).tolist()) for seed in range(40)}
     assert len(seen) == 6 and {sum(cells) for cells in seen} == {1}
-
-
-class Scaled(Query):
-    """Net wins times a factor that is not a field, so that all of these queries are equal."""
-
-    def __init__(self, factor):
-        self.__dict__["factor"] = factor
-
-    def vector(self, profile, coins):
-        return self.factor * profile.net_wins
-
-    def sensitivity(self, n_items, neighboring):
-        true = NetWins().sensitivity(n_items, neighboring)
-        return Sensitivity(self.factor * true.l1, self.factor**2 * true.l2_squared)
-
-
-@dataclass(frozen=True)
-class Uncompared(Query):
-    factor: int = field(default=1, compare=False)
-
-    vector, sensitivity = Scaled.vector, Scaled.sensitivity
-
-
-@dataclass(frozen=True, eq=False)
-class Unequal(Query):
-    factor: int = 1
-
-    vector, sensitivity = Scaled.vector, Scaled.sensitivity
-
-
-@pytest.mark.parametrize("query", [Scaled(1), Uncompared(1), Unequal(1)], ids=str)
-def test_queries_that_do_not_compare_their_parameters_are_refused(query):
-    """Otherwise, an answer to one could be given, or priced, as that of a more sensitive one."""
-    with pytest.raises(ValueError, match="must be a frozen dataclass that compares all its fields"):
-        Central().plan([Ask(query)], 4)
-    with pytest.raises(ValueError, match="must be a frozen dataclass that compares all its fields"):
-        Central(release=query).plan([Ask(query)], 4)
 
 
 # Answers that no ballot can change are exact and free

@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -93,19 +94,27 @@ class Doubled(NetWins):
         object.__setattr__(self, "factor", factor)
 
 
+@dataclass(frozen=True)
+class Uncompared(NetWins):
+    factor: int = field(default=1, compare=False)
+
+
 @pytest.mark.parametrize(
     ("asks", "message"),
     [
-        ([Ask(NetWins(), 0)], "times of NetWins must be a positive integer"),
-        ([Ask(NetWins(), 1, 0)], "share of NetWins must be a finite number above 0"),
+        *(([Ask(NetWins(), times)], "times of NetWins must be a positive integer") for times in (0, 1.5)),
+        *(([Ask(NetWins(), 1, share)], "share of NetWins must be a finite number above 0") for share in (0, -1)),
+        ([Ask(NetWins(), 1, Fraction(3, 2))], "the rule's asks claim 1.5 of it; let shares add up to 1"),
         ([Ask(NetWins(), 1, Fraction(1, 3)), Ask(NetWins(), 1, Fraction(1, 3))], "asks for NetWins twice"),
         ([Ask(NetWins(), 1, Fraction(2, 3)), Ask(AllMargins(), 1, Fraction(1, 2))], "asks claim 1.16667 of it"),
-        ([Ask(Doubled(2))], "must be a frozen dataclass that compares all its fields"),
+        *(([Ask(q)], "must be a frozen dataclass that compares all its fields") for q in (Doubled(2), Uncompared(2))),
     ],
 )
 def test_asks_that_could_be_answered_at_another_price_are_refused(asks, message):
     with pytest.raises(ValueError, match=message):
         Central(1.0).plan(asks, 3)
+    with pytest.raises(ValueError, match="frozen dataclass"):
+        Central(1.0, release=Uncompared(2)).plan([Ask(Uncompared(2))], 3)
 
 
 def test_public_numbers_of_voters_that_meet_the_minimum_are_enough():
