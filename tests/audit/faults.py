@@ -631,7 +631,7 @@ fault(
     "device: names of built-in randomizers stand for anybody's code",
     "collection.randomizers.client_randomizer",
     calls(lambda true, protocol, own=None: own or true(protocol, own)),
-).caught_by("test_no_protocol_chooses_code")
+).caught_by("test_own_code_does_not_run_under_a_built_in_name")
 fault("device: answers are not flipped", "collection.base.flipped_answers", given(flip=0)).caught_by(
     "test_no_report_tells_two_ballots_further_apart_than_stated"
 )

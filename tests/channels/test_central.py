@@ -122,6 +122,15 @@ def test_two_queries_of_one_type_have_their_own_prices():
     assert spent(session) == 2
 
 
+@pytest.mark.parametrize(
+    ("noise", "delta", "message"),
+    [("gaussian", 0.0, "needs delta > 0"), ("laplace", 1e-6, "pure and needs delta=0"), ("knorm", 1e-6, "pure and")],
+)
+def test_noise_and_delta_have_to_agree(noise, delta, message):
+    with pytest.raises(ValueError, match=f"^noise='{noise}' .*{message}"):
+        Central(delta=delta, noise=noise).plan([Ask(NetWins())], M)
+
+
 def test_many_answers_at_a_small_epsilon_name_it():
     with pytest.raises(ValueError, match=r"^epsilon=1e-09 is too small for 100000 answers of sensitivity 12; use"):
         Central(epsilon=1e-9).plan([Ask(NetWins(), 10**5)], M)

@@ -22,12 +22,23 @@ from state_tools import at_once
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.collection import Device, RefusedProtocol
 from sklearn_dprank.collection.hypercube import HypercubeRandomizer
+from sklearn_dprank.collection.pairs import PairsRandomizer
 from sklearn_dprank.collection.protocol import VERSION, decimal_of, digest
 
 
 def random_report():
     """A device whose two draws hardly ever agree."""
     return Device(LDPPairwise(epsilon=1.0, randomizer="djw").protocol(20))
+
+
+def test_own_code_does_not_run_under_a_built_in_name():
+    protocol = LDPPairwise().protocol(3)
+    for own in (HypercubeRandomizer(), type("Own", (PairsRandomizer,), {})()):
+        with pytest.raises(RefusedProtocol, match="randomizer must be a name of its own"):
+            Device(protocol, randomizer=own)
+    with pytest.raises(ValueError, match="object of a ReportRandomizer subclass"):
+        Device(protocol, randomizer=PairsRandomizer)
+    assert Device(protocol, randomizer=PairsRandomizer()).epsilon <= 1.0
 
 
 # --- a process of its own
