@@ -253,8 +253,6 @@ def test_an_unreadable_profile_stops_every_fit(channel, subtests):
     ("estimator", "n_items", "message"),
     [
         (DPBorda(epsilon=-1), M, "epsilon must be a positive"),
-        (DPBorda(noise="gaussian"), M, "noise='gaussian' needs delta > 0"),
-        (DPBorda(delta=0.5), M, "noise='laplace' is pure and needs delta=0"),
         (DPKwikSort(max_queries=0), M, "max_queries must be None or a positive integer"),
         (LDPPairwise(n_queries=11), M, "n_queries must be an integer from 1 to 10"),
         (LDPPairwise(rule="condorcet"), M, "rule must be None, one of"),
