@@ -91,19 +91,9 @@ ACCEPTED: dict[str, str] = {
     "privacy/rounding.smallest: 2 becomes 3 (1)": "another bracket has the same threshold",
 }
 
-#: Tolerances, and sizes from which another method is used. No result depends on equality with one of them.
-VAGUE = {
-    "_SLACK",
-    "_SUM_SLACK",
-    "_ALIKE",
-    "_EQUAL",
-    "_LEAST_DELTA",
-    "_BLOCK",
-    "_BLOCKS",
-    "_MANY",
-    "_VALUES",
-    "LEAST_RATE",
-}
+#: Tolerances, and sizes from which another method is used: no result depends on equality with one of them.
+TOLERANCES = {"_SLACK", "_SUM_SLACK", "_ALIKE", "_EQUAL", "_LEAST_DELTA"}
+SIZES = {"_BLOCK", "_BLOCKS", "_MANY", "_VALUES", "LEAST_RATE"}
 OPPOSITES = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)]
 COMPARISONS = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
 SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -118,7 +108,7 @@ def changes(node):
         return lambda other: setattr(other, name, value)
 
     if isinstance(node, ast.Compare):
-        is_vague = not VAGUE.isdisjoint(name.id for name in ast.walk(node) if isinstance(name, ast.Name))
+        is_vague = not (TOLERANCES | SIZES).isdisjoint(name.id for name in ast.walk(node) if isinstance(name, ast.Name))
         for k, operator in enumerate(node.ops):
             wrong = COMPARISONS[type(operator)]
             if is_vague and isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
