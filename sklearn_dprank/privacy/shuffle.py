@@ -200,7 +200,8 @@ def shuffle_amplification(
     0.566
     """
     _check(n_messages, delta, method, local_epsilon=local_epsilon)
-    local_epsilon, delta = float(local_epsilon), float(delta)  # single precision would underflow
+    # Single precision would underflow, and arrays need an integer.
+    local_epsilon, delta, n_messages = float(local_epsilon), float(delta), int(n_messages)
     if method == "song2022":
         return local_epsilon - math.log(n_messages)
     if n_messages == 1:
@@ -250,7 +251,7 @@ def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method:
     1.0
     """
     _check(n_messages, delta, method, epsilon=epsilon)
-    epsilon, delta = float(epsilon), float(delta)
+    epsilon, delta, n_messages = float(epsilon), float(delta), int(n_messages)
     if method == "song2022":
         return epsilon + math.log(n_messages)
     if n_messages == 1:
