@@ -303,7 +303,7 @@ def test_the_remaining_limits_are_tight():
         for delta in (1e-7, 1e-9):
             most = left.gaussian_epsilon(delta)
             charged(*before, delta=1e-6).fit(DPBorda(epsilon=most, delta=delta, noise="gaussian"), X)
-            with pytest.raises(BudgetExhausted):
+            with pytest.raises(BudgetExhausted, match=f"a Gaussian one with delta = {delta:g} epsilon = "):
                 charged(*before, delta=1e-6).fit(DPBorda(epsilon=most * 1.001, delta=delta, noise="gaussian"), X)
     assert charged(0.5).remaining == (0.5, 0.0, 0.5, 0.0)
     assert charged(0.5).remaining.gaussian_epsilon(1e-6) == 0

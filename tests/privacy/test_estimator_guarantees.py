@@ -23,10 +23,17 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.estimator_guarantees import guarantee_before, last_step
+from sklearn_dprank.privacy.estimator_guarantees import guarantee_before, last_step, last_step_params
 
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 RATINGS = np.array([[4.0, 3.0, 2.0, np.nan]] * 666 + [[4.0, 3.0, 2.0, 1.0]] * 333)
+
+
+def test_the_last_step_gets_the_parameters_with_its_name():
+    nested = make_pipeline(RatingsToRankings(), make_pipeline(LDPPairwise()))
+    given = {"pipeline__ldppairwise__voter_epsilon": 2.0, "pipeline__verbose": True, "ldppairwise__x": 1}
+    assert last_step_params(nested, given) == {"voter_epsilon": 2.0}
+    assert last_step_params(LDPPairwise(), given) == given
 
 
 def test_ratings_to_rankings_keeps_the_guarantee_and_an_imputer_voids_it():

@@ -163,6 +163,8 @@ def test_different_neighbouring_relations_do_not_add_up():
         PrivacyGuarantee.compose([guarantee(neighboring=relation) for relation in NEIGHBORING])
     total = PrivacyGuarantee.compose([PrivacyGuarantee.nothing(), guarantee(neighboring="replace")])
     assert (total.epsilon, total.trust, total.neighboring) == (math.inf, "none", "replace")
+    nothing = PrivacyGuarantee.nothing()
+    assert PrivacyGuarantee.compose([nothing, dataclasses.replace(nothing, neighboring="replace")]).epsilon == math.inf
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,12 @@ def test_a_composition_needs_guarantees(guarantees, message):
 
 def test_a_joint_delta_covers_what_the_releases_leave_outside():
     parts = [guarantee(0.1, 1e-8)] * 20  # as doubles, their deltas add up to more than the double 2e-7
-    assert PrivacyGuarantee.compose(parts, delta=2e-7).delta > 2e-7
-    with pytest.raises(ValueError, match=r"^delta=1e-07 is too small .*, 2e-07; raise it"):
-        PrivacyGuarantee.compose(parts, delta=1e-7)
+    total = PrivacyGuarantee.compose(parts, delta=2e-7)
+    assert 20 * Fraction(1e-8) <= Fraction(total.delta) < 2e-7 * (1 + 1e-12)
+    assert total == PrivacyGuarantee.compose(parts, delta=total.delta)
+    for delta in (1e-7, 2e-7 * (1 - 1e-9)):
+        with pytest.raises(ValueError, match=r"^delta=.* is too small .*, 2e-07; raise it"):
+            PrivacyGuarantee.compose(parts, delta=delta)
 
 
 def test_replacing_is_removing_and_adding():

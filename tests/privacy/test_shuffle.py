@@ -219,6 +219,8 @@ def test_one_message_is_not_amplified(method):
 def test_extreme_shuffles():
     assert shuffle_amplification(0.1, 1000, 0.5) == 0.0
     assert shuffle_local_epsilon(500.0, 100, 0.1) == 500.0
+    assert shuffle_amplification(1.0, 1e3, 1e-6, "exact") == pytest.approx(0.127, abs=6e-4)  # the most messages
+    assert shuffle_local_epsilon(0.2, 1e2, 1e-6, "exact") == shuffle_local_epsilon(0.2, 100, 1e-6, "exact")
 
 
 def test_composition_splits_delta_and_adds_epsilon():
@@ -265,6 +267,9 @@ def test_the_closed_form_is_that_of_the_paper():
     inner = 8 * math.sqrt(share * math.log(4e6)) + 8 * share
     stated = math.log(1 + (math.exp(0.5) - 1) / (math.exp(0.5) + 1) * inner)
     assert shuffle_amplification(0.5, 10_000, 1e-6, "closed_form") == pytest.approx(stated, rel=1e-12)
+    limit = math.log(10_000 / (16 * math.log(2e6)))  # of its condition
+    for local_epsilon, holds in ((limit - 1e-9, True), (limit + 1e-9, False)):
+        assert (shuffle_amplification(local_epsilon, 10_000, 1e-6, "closed_form") < local_epsilon) == holds
 
 
 def test_every_local_epsilon_of_a_grid_is_finite():
