@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> str:
     check_whole(options.seed, "--seed", 0)
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for rank; give compare a number.")
+    if options.items == "private":
+        raise ValueError("--items private is for rank; list the items of public ballots.")
     if options.file is None and (names := files.given(options)):
         raise ValueError(
             f"no file is given, but {', '.join(names)} describe{'s' * (len(names) == 1)} one. Name the file, or "

@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
@@ -25,7 +26,7 @@ import numpy as np
 from .._utils.checks import safe_repr
 from ..ballots.long import TIES
 from ..ballots.profile import Profile
-from ..ballots.reading import checked_names, long_form, missing, normal
+from ..ballots.reading import checked_name, checked_names, long_form, missing, normal
 from ..preprocessing import RatingsToRankings, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell, why
 
@@ -85,13 +86,16 @@ def names_or_file(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"{text} cannot be read ({what}); name a file with one item a line, or list the names."
         ) from None
-    return _joined(filter(None, names))
+    if len(found := [name for name in names if name]) < 2:  # one name could be the word all or private
+        raise argparse.ArgumentTypeError(f"{text} must have at least two lines, with one item each, got {len(found)}")
+    return _joined(found)
 
 
 #: Sentences about the meanings of items that a ballot leaves out.
 UNRANKED = {
     "last": "Items that a ballot leaves out count as worse than those that it lists (--unranked last).",
     "no_opinion": "Items that a ballot leaves out count as no opinion (--unranked no_opinion).",
+    "no_score": "Items that a list leaves out get no score from it.",
 }
 
 
@@ -115,13 +119,15 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     about = 'columns of choices, best first, such as "Rank 1,Rank 2"; needs --items'
     layouts.add_argument("--choices", metavar="A,B,C", help=about)
     about = "names of the items, with commas between, or @FILE with one name a line"
-    add("--items", type=names_or_file, help=f"{about}; all: every column that no other option names")
+    about += "; all: every column that no other option names; private: names that the ballots hold, if no list is "
+    about += "public; rank then publishes only names that many persons list; needs --max-listed"
+    add("--items", type=names_or_file, help=about)
     add("--ties", metavar="A,B,C", help=f"words of OUTCOME that mean a tie; default: {','.join(TIES)}")
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells of a CSV file; default: a comma")
     about = "items left out: last, or without an opinion, which is the default of --ratings and --positions"
-    add("--unranked", choices=list(UNRANKED), help=about)
+    add("--unranked", choices=["last", "no_opinion"], help=about)
     about = "rows that cannot be read: an error (the default), or empty, which counts them as ballots without opinions"
     add("--unreadable", choices=["error", "empty"], default="error", help=about)
     about = (
@@ -175,8 +181,10 @@ def given(options: argparse.Namespace, *others: str) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in found if name]
 
 
-def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
+def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last", "no_score"]:
     """Return the meaning of left-out items: ``--unranked``, or the default of the layout; ballots never change it."""
+    if options.items == "private" or getattr(options, "estimator", None) == "DPPositionalRule":
+        return "no_score"
     return options.unranked or ("last" if form(options) in ("orders", "choices", None) else "no_opinion")
 
 
@@ -212,12 +220,15 @@ def _joined(names):
 
 
 def _catalogue(options, option):
-    """Return the names in ``--items``, which `option` needs."""
+    """Return the names in ``--items``, which `option` needs, or None if they are private."""
     if not options.items:
+        private = " If people typed the names, use --items private --max-listed 10." * (option != "--comparisons")
         raise ValueError(
             f"{option} needs --items: which items there are is public, and not read off the ballots. List the names "
-            "with commas between, or in a file with one name a line: --items @items.txt."
+            f"with commas between, or in a file with one name a line: --items @items.txt.{private}"
         )
+    if options.items == "private":
+        return None
     names = listed(options.items, "--items")
     if len(names) < 2:
         raise ValueError(f"--items must list at least two items for {option}, got {len(names)}.")
@@ -605,8 +616,9 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
             raise ValueError(f"PrefLib files do not take {unused}; leave that out.")
         from ..datasets import read_preflib
 
+        left_out: Any = unranked(options)
         try:
-            return read_preflib(path, unranked(options)).profile, []
+            return read_preflib(path, "no_opinion" if left_out == "no_score" else left_out).profile, []
         except ValueError as error:
             raise ValueError(f"{error} This message {_NOT_PUBLIC}") from None
     if suffix in {".xlsx", ".xls", ".ods", ".zip"}:
@@ -622,6 +634,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         raise ValueError(f"--{form(options)} does not take {unused}; leave that out.")
     if options.scale is not None and options.layout != "ratings":
         raise ValueError("--scale lists answers, the worst first; use it with --ratings.")
+    is_private = options.items == "private"
+    if is_private:
+        _check_private(options)
+    if unranked(options) == "no_score" and options.unranked:
+        raise ValueError("--unranked is not for DPPositionalRule, where items left out get no score; leave it out.")
     unreadable = Unreadable(options.unreadable, called(path))
     if options.long or options.comparisons:
         unreadable.meaning = "empty"
@@ -631,6 +648,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     else:
         values, items, persons, weights, segments = _from_table(path, options, unreadable, suffix == ".parquet")
     unreadable.tell(len(values))
+    if is_private:
+        if persons is not None:
+            persons = [None if person[:1] == "\0" else person for person in persons]
+        with own_words("items", max_listed="max-listed"):
+            return Profile.from_orders(values, items="private", person=persons, max_listed=options.max_listed), []
     if len(items) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(items)}; name them with --items.")
     if len(values) and options.layout == "ratings":
@@ -646,6 +668,21 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     with own_words(max_weight="max-weight", max_listed="max-listed"):
         profile = Profile.from_rankings(values, items=items, groups=persons, sample_weight=weights, **limits)
     return profile, segments
+
+
+def _check_private(options):
+    """Raise ValueError if other options do not fit to ``--items private``."""
+    if form(options) not in ("long", "choices", "orders"):
+        raise ValueError(
+            "--items private is for names in cells, by --long, --choices or --orders; list the items with --items."
+        )
+    if options.max_listed is None:
+        raise ValueError(
+            "--items private needs --max-listed, a public bound on the number of items of a list that count; add "
+            "--max-listed 10, say."
+        )
+    if options.weight is not None or options.max_weight is not None:
+        raise ValueError("--items private does not take --weight and --max-weight; leave them out.")
 
 
 def _codes(options, others, option):
@@ -705,7 +742,8 @@ def _from_table(path, options, unreadable, is_parquet):
     others = (column, options.person, options.weight)
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
-    head, cells = _cells(path, options, unreadable, is_parquet, {options.person}, {*(scale or {}), *codes}, names)
+    answers = {*(scale or {}), *codes}
+    head, cells = _cells(path, options, unreadable, is_parquet, {options.person}, answers, names or ())
     segments, persons, weights, places = [], None, None, head.places()
     if column is not None:
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
@@ -722,7 +760,7 @@ def _from_table(path, options, unreadable, is_parquet):
         unreadable.add(nobody, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
         for row in nobody:
             persons[row], weights[row] = f"\0{row}", 0.0  # no weight, because many such rows may be of one person
-    if names:
+    if options.choices:
         columns = [_place_of("--choices", name, places, head.names) for name in listed(options.choices, "--choices")]
         values = _placed([[row[place] for place in columns] for row in cells], names, codes, unreadable)
         return values, names, persons, weights, segments
@@ -752,36 +790,62 @@ def _from_table(path, options, unreadable, is_parquet):
 
 
 def _from_orders(path, options, unreadable):
-    """Return the positions in a CSV file without a header, whose rows list items, best first, and the items."""
+    """Return the ballots in a CSV file without a header, whose rows list items, best first, and the items."""
     names = _catalogue(options, "--orders")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    codes = _codes(options, names, "--items")
+    codes = _codes(options, names or (), "--items")
     lines, unreadable.lines, delimiter = _lines(path, options.separator)
-    return _placed(_rows(lines, delimiter, unreadable), names, codes, unreadable, len(lines)), names
+    return _placed(_rows(lines, delimiter, unreadable), names, codes, unreadable), names
 
 
-def _placed(rows, names, codes, unreadable, n_rows=None):
-    """Return the positions of the items in rows that list them, best first; gaps are skipped."""
-    index = {name: item for item, name in enumerate(names)}
-    positions = np.full((len(rows) if n_rows is None else n_rows, len(names)), np.nan)
+def _placed(rows, names, codes, unreadable):
+    """Return the positions of the items in rows that list them, best first; the lists themselves if `names` is None.
+
+    Gaps are skipped.
+    """
+    index = None if names is None else {name: item for item, name in enumerate(names)}
+    lists: list[list[str]] = []
     for row, cells in enumerate(rows):
-        order: dict[int, None] = {}
+        order: dict[str, None] = {}
         for column, cell in enumerate(cells, start=1):
-            name = plain(cell)
-            if index.get(name) in order:
-                unreadable.add([row], f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
-            elif name in index:
-                order[index[name]] = None
-            elif name not in GAPS and _code(name) not in codes:
+            item = _item(cell, index, codes)
+            if item == "":
                 unreadable.add(
                     [row],
-                    f"cell {column} is not one of the {len(index)} items in --items. Add it, correct the spelling, "
-                    "list a word for no choice in --no-answer, or leave out a column without items, such as a time.",
+                    f"cell {column} is not {_allowed(names)} correct the spelling, list a word for no choice in "
+                    "--no-answer, or leave out a column without items, such as a time.",
                 )
-        if row not in unreadable.rows:
-            positions[row, list(order)] = range(len(order))
+            elif item in order:
+                unreadable.add([row], f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
+            elif item is not None:
+                order[item] = None
+        lists.append([] if row in unreadable.rows else [*order])
+    if index is None:
+        return lists
+    positions = np.full((len(lists), len(index)), np.nan)
+    for row, found in enumerate(lists):
+        positions[row, [index[item] for item in found]] = range(len(found))
     return positions
+
+
+def _item(cell, names, codes):
+    """Return the item in a cell, None for a gap, empty for something else; any name is one if `names` is None."""
+    name = plain(cell)
+    if names is not None and name in names:
+        return name
+    if name in GAPS or _code(name) in codes:
+        return None
+    with suppress(ValueError):
+        return checked_name(name, "") if names is None else ""
+    return ""
+
+
+def _allowed(names):
+    """Return what a cell of items may hold, and a remedy."""
+    if names is None:
+        return "a name without control characters or invisible ones. Correct it,"
+    return f"one of the {len(names)} items in --items. Add it,"
 
 
 def _from_long(path, options, unreadable, is_parquet):
@@ -789,9 +853,9 @@ def _from_long(path, options, unreadable, is_parquet):
     if options.layout not in ("ratings", "positions"):
         raise ValueError("--long needs --ratings (larger is better) or --positions (smaller is better); add one.")
     names, scale = _catalogue(options, "--long"), _scale(options)
-    codes = _codes(options, names if scale is None else scale, "--items" if scale is None else "--scale")
+    codes = _codes(options, (names or ()) if scale is None else scale, "--items" if scale is None else "--scale")
     named = _distinct("--long", options.long)
-    head, cells = _cells(path, options, unreadable, is_parquet, {*named[:2]}, {*(scale or {}), *codes}, names)
+    head, cells = _cells(path, options, unreadable, is_parquet, {*named[:2]}, {*(scale or {}), *codes}, names or ())
     who, item, value = (cells[:, _place_of("--long", name, head.places(), head.names)] for name in named)
     items = _items(item, named[1], names, codes, unreadable)
     values = _numbers(value, scale, codes)
@@ -801,8 +865,10 @@ def _from_long(path, options, unreadable, is_parquet):
     values[list(unreadable.rows)] = np.nan
     unreadable.tell(len(cells))
     column: Any = {"rating" if options.layout == "ratings" else "position": values}
-    with own_words(max_listed="max-listed"):
-        return Profile.from_long(person=[*who], item=items, items=names, max_listed=options.max_listed, **column)
+    with own_words("items", max_listed="max-listed"):
+        return Profile.from_long(
+            person=[*who], item=items, items=names or "private", max_listed=options.max_listed, **column
+        )
 
 
 def _from_comparisons(path, options, unreadable, is_parquet):
@@ -886,12 +952,9 @@ def _distinct(option, names):
 
 def _items(cells, column, names, codes, unreadable):
     """Return the item in each cell of a column, None for a gap, empty if the row cannot be read."""
-    known: dict[str, str | None] = {}
-    for text in set(cells):
-        name = plain(text)
-        is_gap = name in GAPS or _code(name) in codes
-        known[text] = name if name in names else None if is_gap else ""
+    index = None if names is None else {*names}
+    known = {text: _item(text, index, codes) for text in set(cells)}
     found = [known[text] for text in cells]
-    problem = f"column {safe_repr(column)} must hold one of the {len(names)} items in --items. Add it, or drop the row."
+    problem = f"column {safe_repr(column)} must hold {_allowed(names)} or drop the row."
     unreadable.add([row for row, name in enumerate(found) if name == ""], problem)
     return found

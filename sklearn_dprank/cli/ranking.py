@@ -20,7 +20,15 @@ from .._utils.checks import check_number, safe_repr
 from ..ballots.reading import checked_names, seen
 from ..ballots.weights import COMPARISONS
 from ..channels.base import publishes_intervals
-from ..channels.central import DPBorda, DPBradleyTerry, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..channels.central import (
+    DPBorda,
+    DPBradleyTerry,
+    DPPairwise,
+    DPPositionalRule,
+    DPPrudentOrder,
+    DPSwissBorda,
+    DPTopK,
+)
 from ..channels.segmented import SegmentedAggregator
 from ..privacy.budget import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
@@ -28,7 +36,9 @@ from ..uncertainty import StrengthNoise
 from . import accounts, files, printing
 
 _EXAMPLE = "1,000 simulated votes"
-_ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPBradleyTerry, DPPairwise, DPPrudentOrder, DPSwissBorda)}
+_ESTIMATORS = {
+    cls.__name__: cls for cls in (DPBorda, DPBradleyTerry, DPPairwise, DPPositionalRule, DPPrudentOrder, DPSwissBorda)
+}
 _BLANK = "\N{NO-BREAK SPACE}"
 _SAME = ("epsilon", "delta", "noise", "neighboring", "window")
 _own_words = partial(printing.own_words, *_SAME, k="top", max_weight="max-weight", max_listed="max-listed")
@@ -43,7 +53,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda and others")
     about = "what is hidden: whether somebody voted (add_remove, the default), or only how (replace)"
     add("--neighboring", choices=["add_remove", "replace"], default="add_remove", help=about)
-    about = "default: DPBorda, or DPBradleyTerry with --comparisons"
+    about = "default: DPBorda; DPBradleyTerry with --comparisons, DPPositionalRule with --items private"
     add("--estimator", choices=list(_ESTIMATORS), help=about)
     add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
     add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
@@ -78,7 +88,7 @@ def run(options: argparse.Namespace) -> str:
         raise ValueError("--epsilon is missing: state the privacy loss. See the table of epsilon in the user guide.")
     estimator = _estimator(options)
     check_number(options.level, "--level", above=0, below=1)
-    intervals = options.segments is not None or publishes_intervals(estimator)
+    intervals = options.segments is not None or (options.items != "private" and publishes_intervals(estimator))
     if options.example and intervals and options.plot is None:
         options.plot = Path("ranking.png")
     _check_outputs(options, intervals)
@@ -99,6 +109,8 @@ def run(options: argparse.Namespace) -> str:
             made["max_weight"] = fitted.max_weight_
         if hasattr(fitted, "max_listed_") and not options.comparisons:
             made["max_listed"] = fitted.max_listed_
+        if options.items == "private":
+            made["private_items"] = True
         made["privacy"] = asdict(fitted.privacy_)
         del made["privacy"]["losses"]
         made["privacy"]["statement"] = fitted.privacy_.statement(width=None).splitlines()
@@ -141,6 +153,12 @@ def _estimator(options):
     common = {"epsilon": options.epsilon, "neighboring": options.neighboring}
     if options.segment_values is not None and options.segments is None:
         raise ValueError("--segment-values lists the names in a column: say which column with --segments.")
+    own = (None, "DPPositionalRule")
+    if options.items == "private" and (options.top or options.segments or options.estimator not in own):
+        raise ValueError(
+            "--items private is for DPPositionalRule, the only estimator that can publish names of the ballots; leave "
+            "out --estimator, --top and --segments, or list the items with --items."
+        )
     if options.segments is not None:
         delta = given.get("delta", 1e-6)
         return SegmentedAggregator(_segment_names(options), delta=delta, pooling=delta != 0, **common)
@@ -148,10 +166,13 @@ def _estimator(options):
         if given or options.estimator not in (None, "DPBorda"):
             raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.")
         return DPTopK(options.top, **common)
-    kind = options.estimator or ("DPBradleyTerry" if options.comparisons else "DPBorda")
+    default = "DPPositionalRule" if options.items == "private" else "DPBorda"
+    kind = options.estimator or ("DPBradleyTerry" if options.comparisons else default)
     estimator: Any = _ESTIMATORS[kind](**common)
     for name in given.keys() - estimator.get_params().keys():
         raise ValueError(f"{kind} has no --{name}; leave it out, or name another --estimator.")
+    if options.delta == 0 and kind in ("DPPositionalRule", "DPSwissBorda"):
+        raise ValueError(f"{kind} needs --delta above 0, because its noise is Gaussian; 1e-6 is usual.")
     if options.noise == "knorm" and kind != "DPBorda":
         raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {kind}.")
     return estimator.set_params(**given)
@@ -304,6 +325,8 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
             f"probability at least {made['level']:g}. They describe these voters only, and may be published."
         ]
         about += ["They are from a segment's own answers, so its ranking may be outside."] if segments else []
+    elif "private_items" in made:
+        about = [_names_of(made)]
     else:
         about = ["No intervals: only orders are published. DPBorda with Laplace or Gaussian noise publishes intervals."]
     if made["unranked"] is not None:
@@ -311,8 +334,7 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if "max_weight" in made:
         plain = f"A person has at most the weight {made['max_weight']:g}."
         about.append(_heavy(made) or plain)
-    if "max_listed" in made:
-        about.append(f"Ballots that list more than {made['max_listed']} items count less.")
+    about += _lengths(made)
     width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
     fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     statement = [fill(topic, subsequent_indent="  ") for topic in made["privacy"]["statement"]]
@@ -321,6 +343,24 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")
     return "\n".join(lines)
+
+
+def _names_of(made):
+    """Return which private names are published, and the part of delta that others have."""
+    none = "" if made["consensus"] else "No name has enough. "
+    return (
+        f"{none}Only names with a large noisy score are published. The probability that a person's own names are among "
+        f"them, if nobody else lists them, is at most {made['privacy']['delta'] / 2:g}, half of delta."
+    )
+
+
+def _lengths(made):
+    """Return what happens to long ballots, as a list of at most one sentence."""
+    if "max_listed" not in made:
+        return []
+    if made["unranked"] == "no_score":
+        return [f"Only the first {made['max_listed']} items of a list count."]
+    return [f"Ballots that list more than {made['max_listed']} items count less."]
 
 
 def _heavy(made):
@@ -368,6 +408,8 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
                 "not exact, because they have noise, too."
             )
         texts.append("The bars describe those who voted, and do not show how other people would vote.")
+    elif "private_items" in made:
+        texts.append(_names_of(made))
     else:
         texts.append("This method publishes the order only, and no bars that show the effect of the noise.")
     texts.append(plainly)
@@ -376,8 +418,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     if "max_weight" in made:
         plain = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
         texts.append(_heavy(made) or plain)
-    if "max_listed" in made:
-        texts.append(f"Ballots that list more than {made['max_listed']} items count less.")
+    texts += _lengths(made)
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
     heading = "Likely ranks" if "approximate" in made else "Rank without noise"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(

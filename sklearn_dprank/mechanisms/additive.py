@@ -221,7 +221,7 @@ class ThresholdNoise(_Noise):
 
     sigma: float
     threshold: int
-    how = "rounded Gaussian noise above a threshold"
+    how = "rounded Gaussian noise above a threshold, each with half of delta,"
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the noisy numbers that are above the threshold, and 0 for all others."""

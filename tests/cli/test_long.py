@@ -196,6 +196,84 @@ def test_a_file_of_items_may_hold_commas_and_quotes(run):
     assert json.loads(run(*options))["consensus"] == names
 
 
+# --- names that no public list holds
+
+PRIVATE = ["--items", "private", "--max-listed", "2"]
+TYPED = "1st,2nd,3rd,who\n" + "tea,milk,NA,p{k}\nno idea,tea,milk,p{k}\n" * 300 + "a secret,,,q\n"
+TYPED = "".join(line.replace("{k}", str(k)) + "\n" for k, line in enumerate(TYPED.splitlines()))
+LISTED = "u,m,s\n" + "".join(f"{k},tea,5\n{k},milk,3\n{k},beer,1\n" for k in range(300)) + "q,a secret,5\n"
+FREE = {
+    "choices": (TYPED, ["--choices", "1st,2nd,3rd", "--no-answer", "no idea"]),
+    "choices of persons": (TYPED, ["--choices", "1st,2nd,3rd", "--no-answer", "no idea", "--person", "who"]),
+    "rows": (LISTED, ["--long", "u", "m", "s", "--ratings"]),
+    "orders": ("tea,milk\ntea,,milk\n" * 150 + "a secret\n", ["--orders"]),
+}
+
+
+@pytest.mark.parametrize("form", FREE)
+def test_names_that_many_persons_list_are_published_best_first(form, run):
+    content, options = FREE[form]
+    Path("f.csv").write_text(content, encoding="utf-8")
+    command = ["f.csv", *options, *PRIVATE, "--epsilon", "5"]
+    made = json.loads(run(*command, "--format", "json"))
+    assert made["consensus"] == ["tea", "milk"] and made["private_items"] and made["max_listed"] == 2
+    assert (made["privacy"]["epsilon"], made["privacy"]["delta"]) == (5, 1e-6)
+    assert not {"intervals", "level"} & made.keys()
+    said = run(*command, "--report", "r.html")
+    for text in (said, Path("r.html").read_text(encoding="utf-8")):
+        text = " ".join(text.split())
+        assert "if nobody else lists them, is at most 5e-07, half of delta." in text
+        assert "above a threshold, each with half of delta" in text and "secret" not in text
+        assert "get no score from it." in text and "Only the first 2 items of a list count." in text
+    assert said.index("1  tea") < said.index("2  milk") and "Delta = 1e-06" in said
+
+
+def test_private_names_are_read_as_in_python():
+    content, options = FREE["choices of persons"]
+    Path("f.csv").write_text(content + ",beer,,\nbeer,,,p3\n", encoding="utf-8")
+    free = parser().parse_args(["rank", "f.csv", *options, *PRIVATE, "--unreadable", "empty"])
+    rows = [line.split(",") for line in content.splitlines()[1:]] + [["beer", "", "", "p3"]]
+    lists = [[name for name in names if name not in ("", "NA", "no idea")] for *names, _ in rows]
+    expected = Profile.from_orders(lists, items="private", person=[row[3] for row in rows], max_listed=2)
+    found = files.read(free)[0]
+    assert found.item_names.tolist() == expected.item_names.tolist()
+    for one, other in zip(found.rows, expected.rows, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_few_lists_publish_no_name(run):
+    Path("f.csv").write_text("a secret\n")
+    said = run("f.csv", "--orders", *PRIVATE, "--public", command="compare")
+    assert "--items private is for rank; list the items of public ballots." in said
+    said = run("f.csv", "--orders", *PRIVATE, "--epsilon", "1")
+    assert "No name has enough." in said and "secret" not in said
+
+
+def test_control_characters_of_a_name_reach_no_terminal(run, capsys):
+    content = "\x1b[31mred,tea\n" + "tea,milk\n" * 200
+    Path("f.csv").write_text(content, encoding="utf-8")
+    options = ["f.csv", "--orders", *PRIVATE, "--epsilon", "1"]
+    said = run(*options)
+    assert "line 1: cell 1 is not a name without control characters" in said and said.endswith(f"{NOT_PUBLIC}\n")
+    assert "1  tea" in run(*options, "--unreadable", "empty")
+
+
+def test_a_file_of_one_name_is_not_the_word_for_private_items(run):
+    Path("none.txt").write_text("private\n")
+    assert "must have at least two lines, with one item each, got 1" in run(
+        "f.csv", "--orders", "--items", "@none.txt", "--max-listed", "2", "--epsilon", "1"
+    )
+
+
+def test_lists_of_a_public_catalogue_have_scores_and_intervals(run):
+    content, _ = FREE["orders"]
+    Path("f.csv").write_text(content, encoding="utf-8")
+    options = ["f.csv", "--orders", "--items", "milk,tea,beer,a secret", "--estimator", "DPPositionalRule"]
+    made = json.loads(run(*options, "--epsilon", "20", "--format", "json"))
+    assert made["consensus"][:2] == ["tea", "milk"] and made["intervals"]["tea"] == [1, 1]
+    assert made["unranked"] == "no_score" and "private_items" not in made
+
+
 # --- refusals
 
 LOW = ["--ratings", "--long", "u", "m", "s"]
@@ -268,6 +346,26 @@ def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsy
         ([*CHOSEN, "--max-listed", "2"], "--max-listed needs --unranked no_opinion"),
         (["c.csv", "--choices", "Rank 1,Rank 4"], "--choices 'Rank 4' is none of the columns; these are Rank 1, Rank"),
         (["c.csv", "--ratings", "--ties", "a"], "--ratings does not take --ties; leave that out."),
+        (
+            [*CHOSEN, "--items", "private"],
+            "--items private needs --max-listed, a public bound on the number of items of a list that count; add",
+        ),
+        ([*CHOSEN, *PRIVATE, "--delta", "0"], "DPPositionalRule needs --delta above 0, because its noise is Gaussian"),
+        ([*CHOSEN, *PRIVATE[:-1], "1"], "--max-listed must be an integer from 2 to 1000, got 1."),
+        ([*CHOSEN, *PRIVATE, "--estimator", "DPBorda"], "the only estimator that can publish names of the ballots;"),
+        ([*CHOSEN, *PRIVATE, "--top", "1"], "leave out --estimator, --top and --segments, or list the items with"),
+        ([*CHOSEN, *PRIVATE, "--noise", "laplace"], "DPPositionalRule has no --noise; leave it out"),
+        ([*CHOSEN, *PRIVATE, "--unranked", "last"], "--unranked is not for DPPositionalRule, where items left out"),
+        (
+            [*CHOSEN, *PRIVATE, "--weight", "precinct", "--max-weight", "2"],
+            "--items private does not take --weight and",
+        ),
+        ([*CHOSEN, *PRIVATE, "--plot", "p.png"], "--plot draws rank intervals"),
+        (
+            [*COMPARED, "--row-is-person", *PRIVATE[:2]],
+            "--items private is for names in cells, by --long, --choices or",
+        ),
+        (["r.csv", "--ratings", *PRIVATE], "--items private is for names in cells, by --long, --choices or --orders;"),
         ([*COMPARED, "--ratings", "--row-is-person"], "argument --ratings: not allowed with argument --comparisons"),
         (["c.csv"], "For one rating a row, use --long; for one comparison, --comparisons; for columns of choices"),
     ],
