@@ -43,6 +43,7 @@ def one(values):
             4,
             [(458377, 152792, -152792, -458377), (458377,) * 4],
         ),
+        ((1, 0, -1), (1,) * 3, 32, 4, [(689140, 0, -689140), (689140,) * 3]),
         ((10**4, -(10**4)), (10**4, 10**4), 34, 4, [(720000, -720000), (720000, 720000)]),
         ((10**9, -(10**9)), (10**9, 10**9), 34, 4, [(0, 0), (0, 0)]),
     ],
@@ -115,6 +116,11 @@ def test_ratings_give_mean_margins():
     cells = rated(persons, items, stars, 3).cells
     assert cells.net_wins.tolist() == [ONE, 0, -ONE, -ONE, ONE]
     assert cells.items.tolist() == items and set(cells.exposures.tolist()) == {ONE}
+    assert np.bincount(cells.items, cells.net_wins).tolist() == one([0, 1, -1]).tolist()
+    assert np.bincount(cells.items, cells.exposures).tolist() == one([2, 2, 1]).tolist()
+    # A second rating of 8 for the first item gives a mean of 5, which is above 4.
+    again = rated([*persons, 1], [*items, 0], [*stars, 8], 3).cells
+    assert np.bincount(again.items, again.net_wins).tolist() == one([2, -1, -1]).tolist()
 
 
 def every_person():
