@@ -989,8 +989,8 @@ def check_answerable(asker: str, needs: frozenset[str], n_items: int, bound: Wei
 
 
 _ONLY_ROWS = (
-    "long data has none; use DPBorda or DPPairwise, or Borda or BradleyTerry without privacy, or read a table of all "
-    "items by Profile.from_rankings."
+    "long data has none; use DPBorda or DPPairwise, DPPositionalRule for scores of lists, or Borda or BradleyTerry "
+    "without privacy, or read a table of all items by Profile.from_rankings."
 )
 _TOO_MANY = (
     f"counts of all pairs of items, which are supported for at most {_MOST_PAIRED} items of long data, got {{}}; use "

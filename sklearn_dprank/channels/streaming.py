@@ -188,11 +188,12 @@ class Streaming(BaseEstimator):
         check_parameters(self)
         limits: tuple[Any, ...] = ()
         if bound is not None:
-            if bound.max_listed is None or bound != WeightBound(BALLOT, WEIGHT_GRID, bound.max_listed):
+            forms: tuple[Any, ...] = ("lists",) if bound.max_listed is None else ("lists", "ballots")
+            if bound not in [WeightBound(BALLOT, WEIGHT_GRID, bound.max_listed, form) for form in forms]:
                 raise ValueError(
-                    "groups and sample_weight are for the channels Exact and Central, and so is long data, because a "
-                    "person may vote in several periods of a stream; pass a Profile without them, which may have "
-                    "max_listed."
+                    "groups and sample_weight are for the channels Exact and Central, and so are ratings and "
+                    "comparisons, because a person may vote in several periods of a stream; pass a table, or lists by "
+                    "Profile.from_orders, in which each row is another person, or publish once by DPBorda."
                 )
             limits = bound.most, bound.max_listed
         if self.delta == 0:
@@ -254,8 +255,9 @@ class Stream(Answers):
         super().__init__(profile.n_items, self.bits.coins)
         self.period: int = 1 if before is None else before.period + 1
         self.prices = prices
-        if profile.max_listed is not None:
+        if profile.bound is not None:
             self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
+        if profile.max_listed is not None:
             self.published["max_listed"] = profile.max_listed
         self._kept: dict[Query, Any] = {}
         for query, price in prices.items():
@@ -356,7 +358,9 @@ class DPStreamingBorda(RankAggregator):
     from the draws. Under "add_remove", one ballot changes all draws together by at most sqrt(m (m^2 - 1) / 3 (c_0^2 +
     ... + c_{T-1}^2)) in L2. Under "replace", this limit doubles. sigma is the analytic one for it.
 
-    In a `Profile` with ``max_listed=k``, k takes the place of m. All periods of a stream have the same bound.
+    In a `Profile` with ``max_listed=k``, k takes the place of m. All periods of a stream have the same bound. Lists of
+    `Profile.from_orders` without persons are accepted. Data of persons is not, because a person may vote in several
+    periods.
 
     The guarantee also holds for ballots that are cast in view of earlier publications. Under "replace", the number of
     voters in each period is public. Under "add_remove", it is private, and a period without voters is published like

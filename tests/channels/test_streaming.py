@@ -328,6 +328,24 @@ def test_all_periods_have_one_bound():
     assert stream.partial_fit(Profile.from_rankings(LISTS[:0], max_listed=2)).periods_ == 2
 
 
+def test_lists_of_a_stream_count_like_the_same_table():
+    """With the noise of one seed; the lists of persons are refused, who may vote in several periods."""
+    orders = [[0, 1]] * 300
+    for limits in ({}, {"max_listed": 2}):
+        streams = [DPStreamingBorda(horizon=3, random_state=0) for _ in range(2)]
+        for _ in range(2):
+            streams[0].partial_fit(Profile.from_orders(orders, items=range(5), **limits))
+            streams[1].partial_fit(Profile.from_rankings(LISTS, **limits))
+        lists, table = streams
+        assert lists.privacy_.unit == "one ballot" and lists.periods_ == 2 and lists.noise_.grid == 720720
+        assert lists.noise_.law.std / 720720 == pytest.approx(table.noise_.law.std / table.noise_.grid, rel=1e-3)
+        np.testing.assert_allclose(lists.scores_, [600, -600, 0, 0, 0], atol=6 * lists.noise_.law.std / 720720)
+    persons = Profile.from_orders(orders, items=range(5), person=range(300))
+    for stream in (DPStreamingBorda(), streams[0]):
+        with pytest.raises(ValueError, match="in which each row is another person, or publish once by DPBorda"):
+            stream.partial_fit(persons)
+
+
 @pytest.mark.parametrize(
     "limits",
     [{"groups": range(300), "max_listed": 2}, {"sample_weight": np.ones(300)}, {"groups": range(300)}]
