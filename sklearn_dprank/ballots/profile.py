@@ -952,6 +952,8 @@ def _catalogue(items, max_listed=2):
         check_whole(max_listed, "max_listed", 2, 1000)  # the threshold is computed from all lengths and positions
         return None
     names = reading.checked_names(items, "items")
+    if "" in names:
+        raise ValueError("items has an empty name; leave it out. Read names from a file with splitlines().")
     if len(names) < 2:
         raise ValueError(f"items must list at least two items, got {len(names)}; list all items, also unrated ones.")
     return names

@@ -164,8 +164,8 @@ def as_array(X):
             raise ValueError
     except ValueError:
         raise ValueError(
-            "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion; lists of "
-            "the items themselves, best first, become positions with sklearn_dprank.preprocessing.orders_to_positions."
+            "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion; read "
+            "lists of the items themselves, best first, by Profile.from_orders(X, items=[...])."
         ) from None
     return np.concatenate([_from_array(block) for block in blocks])
 
@@ -190,9 +190,9 @@ def _as_numbers(column, name):
     except ValueError:
         raise ValueError(
             f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
-            f"{name!r}; turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions, "
-            "text of numbers into numbers with X.astype(float), and words of a scale with "
-            "X.map({'good': 0, 'bad': 1}.get); leave out a column that is not an item. One rating or comparison a row: "
+            f"{name!r}; read orders of names by Profile.from_orders(X, items=[...]), turn text of numbers into "
+            "numbers with X.astype(float), and words of a scale with X.map({'good': 0, 'bad': 1}.get); leave out a "
+            "column that is not an item. One rating or comparison a row: "
             "Profile.from_long or from_comparisons. If a row of a CSV file has a cell too many, pandas shifts all "
             "others; read it with pandas.read_csv(path, index_col=False)."
         ) from None

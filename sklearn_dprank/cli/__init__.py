@@ -13,6 +13,7 @@ import argparse
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -63,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser(words).parse_args(words, options)
         if sys.stdout is None:
             raise ValueError("standard output is closed, so the result would be lost; open it, or name a file for it.")
-        text, status = f"{options.run(options)}\n", int(options.is_incomplete)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *place: tell(f"dprank {options.command}: {printable(str(message))}")
+            text, status = f"{options.run(options)}\n", int(options.is_incomplete)
     except SystemExit as stop:  # of --help, --version or wrong options
         status = int(stop.code or 0)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:

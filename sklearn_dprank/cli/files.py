@@ -70,6 +70,16 @@ class Several(File):
         setattr(namespace, self.dest, found)
 
 
+class Columns(File):
+    """Option with the names of columns; a file after them is set as ``file``."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Set the names and, if the last argument is a file and no name of a column is missing, ``file``."""
+        if len(values) > 2 and namespace.file is None and Path(values[-1]).is_file():
+            super().__call__(parser, namespace, Path(values.pop()))
+        setattr(namespace, self.dest, values)
+
+
 def number_or_auto(text: str) -> float | str:
     """Return the value of ``--max-weight``."""
     return text if text == "auto" else float(text)
@@ -115,7 +125,8 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "each row is one comparison of two items, by these columns; the first one won, or OUTCOME holds the winner or "
         "the name of its column; needs --items, and --person or --row-is-person"
     )
-    layouts.add_argument("--comparisons", nargs="+", type=plain, metavar=("FIRST SECOND", "OUTCOME"), help=about)
+    columns: dict[str, Any] = {"nargs": "+", "type": plain, "action": Columns}
+    layouts.add_argument("--comparisons", metavar=("FIRST SECOND", "OUTCOME"), help=about, **columns)
     about = 'columns of choices, best first, such as "Rank 1,Rank 2"; needs --items'
     layouts.add_argument("--choices", metavar="A,B,C", help=about)
     about = "names of the items, with commas between, or @FILE with one name a line"
@@ -125,7 +136,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--ties", metavar="A,B,C", help=f"words of OUTCOME that mean a tie; default: {','.join(TIES)}")
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
-    add("--separator", help="what stands between the cells of a CSV file; default: a comma")
+    add("--separator", help="what stands between the cells; default: a comma, in .tsv files a tab")
     about = "items left out: last, or without an opinion, which is the default of --ratings and --positions"
     add("--unranked", choices=["last", "no_opinion"], help=about)
     about = "rows that cannot be read: an error (the default), or empty, which counts them as ballots without opinions"
@@ -231,8 +242,16 @@ def _catalogue(options, option):
         return None
     names = listed(options.items, "--items")
     if len(names) < 2:
-        raise ValueError(f"--items must list at least two items for {option}, got {len(names)}.")
+        raise ValueError(
+            f"--items must list at least two items for {option}, got {len(names)}; put commas between them, or @ "
+            "before the name of a file with one item a line: --items @items.txt."
+        )
     return names
+
+
+def _and_items(options):
+    """Return the rest of an error if ``--items`` is missing too."""
+    return "" if options.items else ", and --items with the public list of all items, such as --items @items.txt"
 
 
 def _place_of(option, name, places, names):
@@ -363,10 +382,11 @@ def _check_form(options, names):
     """
     numbered = {found[0]: int(found[1] or found[2]) for found in map(_CHOICE.fullmatch, names) if found}
     choices = sorted(numbered, key=lambda name: numbered[name])
-    form, columns, _ = long_form(names) or ("choices", choices, "")
+    form, columns, direction = long_form(names) or ("choices", choices, "")
     if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
         return
     added = [f"--{form}", _joined(columns)] if form == "choices" else [f"--{form}", *columns]
+    added += [f"--{direction}s"] if direction and options.layout is None else []
     row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[form]
     if form == "comparisons" and options.person is None:
         who = next((name for name in names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
@@ -484,7 +504,8 @@ class Unreadable:
 
 def _lines(path, separator):
     """Return the lines of a CSV file that are not empty, their numbers from 1, and the character between its cells."""
-    delimiter = {None: ",", "tab": "\t", "\\t": "\t"}.get(separator, separator)
+    default = "\t" if ".tsv" in map(str.lower, path.suffixes) else ","
+    delimiter = {None: default, "tab": "\t", "\\t": "\t"}.get(separator, separator)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
     if path == STANDARD_INPUT and sys.stdin is None:
@@ -624,6 +645,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     if suffix in {".xlsx", ".xls", ".ods", ".zip"}:
         raise ValueError(f'{called(path)} is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
     if form(options) is None:
+        if options.items is None and suffix != ".parquet":
+            lines, _, delimiter = _lines(path, options.separator)
+            with suppress(csv.Error, UnicodeDecodeError):
+                names = next(csv.reader([line.decode("utf-8") for line in lines[:1]], delimiter=delimiter), [])
+                _check_form(options, [plain(name) for name in names])
         raise ValueError(
             f"the layout of {called(path)} is not stated. Add --ratings (larger is better), --positions (smaller is "
             "better) or --orders (items, best first). For one rating a row, use --long; for one comparison, "
@@ -851,7 +877,10 @@ def _allowed(names):
 def _from_long(path, options, unreadable, is_parquet):
     """Return the profile of a table with one rating a row."""
     if options.layout not in ("ratings", "positions"):
-        raise ValueError("--long needs --ratings (larger is better) or --positions (smaller is better); add one.")
+        raise ValueError(
+            "--long needs --ratings (larger is better) or --positions (smaller is better); add one"
+            f"{_and_items(options)}."
+        )
     names, scale = _catalogue(options, "--long"), _scale(options)
     codes = _codes(options, (names or ()) if scale is None else scale, "--items" if scale is None else "--scale")
     named = _distinct("--long", options.long)
@@ -876,12 +905,13 @@ def _from_comparisons(path, options, unreadable, is_parquet):
     if not 2 <= len(options.comparisons) <= 3:
         raise ValueError(
             "--comparisons takes the columns of the two items, and perhaps that of the result, got "
-            f"{len(options.comparisons)}; name the file before it, and put names with blanks in quotes."
+            f"{len(options.comparisons)}; name the file before it, put blanks between columns, and quotes around names "
+            "with blanks."
         )
     if (options.person is None) == (options.row_is_person is None):
         raise ValueError(
             "--comparisons needs either --person COLUMN, who compared, or --row-is-person if each row is of another "
-            "person. Somebody with k rows of their own loses k times epsilon."
+            f"person{_and_items(options)}. Somebody with k rows of their own loses k times epsilon."
         )
     if options.max_weight == "auto":
         raise ValueError("--max-weight auto is for ballots; give --comparisons a number.")

@@ -139,6 +139,7 @@ SECRET = "secret-4711"
 WRONG = {
     "no direction": (lambda: Profile.from_long(RATINGS, "who", "what", items=DRINKS), "rating= if larger"),
     "both directions": (lambda: rated(rating="stars", position="stars"), "rating= if larger"),
+    "an empty name": (lambda: rated(items=[*DRINKS, ""]), "items has an empty name; leave it out"),
     "one item": (lambda: rated(items=["tea"]), "at least two items"),
     "unknown item": (lambda: rated(with_rows(("ann", SECRET, 2))), "item must hold items of the public list"),
     "kinds of ids": (lambda: rated(changed(who=[1, "1", 2, 2, 2])), "person must hold ids"),

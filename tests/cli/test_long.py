@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,28 @@ def test_every_form_gives_the_ranking_and_the_unit(options, unit, run):
     assert ("approximate" in made) == ("Bradley" in made["privacy"]["how"])
     assert (made["unranked"] is None) == ("--comparisons" in options)
     assert ("max_listed" in made) == ("--max-listed" in options)
+
+
+def test_the_file_may_follow_the_columns_of_comparisons(run):
+    for columns in (COMPARED[1:], COMPARED[1:-1]):
+        options = [*columns, COMPARED[0], "--row-is-person", *ITEMS, "--epsilon", "50", "--format", "json"]
+        assert sorted(json.loads(run(*options))["consensus"]) == NAMES
+
+
+def test_files_of_tab_separated_values_need_no_separator(run):
+    Path("r.tsv").write_text(RATINGS.replace(",", "\t"))
+    assert "1  x" in run("r.tsv", *LONG[1:], "--ratings", *ITEMS, "--epsilon", "50")
+    assert "r.tsv has one rating a row" in run("r.tsv", "--epsilon", "1")
+
+
+def test_a_warning_is_one_line_in_the_words_of_the_command(capsys):
+    names = ",".join(f"item {k}" for k in range(1001))
+    Path("f.csv").write_text("a,b\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["rank", "f.csv", "--orders", "--items", names, "--epsilon", "1", "--unreadable", "empty"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("dprank rank: 1,001 items are more than the 1,000")
 
 
 def test_positions_are_the_other_direction(run):
@@ -312,7 +335,12 @@ def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsy
     ("arguments", "message"),
     [
         (LONG, "--long needs --ratings (larger is better) or --positions (smaller is better); add one."),
-        ([*LONG, "--ratings", "--items", "x"], "--items must list at least two items for --long, got 1."),
+        ([*LONG, "--items", ""], "add one, and --items with the public list of all items, such as --items @items.txt."),
+        (
+            [*COMPARED, "--items", ""],
+            "another person, and --items with the public list of all items, such as --items @",
+        ),
+        ([*LONG, "--ratings", "--items", "x"], "at least two items for --long, got 1; put commas between them, or @"),
         ([*LONG, "--ratings", "--person", "user"], "--long does not take --person; leave that out."),
         ([*LONG, "--ratings", "--weight", "w", "--max-weight", "2"], "--long does not take --weight, --max-weight;"),
         (["r.csv", "--ratings", "--long", "user", "film", "stars"], "--long 'film' is none of the columns; these are "),

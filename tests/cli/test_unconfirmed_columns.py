@@ -110,6 +110,7 @@ FORMS = {
 @pytest.mark.parametrize(
     "options",
     [
+        ["my votes.csv"],
         ["my votes.csv", "--ratings"],
         ["--ratings", "my votes.csv", "--unranked=last"],
         ["my votes.csv", "--ratin", "--unranked", "no_opinion", "--scale", "1,3,5"],
