@@ -123,6 +123,22 @@ def test_ratings_give_mean_margins():
     assert np.bincount(again.items, again.net_wins).tolist() == one([2, -1, -1]).tolist()
 
 
+def test_lists_give_mean_margins_and_an_unlisted_item_has_no_exposure():
+    cells = Profile.from_orders([["a", "b"], ["c", "a", "b"]], items=["a", "b", "c", "gin"]).cells
+    assert np.bincount(cells.items, cells.net_wins, 4).tolist() == one([1, -2, 1, 0]).tolist()
+    assert np.bincount(cells.items, cells.exposures, 4).tolist() == one([2, 2, 1, 0]).tolist()
+
+
+@pytest.mark.parametrize("max_listed", [None, 2])
+@pytest.mark.parametrize("ratio", [1, 4])
+def test_a_person_with_many_ratings_reaches_the_limit_and_does_not_exceed_it(ratio, max_listed):
+    """That of one comparison: the square of the net wins times q, plus that of the exposures, is at most 2 q + 2."""
+    given = {"person": [0] * 8, "item": range(8), "rating": range(8), "items": range(8)}
+    vector = NetWinsAndExposures(ratio).vector(Profile.from_long(**given, max_listed=max_listed), None)
+    assert 0.9999 * (2 * ratio**2 + 2) < (vector**2).sum() / ONE**2 <= 2 * ratio**2 + 2
+    assert len({*vector[8:]}) == 1
+
+
 def every_person():
     """Return (persons, first, second, outcome) of all persons with one to three comparisons of four items."""
     kinds = list(product(combinations(range(M), 2), (1, 0, -1)))
