@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 
 _WIDER = 1.3  # factor of deviations in intervals, chosen on generated votes and confirmed on real ones
 _FLATTER = 1.5  # factor of deviations in probabilities
-_ROUNDING = 1e-9  # above all rounding errors, relative to the range of the strengths
-_GROUPS = 4  # groups of items are sqrt(m) / 4; more groups have fewer pairs to compare
+_ALIKE = 1.05  # largest ratio of deviations that are replaced by the largest of them
+_LEAST = 1e-3  # smaller deviations, relative to the largest one, are alike
 
 
 @dataclass(frozen=True)
@@ -37,38 +36,33 @@ class StrengthNoise:
         """Return the best and worst ranks, approximately all jointly with probability `level`: shape (n_items, 2).
 
         Let z be the normal quantile at 1 - (1 - level) / (m (m - 1)). A pair is sure if its difference exceeds 1.3 z
-        standard deviations.
+        standard deviations. Among deviations that differ by less than 5 %, each counts as the largest.
         """
         from scipy.special import ndtri
 
-        m, rising = len(published), np.argsort(published)
-        values, own = published[rising], self.deviations[rising]
+        m, widest = len(published), self.deviations.max()
         factor = _WIDER * ndtri(1 - (1 - level) / max(m * (m - 1), 2))
-        slack = _ROUNDING * (np.ptp(values) + factor * own.max())
+        smallest = widest * _LEAST + np.finfo(float).tiny
+        groups = np.floor(np.log(np.maximum(self.deviations, smallest)) / np.log(_ALIKE))
+        order = np.lexsort((published, groups))
+        values, starts = published[order], np.flatnonzero(np.diff(groups[order], prepend=np.nan))
+        largest = np.maximum.reduceat(self.deviations[order], starts)
+        own = np.repeat(largest, np.diff(starts, append=m))
         above, below = np.zeros((2, m), dtype=np.int64)
-        # Among items with similar deviations, the weakest are surely below an item, and few of the others may be.
-        for group in map(np.sort, np.array_split(np.argsort(own), isqrt(m) // _GROUPS + 1)):
-            least, most = own[group].min(), own[group].max()
-            sure = np.searchsorted(values[group], values - factor * np.hypot(own, most) - slack)
-            near = np.searchsorted(values[group], values - factor * np.hypot(own, least) + slack) - sure
-            one = np.repeat(np.arange(m), near)
-            other = group[np.arange(len(one)) + np.repeat(sure - np.cumsum(near) + near, near)]
-            exceeds = values[one] - values[other] > factor * np.hypot(own[one], own[other])
-            below += sure + np.bincount(one[exceeds], minlength=m)
-            above[group] += m - np.cumsum(np.bincount(sure, minlength=len(group) + 1))[:-1]
-            above += np.bincount(other[exceeds], minlength=m)
+        for part, deviation in zip(np.split(np.arange(m), starts[1:]), largest, strict=True):
+            lower = np.searchsorted(values[part], values - factor * np.hypot(own, deviation))  # the weakest of a group
+            below += lower
+            above[part] = m - np.cumsum(np.bincount(lower, minlength=len(part)))[: len(part)]
         ranks = np.empty((m, 2), dtype=np.int64)
-        ranks[rising] = np.column_stack([above, m - 1 - below])
+        ranks[order] = np.column_stack([above, m - 1 - below])
         return ranks
 
     def chance_before(self, published: NDArray[Any]) -> NDArray[np.float64]:
         """Return the approximate probability that each item is above each other, with 1.5 times the deviations."""
         from scipy.special import ndtr
 
-        return ndtr((published[:, np.newaxis] - published) / (_FLATTER * self._of_differences()))
-
-    def _of_differences(self):
-        return np.hypot(self.deviations[:, np.newaxis], self.deviations)
+        gaps = np.hypot(self.deviations[:, np.newaxis], self.deviations)
+        return ndtr((published[:, np.newaxis] - published) / (_FLATTER * gaps))
 
 
 @dataclass(frozen=True)

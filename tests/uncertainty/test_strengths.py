@@ -80,12 +80,29 @@ def examples(rng, m):
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 40, 400])
 def test_rank_intervals_equal_those_of_all_pairs(m):
+    """Those of strengths may be wider, as if deviations were at most 5 % larger."""
     rng = np.random.default_rng(m)
     for _ in range(20 if m < 100 else 3):
         for noise, published in examples(rng, m):
             for level in (0.01, 0.5, 0.95, 1 - 1e-9):
-                expected = ranks(surely_above(noise, published, level))
-                np.testing.assert_array_equal(noise.rank_intervals(published, level), expected)
+                found = noise.rank_intervals(published, level)
+                exact = ranks(surely_above(noise, published, level))
+                if isinstance(noise, StrengthNoise):
+                    larger = StrengthNoise(noise.deviations * 1.05 + 1e-3 * noise.deviations.max())
+                    wider = ranks(surely_above(larger, published, level))
+                    assert ((wider[:, 0] <= found[:, 0]) & (found[:, 0] <= exact[:, 0])).all()
+                    assert ((exact[:, 1] <= found[:, 1]) & (found[:, 1] <= wider[:, 1])).all()
+                else:
+                    np.testing.assert_array_equal(found, exact)
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.2])
+def test_rank_intervals_of_equally_certain_strengths_equal_those_of_all_pairs(deviation):
+    rng = np.random.default_rng(5)
+    for m in (2, 9, 200):
+        noise, published = StrengthNoise(np.full(m, deviation)), rng.normal(size=m)
+        expected = ranks(surely_above(noise, published, 0.9))
+        np.testing.assert_array_equal(noise.rank_intervals(published, 0.9), expected)
 
 
 def test_ends_that_meet_a_number_exactly_are_not_sure():
