@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._utils.checks import (
     MOST_MEASURED,
     Check,
+    check_choice,
     check_epsilon,
     check_number,
     check_parameters,
@@ -38,7 +39,7 @@ from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline,
 from ..rules import Rule, SortByScore, TopListRule, resolve_rule
 from ..rules.base import Consensus, asks_of, checked_order
 from ..sampling.bit_source import Bits
-from ..uncertainty.laws import PublishedNoise
+from ..uncertainty.laws import Of, PublishedNoise
 from .plan import Unanswerable
 
 _ORDERS_ONLY = ("DPPrudentOrder", "DPSwissBorda", "DPTopK", "SecAggSwissBorda")  # or several answers
@@ -86,6 +87,19 @@ def noise_is_known(estimator):
             "DPBorda with noise='laplace' or 'gaussian', say."
         )
     return True
+
+
+def checked_of(noise: Any, of: Any) -> dict[str, Any]:
+    """Return the argument `of` of a law if it is not the default; raise ValueError if its intervals are of others."""
+    if of is None or of == noise.describes[0]:
+        return {}
+    check_choice(of, "of", get_args(Of))
+    if of not in noise.describes:
+        raise ValueError(
+            f'of="{of}" is unknown for this release: leave `of` out for intervals of="{noise.describes[0]}", or use '
+            "DPBradleyTerry(n_rounds=1), which has both."
+        )
+    return {"of": of}
 
 
 class RankAggregator(GuaranteedEstimator, AllowsMissing):
@@ -497,7 +511,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                 return self
 
     @available_if(noise_is_known)
-    def rank_intervals(self, level: float = 0.95) -> NDArray[np.int64]:
+    def rank_intervals(self, level: float = 0.95, *, of: Of | None = None) -> NDArray[np.int64]:
         """Return simultaneous confidence intervals for the true ranks.
 
         After a fit, the method exists only if ``scores_`` or ``margins_`` and the noise distribution ``noise_`` exist.
@@ -506,6 +520,9 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         ----------
         level : float, default=0.95
             Simultaneous coverage probability, between 0 and 1.
+        of : {"voters", "population"} or None, default=None
+            Whose true ranks they contain: those of the voters given, or of the population from which these voters are
+            a random sample. None is "voters" if the release has intervals of these, else "population".
 
         Returns
         -------
@@ -515,7 +532,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1.
+            If `level` is not between 0 and 1, or the release has no intervals of this kind.
 
         Notes
         -----
@@ -524,11 +541,11 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         for any rule. If two items are truly tied, their intervals allow both orders. Intervals are computed from the
         release and from public numbers, so they cost no privacy.
 
-        Intervals refer to **these voters**, whose ballots were counted, and account for the noise. They do not describe
-        a larger population from which the voters were sampled. Only those of `~sklearn_dprank.DPBradleyTerry` with
-        several rounds do, approximately. The level holds for each release separately, and for
-        each period of a stream. With `~sklearn_dprank.LDPBorda`, the noise is the sum of many reports, and is treated
-        as normal.
+        Intervals of "voters" refer to those whose ballots were counted, and account for the noise. Intervals of a
+        "population" also account for the random choice of the voters, approximately. So far, only
+        `~sklearn_dprank.DPBradleyTerry` has them: with one round it has both kinds, with several rounds only these.
+        The level holds for each release separately, and for each period of a stream. With `~sklearn_dprank.LDPBorda`,
+        the noise is the sum of many reports, and is treated as normal.
 
         Examples
         --------
@@ -542,7 +559,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         """
         check_is_fitted(self, "ranks_")
         check_number(level, "level", above=0, below=1)
-        return self.noise_.rank_intervals(getattr(self, f"{self.noise_.on}_"), float(level))
+        published, other = getattr(self, f"{self.noise_.on}_"), checked_of(self.noise_, of)
+        return self.noise_.rank_intervals(published, float(level), **other)
 
     @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:
@@ -558,7 +576,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
 
         Notes
         -----
-        As in `rank_intervals`, "above" refers to these voters, not to a population. It costs no privacy.
+        "Above" refers to those whose ranks `rank_intervals` contains by default: these voters, or a population for
+        `~sklearn_dprank.DPBradleyTerry` with several rounds. It costs no privacy.
 
         True scores are modelled as independent normal numbers. True margins are modelled as differences of normal
         strengths of the items, plus a normal residual of each pair. The spreads of all of these are unknown, and the

@@ -83,6 +83,7 @@ from ..rules import (
     resolve_rule,
 )
 from ..uncertainty import PublishedNoise, ShareNoise, StrengthNoise
+from ..uncertainty.laws import Of
 from .base import RankAggregator
 from .plan import Answers, Plan, bound_text, check_asks, refuse
 
@@ -378,7 +379,7 @@ class CuratorAnswers(Answers):
         self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
         # `assignment` completes ballots, so that the rule's coins are the same whether or not ballots have gaps.
         self._noise, self._completion = bits.noise, bits.assignment
-        self.paired = profile.paired
+        self.bound = profile.bound
         if profile.bound is not None:
             self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
             self.private_items = profile.bound.form == "private"
@@ -720,9 +721,16 @@ class DPBradleyTerry(RankAggregator):
     count, so ratings need no common scale. A person with one rating counts nothing.
 
     `rank_intervals` and `pair_confidence` cost no privacy. With several rounds, they are approximate, and describe a
-    population from which persons were sampled. They claim too much if nearly all opponents are close in strength, as in
-    a ladder, or if groups of items never meet. With one round, intervals are exact for the shares among these persons,
-    as weighted here.
+    population from which persons were sampled. **They assume that items are compared with others of many strengths, and
+    no group of items only within itself.** They claim too much, by any factor, if nearly all opponents are close in
+    strength, as in a ladder, or if groups never meet. The release does not show it, because it does not tell who met
+    whom: between groups that never meet, it has the same distribution for all differences of strength. If opponents
+    were matched, know from the matching that many were not.
+
+    With one round, intervals are exact for the shares among these persons, as weighted here, whoever met whom. With
+    ``of="population"``, they contain the ranks by share in the population from which the persons are a random sample.
+    The sum of all persons is then treated as normal, with a public bound on its variance, which holds for any opinions.
+    So these intervals remain wide at a large epsilon.
 
     References
     ----------
@@ -756,24 +764,28 @@ class DPBradleyTerry(RankAggregator):
         channel = Central(self.epsilon, self.delta, "laplace" if pure else "gaussian", neighboring=self.neighboring)
         return channel, NewtonBradleyTerryRule(self.n_rounds, "l1" if pure else "l2")
 
-    def to_frame(self, level: float = 0.95) -> Any:
+    def to_frame(self, level: float = 0.95, *, of: Of | None = None) -> Any:
         """Return the leaderboard as a DataFrame, best item first; needs pandas.
 
         Parameters
         ----------
         level : float, default=0.95
             Simultaneous coverage probability of the rank intervals, as in `rank_intervals`.
+        of : {"voters", "population"} or None, default=None
+            Whose ranks the intervals contain, as in `rank_intervals`.
 
         Returns
         -------
         pandas.DataFrame
             Indexed by item, with the columns rank, best and worst (1 is best), strength, and exposure. It contains
-            published numbers only.
+            published numbers only. ``attrs["intervals"]`` says what the intervals contain, and what they assume.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
             If it is not fitted.
+        ValueError
+            If `rank_intervals` refuses `level` or `of`.
         ImportError
             If pandas is not installed.
 
@@ -783,17 +795,23 @@ class DPBradleyTerry(RankAggregator):
         >>> leaderboard = DPBradleyTerry(random_state=0).fit([[0, 1, None], [None, 0, 1], [0, None, 1]] * 200)
         >>> leaderboard.to_frame()[["rank", "best", "worst"]].to_dict("list")
         {'rank': [1, 2, 3], 'best': [1, 2, 3], 'worst': [1, 2, 3]}
+        >>> leaderboard.to_frame().attrs["intervals"].partition(", if ")[0]
+        'of a population, level about 0.95'
         """
         check_is_fitted(self, "ranks_")
         try:
             import pandas as pd
         except ImportError:
             raise ImportError('to_frame needs pandas: install the extra "plot", or pip install pandas') from None
-        best, worst = 1 + self.rank_intervals(level).T
+        best, worst = 1 + self.rank_intervals(level, of=of).T
         numbers = {"rank": 1 + self.ranks_, "best": best, "worst": worst, "strength": self.strengths_}
         order = np.argsort(self.ranks_)
         table = pd.DataFrame({**numbers, "exposure": self.exposures_}).iloc[order]
-        return table.set_axis(pd.Index(self.consensus_, name="item"))
+        table = table.set_axis(pd.Index(self.consensus_, name="item"))
+        whose = {"voters": f"of these voters, level {level}", "population": f"of a population, level about {level}"}
+        condition = f", if {self.noise_.assumes}" if self.noise_.assumes else ""
+        table.attrs["intervals"] = whose[of or self.noise_.describes[0]] + condition
+        return table
 
 
 # Estimators for a trusted curator that publish noisy statistics.

@@ -78,7 +78,7 @@ class _ExactAnswers(Answers):
     def __init__(self, profile, bits):
         super().__init__(profile.n_items, bits.coins, fair_ties=False)
         self._profile, self.max_listed = profile, profile.max_listed
-        self.paired = profile.paired
+        self.bound = profile.bound
 
     def deviation(self, query):
         return 0.0

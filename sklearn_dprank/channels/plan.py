@@ -65,8 +65,8 @@ class Answers:
     grid: int = 1
     #: Public bound on the number of items that a ballot lists; None without a bound.
     max_listed: int | None = None
-    #: Whether the voters made comparisons of two items.
-    paired: bool = False
+    #: Public bound on what a person contributes, a `WeightBound`; None without a bound.
+    bound: Any = None
     #: Whether the items are private, so that only some of them may be published.
     private_items: bool = False
 
@@ -81,6 +81,11 @@ class Answers:
         self._fair_ties = fair_ties
         self._given: dict[Query, Any] = {}
         self._source: Query | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether the voters made comparisons of two items."""
+        return self.bound is not None and self.bound.form == "comparisons"
 
     def answer(self, query: Query) -> Any:
         """Return the answer to `query`.

@@ -39,7 +39,8 @@ from ..queries.scores import NetWins
 from ..queries.statistics import listed, wins_moved
 from ..rules import SortByScore
 from ..rules.base import Consensus, Rule, checked_order, descending
-from .base import RankAggregator, noise_is_known
+from ..uncertainty.laws import Of
+from .base import RankAggregator, checked_of, noise_is_known
 from .central import Central
 
 
@@ -635,7 +636,9 @@ class SegmentedAggregator(RankAggregator):
         return super().guarantee_before(X, voter_epsilon)
 
     @available_if(noise_is_known)
-    def rank_intervals(self, level: float = 0.95, simultaneous: bool = False) -> NDArray[np.int64]:
+    def rank_intervals(
+        self, level: float = 0.95, simultaneous: bool = False, *, of: Of | None = None
+    ) -> NDArray[np.int64]:
         """Return confidence intervals for the true ranks in each segment.
 
         Parameters
@@ -644,6 +647,8 @@ class SegmentedAggregator(RankAggregator):
             Coverage probability, between 0 and 1: for all items of one segment together.
         simultaneous : bool, default=False
             Whether the level holds for all segments together.
+        of : {"voters"} or None, default=None
+            Intervals are those of the voters given.
 
         Returns
         -------
@@ -653,7 +658,7 @@ class SegmentedAggregator(RankAggregator):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1.
+            If `level` is not between 0 and 1, or `of` is "population".
 
         Notes
         -----
@@ -672,7 +677,8 @@ class SegmentedAggregator(RankAggregator):
         check_is_fitted(self, "ranks_")
         check_flag(simultaneous, "simultaneous")
         if not hasattr(self, "segments_"):
-            return super().rank_intervals(level)
+            return super().rank_intervals(level, of=of)
+        checked_of(self.noise_, of)
         check_number(level, "level", above=0, below=1)
         each = 1 - (1 - level) / len(self.net_wins_) if simultaneous else level
         return np.array([self.noise_.rank_intervals(wins, float(each)) for wins in self.net_wins_])

@@ -297,7 +297,7 @@ def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
         made.append(one)
     stated: dict[str, Any] = {} if intervals is None else {"level": level}
     if isinstance(getattr(fitted, "noise_", None), StrengthNoise):
-        stated["approximate"] = True  # and about a population
+        stated |= {"approximate": True, "assumes": fitted.noise_.assumes}  # of a population
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 
@@ -317,7 +317,7 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if "approximate" in made:
         about = [
             "The intervals contain the ranks in the population from which the persons are a sample, all at once with "
-            f"probability about {made['level']:g}. They may be published."
+            f"probability about {made['level']:g}, if {made['assumes']}. They may be published."
         ]
     elif "level" in made:
         about = [
@@ -392,7 +392,8 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
         texts.append(
             "Each bar shows the ranks that an item is likely to have among all people, if those who took part are a "
             "random sample of them. The dot shows its rank here. The probability that all bars are right is about "
-            f"{100 * made['level']:.6g} %. If the bars of two items overlap, their order is not sure."
+            f"{100 * made['level']:.6g} %, if {made['assumes']}. "
+            "If the bars of two items overlap, their order is not sure."
         )
     elif "level" in made:
         percent = min(round(100 * made["level"], 4), 99.9999)  # a level below 1 never reads as certain

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import check_flag, check_number, safe_repr
+from .._utils.checks import check_choice, check_flag, check_number, safe_repr
 from .._utils.estimators import BaseEstimator
 from ..ballots.profile import Ballots, as_profile
 from ..ballots.reading import names_of
 from ..privacy.estimator_guarantees import guarantee_of, last_step
+from ..uncertainty.laws import Of
 from ._errors import best_known, text_of
 from ._style import NAMES, Display, axes, fitting, item_axes, name_rows, names_of_items, read_positions, shortened, tone
 
@@ -24,7 +25,7 @@ SAYS = {
     "scores": "Rank by net wins (Borda)",
     "margins": "Rank by majorities (how many items beat it)",
     "net_wins": "Rank by net wins per comparison",
-    "strengths": "Rank by strength",
+    "strengths": "Rank by strength, if all kinds of items meet",
 }
 OF_WHOM = "1 is best\nof these voters, not of a population"
 OF_POPULATION = "1 is best\nof a population, approximately"
@@ -86,6 +87,8 @@ class RankIntervalDisplay(Display):
         Simultaneous coverage probability of the intervals.
     says : str, default="Rank"
         Meaning of the ranks, for the label of the axis.
+    of : {"voters", "population"}, default="voters"
+        Whose ranks the intervals contain, for the same label.
     name : str, default=""
         Name of the release.
     mark : str, default=""
@@ -100,8 +103,8 @@ class RankIntervalDisplay(Display):
 
     Notes
     -----
-    The intervals describe these voters, and only the uncertainty from the noise. They do not describe a population from
-    which the voters may be a sample. The picture states this.
+    Intervals of voters describe only the uncertainty from the noise. They do not describe a population from which the
+    voters may be a sample. The picture states whose ranks they are.
 
     .. rubric:: Privacy
 
@@ -124,9 +127,12 @@ class RankIntervalDisplay(Display):
         *,
         level: float = 0.95,
         says: str = "Rank",
+        of: Of = "voters",
         name: str = "",
         mark: str = "",
     ) -> None:
+        check_choice(of, "of", get_args(Of))
+        self.of = of
         self.ranks = read_positions(ranks, "ranks")
         self.intervals = _read_intervals(intervals, self.ranks.shape)
         self.item_names = names_of_items(items, len(self.ranks))
@@ -134,7 +140,9 @@ class RankIntervalDisplay(Display):
         self.level, self.says, self.name, self.mark = float(level), says, name, mark
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, *, level: float = 0.95, name: str | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, level: float = 0.95, of: Of | None = None, name: str | None = None
+    ) -> Self:
         """Make the display from the intervals of a fitted estimator.
 
         Parameters
@@ -143,6 +151,8 @@ class RankIntervalDisplay(Display):
             Estimator with ``rank_intervals`` after `fit`, or a Pipeline that ends in one.
         level : float, default=0.95
             Simultaneous coverage probability of the intervals, at least.
+        of : {"voters", "population"} or None, default=None
+            Whose ranks they contain, as in ``rank_intervals``.
         name : str or None, default=None
             Name of the release; None is the class and its changed parameters.
 
@@ -156,7 +166,7 @@ class RankIntervalDisplay(Display):
         sklearn.exceptions.NotFittedError
             If it is not fitted.
         ValueError
-            If the distribution of its published noise is unknown, or `level` is not between 0 and 1.
+            If the distribution of its published noise is unknown, or ``rank_intervals`` refuses `level` or `of`.
         """
         positions, names, text, mark = ranked(estimator, "estimator")
         last = last_step(estimator)
@@ -165,8 +175,9 @@ class RankIntervalDisplay(Display):
                 f"estimator must have rank_intervals, got {text}, which publishes no scores or margins of known "
                 "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
             )
-        name, says = text if name is None else name, SAYS[last.noise_.on]
-        return cls(last.rank_intervals(level), positions, names, level=level, says=says, name=name, mark=mark)
+        says: dict[str, Any] = {"says": SAYS[last.noise_.on], "of": of or last.noise_.describes[0], "mark": mark}
+        intervals = last.rank_intervals(level, of=of)
+        return cls(intervals, positions, names, level=level, name=text if name is None else name, **says)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a bar from the best to the worst rank of each item, in the order of the consensus.
@@ -202,8 +213,7 @@ class RankIntervalDisplay(Display):
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        whom = OF_POPULATION if self.says == SAYS["strengths"] else OF_WHOM
-        ax.set_xlabel(f"{self.says}, {whom}", parse_math=False)
+        ax.set_xlabel(f"{self.says}, {OF_POPULATION if self.of == 'population' else OF_WHOM}", parse_math=False)
         title(ax, self.name, self.mark)
         return self._finish(ax, [bars, *dots], pad=6.0)  # the label of the axis has two lines
 

@@ -171,10 +171,27 @@ class NetWinsAndExposures(_PersonSums):
         l2_squared = largest * Fraction(4 * square, square + 1) if replaced else largest
         return Sensitivity(isqrt(int(2 * n_items * l2_squared)) + 1, l2_squared)  # L1 by Cauchy and Schwarz
 
-    def law(self, exposures: Any, deviation: float, shares: Any, deviations: Any) -> ShareNoise:
+    def law(self, bound: Any, exposures: Any, deviation: float, shares: Any, deviations: Any) -> ShareNoise:
         """Return the distribution of an answer with noisy `exposures`, whose noise has this standard deviation."""
         scale = deviation / (sqrt(2) if self.norm == "l1" else 1)  # of Laplace noise, the mean absolute noise
-        return ShareNoise(exposures, scale / self.ratio, scale, self.norm, shares, deviations)
+        most = self.most_varied(bound)
+        return ShareNoise(exposures, scale / self.ratio, scale, self.norm, shares, deviations, most)
+
+    def most_varied(self, bound: Any) -> float:
+        """Return an upper bound M on the variance of a person's part of x - t e, relative to the mean part of e.
+
+        Here x and e are what a random person counts for one item, and t is the share E x / E e of the population. The
+        ratio is 4. With ballots, e is at most c, so (x - t e)^2 <= c (x - t e)^2 / e = c (x^2 / e - 2 t x + t^2 e). As
+        x^2 <= e^2, the mean of this is at most c (1 - t^2) E e, and M = c.
+
+        With comparisons, e may be larger. As E (x - t e) = 0, it is enough that for each t there is a number b with
+        (x - t e)^2 - b (x - t e) <= M e, whatever a person counts. In L2, 16 x^2 + e^2 <= 34 c, and M = sqrt(2 c) is
+        the smallest such number. In L1, the opponents double each term, so 4 |x| + e <= 5 c, and M = c. In both, t = 0
+        needs M: the persons then count x = e = M or x = -e = -M. That no t needs more is verified on a grid.
+        """
+        c = float(_most(bound))
+        paired = bound is not None and bound.form == "comparisons"
+        return sqrt(2 * c) if paired and self.norm == "l2" else c
 
 
 @dataclass(frozen=True)

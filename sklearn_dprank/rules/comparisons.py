@@ -192,7 +192,7 @@ class NewtonBradleyTerryRule(Rule):
         start = blend(x, e, noise, noise_of_e)
         published = {"exposures": e}
         if self._n_rounds == 1:
-            law = first.law(e, noise_of_e, start.shares, np.sqrt(start.errors))
+            law = first.law(answers.bound, e, noise_of_e, start.shares, np.sqrt(start.errors))
             published |= {"strengths": start.shares, "net_wins": x, "noise": law}
             return Consensus(descending(start.shares, answers), published)
         strengths, deviations = self._solved(answers, x - x.mean(), noise, start)

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+#: Whose true ranks intervals contain: those of the voters given, or of the population from which they are a sample.
+Of: TypeAlias = Literal["voters", "population"]
 
 _CELLS = 500  # cells per standard deviation, for noise on a finer grid
 _REACH = 30  # standard deviations; the probability beyond them is negligible
@@ -343,6 +346,7 @@ class PublishedNoise:
     on: str
     law: LaplaceLaw | NormalLaw | SkellamLaw | AnswersLaw
     grid: int = 1
+    describes: ClassVar[tuple[Of, ...]] = ("voters",)
 
     @property
     def orders(self) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .laws import Of
+
 _WIDER = 1.3  # factor of deviations in intervals, chosen on generated votes and confirmed on real ones
 _FLATTER = 1.5  # factor of deviations in probabilities
 _ALIKE = 1.05  # largest ratio of deviations that are replaced by the largest of them
@@ -26,11 +28,20 @@ class StrengthNoise:
         Name of the published numbers, without the underscore.
     orders : bool
         Whether they determine an order of the items.
+    describes : tuple of {"voters", "population"}
+        Whose ranks the intervals contain: here those of a population.
+    assumes : str
+        What must hold for the approximation. The release does not show it: if two groups of
+        items never meet, its distribution is the same for all differences of their strengths.
     """
 
     deviations: NDArray[np.float64] = field(compare=False)
     on: ClassVar[str] = "strengths"
     orders: ClassVar[bool] = True
+    describes: ClassVar[tuple[Of, ...]] = ("population",)
+    assumes: ClassVar[str] = (
+        "items are compared with others of many strengths, and no group of items only within itself"
+    )
 
     def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
         """Return the best and worst ranks, approximately all jointly with probability `level`: shape (n_items, 2).
@@ -79,10 +90,17 @@ class ShareNoise:
         "l1" for Laplace noise, "l2" for Gaussian noise.
     shares, deviations : ndarray of float, shape (n_items,)
         Posterior means of the shares, and their standard deviations.
+    most : float, default=1.0
+        Upper bound on the variance of a person's part of x - t e, relative to the mean part of e, where t is the share
+        of a population.
     on : str
         Name of the published numbers, without the underscore.
     orders : bool
         Whether they determine an order of the items.
+    describes : tuple of {"voters", "population"}
+        Whose shares the intervals may contain, with the default first.
+    assumes : str
+        Empty: whoever met whom, the shares are known.
     """
 
     exposures: NDArray[np.float64] = field(compare=False)
@@ -91,15 +109,23 @@ class ShareNoise:
     norm: Literal["l1", "l2"]
     shares: NDArray[np.float64] = field(compare=False)
     deviations: NDArray[np.float64] = field(compare=False)
+    most: float = 1.0
     on: ClassVar[str] = "net_wins"
     orders: ClassVar[bool] = True
+    describes: ClassVar[tuple[Of, ...]] = ("voters", "population")
+    assumes: ClassVar[str] = ""
 
-    def intervals(self, net_wins: NDArray[Any], level: float) -> NDArray[np.float64]:
+    def intervals(self, net_wins: NDArray[Any], level: float, of: Of = "voters") -> NDArray[np.float64]:
         """Return intervals of the true shares that hold jointly with probability `level`, shape (n_items, 2).
 
         In units of the noise, a point (x, e) has noise of norm above r with probability 1 - level^(1/m). The share of
         an item lies between the smallest and the largest slope x / e of the ball of this radius around the noisy point.
         If the ball holds 0 or e <= 0, the interval is [-1, 1].
+
+        For a population, let t be its share. In a sample of persons, x - t e has mean 0 and a variance of at most
+        `most` times e, and is treated as normal. Here e is the largest exposure of the ball. With Gaussian noise, this
+        variance is added to that of x. With Laplace noise, half of the risk is for the noise and half for the sample,
+        and the ball is moved by the quantile of the sample, in both directions.
 
         Examples
         --------
@@ -107,28 +133,35 @@ class ShareNoise:
         >>> law.intervals(np.array([30.0, 0.0]), 0.95).round(5).tolist()
         [[0.40206, 1.0], [-0.32273, 0.32273]]
         """
-        from scipy.special import gammaincinv
+        from scipy.special import gammaincinv, ndtri
 
+        normal, whole, std = self.norm == "l2", of == "population", self.std
         within = level ** (1 / len(net_wins))
-        x, e = net_wins / self.std, self.exposures / self.std_of_exposures
-        angle = np.arctan2(x, e)
-        if self.norm == "l2":  # half the squared radius has a Gamma distribution of shape 1
-            radius, distance = np.sqrt(2 * gammaincinv(1, within)), np.hypot(x, e)
+        within = within if normal or not whole else (1 + within) / 2
+        # Half of the squared L2 norm has a Gamma distribution of shape 1, the L1 norm one of shape 2.
+        radius = np.sqrt(2 * gammaincinv(1, within)) if normal else gammaincinv(2, within)
+        largest = np.maximum(self.exposures + radius * self.std_of_exposures, 0)
+        sampled = np.sqrt(self.most * largest * whole)
+        std, moved = (np.hypot(std, sampled), 0) if normal else (std, ndtri((1 + within) / 2) * sampled / std)
+        x, e = net_wins / std, self.exposures / self.std_of_exposures
+        if normal:
+            angle, distance = np.arctan2(x, e), np.hypot(x, e)
             half = np.arcsin(np.minimum(radius / np.maximum(distance, radius), 1))
             low, high = angle - half, angle + half
-        else:  # the L1 norm of the noise has a Gamma distribution of shape 2; the ball has four corners
-            radius, distance = gammaincinv(2, within), np.abs(x) + np.abs(e)
-            corners = np.array([np.arctan2(x + dx * radius, e + de * radius) for dx, de in _CORNERS])
-            low, high = corners.min(axis=0), corners.max(axis=0)
+        else:  # the ball has four corners, and those above and below e move
+            distance = np.maximum(np.abs(x) - moved, 0) + np.abs(e)
+            tips = [np.arctan2(x + sign * (radius + moved), e) for sign in (-1, 1)]
+            tips += [np.arctan2(x + sign * moved, e + de) for sign in (-1, 1) for de in (-radius, radius)]
+            low, high = np.min(tips, axis=0), np.max(tips, axis=0)
         known = (distance > radius) & (e > 0)
-        steepest = np.arctan2(1 / self.std, 1 / self.std_of_exposures)  # angle of a share of 1
+        steepest = np.arctan2(1 / std, 1 / self.std_of_exposures)  # angle of a share of 1
         low, high = (np.tan(each.clip(-steepest, steepest)) for each in (low, high))
-        ends = np.column_stack([low, high]) * self.std / self.std_of_exposures
+        ends = np.column_stack([low, high]) * np.reshape(std / self.std_of_exposures, (-1, 1))
         return np.where(known[:, np.newaxis], ends, [-1.0, 1.0])
 
-    def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
+    def rank_intervals(self, published: NDArray[Any], level: float, of: Of = "voters") -> NDArray[np.int64]:
         """Return the best and worst ranks by true share, all jointly with probability `level`: shape (n_items, 2)."""
-        low, high = self.intervals(published, level).T
+        low, high = self.intervals(published, level, of).T
         m = len(low)
         n_above = m - np.searchsorted(np.sort(low), high, side="right")
         return np.column_stack([n_above, m - 1 - np.searchsorted(np.sort(high), low)])
@@ -139,6 +172,3 @@ class ShareNoise:
 
         gaps = np.hypot(self.deviations[:, np.newaxis], self.deviations)
         return ndtr((self.shares[:, np.newaxis] - self.shares) / gaps)
-
-
-_CORNERS = ((1, 0), (-1, 0), (0, 1), (0, -1))

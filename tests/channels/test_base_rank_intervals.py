@@ -78,6 +78,16 @@ def test_shapes_and_sense(estimator):
     assert (narrower[:, 0] >= intervals[:, 0]).all() and (intervals[:, 1] >= narrower[:, 1]).all()
 
 
+@every
+def test_other_estimators_have_intervals_of_the_voters_only(estimator):
+    fitted = estimator.set_params(random_state=0).fit(PROFILE)
+    np.testing.assert_array_equal(fitted.rank_intervals(of="voters"), fitted.rank_intervals())
+    with pytest.raises(ValueError, match=r'of="population" is unknown for this release: leave `of` out'):
+        fitted.rank_intervals(of="population")
+    with pytest.raises(ValueError, match=r"of must be one of \['voters', 'population'\], got 'all'"):
+        fitted.rank_intervals(of="all")
+
+
 @pytest.mark.parametrize("estimator", [e for e in SPEAKING if "Borda" in type(e).__name__], ids=repr)
 def test_the_borda_consensus_is_within_its_intervals(estimator):
     for seed in range(10):

@@ -62,6 +62,49 @@ def test_the_table_of_a_leaderboard_has_its_published_numbers(log):
         assert table.loc[item, "strength"] == fitted.strengths_[row]
         assert table.loc[item, "exposure"] == fitted.exposures_[row]
         assert (table.loc[item, ["best", "worst"]] - 1).tolist() == fitted.rank_intervals(0.5)[row].tolist()
+    assert table.attrs["intervals"].startswith("of a population, level about 0.5, if items are compared with others")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_one_round_has_intervals_of_the_voters_and_of_a_population(log, delta):
+    fitted = DPBradleyTerry(3.0, delta, n_rounds=1, random_state=0).fit(profile_of(log))
+    voters, population = (fitted.rank_intervals(of=of) for of in ("voters", "population"))
+    np.testing.assert_array_equal(fitted.rank_intervals(), voters)
+    assert (population[:, 0] <= voters[:, 0]).all() and (voters[:, 1] <= population[:, 1]).all()
+    assert (population != voters).any()
+    for of, says in (("voters", "of these voters, level 0.9"), ("population", "of a population, level about 0.9")):
+        table = fitted.to_frame(0.9, of=of)
+        assert table.attrs["intervals"] == says
+        assert (table.loc[MODELS, ["best", "worst"]] - 1).to_numpy().tolist() == fitted.rank_intervals(
+            0.9, of=of
+        ).tolist()
+
+
+def test_several_rounds_refuse_intervals_of_the_voters(log):
+    fitted = DPBradleyTerry(random_state=0).fit(profile_of(log))
+    np.testing.assert_array_equal(fitted.rank_intervals(of="population"), fitted.rank_intervals())
+    for method in (fitted.rank_intervals, fitted.to_frame):
+        with pytest.raises(ValueError, match=r'of="voters" is unknown .* or use DPBradleyTerry\(n_rounds=1\)'):
+            method(of="voters")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+def test_intervals_of_one_round_hold_in_a_population(delta, epsilon):
+    """The population is ten times as many persons; with little noise, it is outside the intervals of the voters."""
+    query, held = NetWinsAndExposures(4, "l2" if delta else "l1"), {"voters": [], "population": []}
+    for seed in range(20):
+        _, person, *rows = make_votes(20, 11_000, 10, np.random.default_rng(seed))
+        sample, rest = (compared(person[at], *(row[at] for row in rows), 20) for at in (person < 1000, person >= 1000))
+        x, e = query.read(query.vector(rest, None), 20)
+        ranks = (x / e > (x / e)[:, np.newaxis]).sum(axis=1)
+        fitted = DPBradleyTerry(epsilon, delta, n_rounds=1, random_state=seed).fit(sample)
+        for of, found in held.items():
+            best, worst = fitted.rank_intervals(of=of).T
+            found.append(((best <= ranks) & (ranks <= worst)).all())
+    assert np.mean(held["population"]) == 1
+    assert np.mean(held["voters"]) < 0.5 or epsilon < 10
 
 
 def test_the_unit_is_one_comparison_if_each_row_is_another_person(log):

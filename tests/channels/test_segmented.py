@@ -179,6 +179,9 @@ def test_intervals_are_those_of_the_segment_s_own_net_wins():
         assert found.shape == (3, 4, 2) and found.dtype == np.int64
         for wins, ends in zip(fitted.net_wins_, found, strict=True):
             np.testing.assert_array_equal(ends, ranks(surely_above(fitted.noise_, wins, level)))
+    np.testing.assert_array_equal(fitted.rank_intervals(of="voters"), fitted.rank_intervals())
+    with pytest.raises(ValueError, match='of="population" is unknown'):
+        fitted.rank_intervals(of="population")
     wider = np.ptp(fitted.rank_intervals(0.9, simultaneous=True), axis=2) - np.ptp(fitted.rank_intervals(0.9), axis=2)
     assert wider.min() >= 0
 

@@ -128,6 +128,7 @@ def test_a_leaderboard_is_the_default_for_comparisons(run):
     assert "the population from which the persons are a sample" in " ".join(said.split())
     page = Path("r.html").read_text(encoding="utf-8")
     for text in (said, page):
+        assert "no group of items only within itself" in " ".join(text.split())
         assert "If a person has more than 1 comparison, each of them may count less." in text
         assert "without noise" not in text.lower()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from sklearn_dprank import Borda, DPBorda, DPPairwise, LDPPairwise
+from sklearn_dprank import Borda, DPBorda, DPBradleyTerry, DPPairwise, LDPPairwise
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.plotting import RankIntervalDisplay
 
@@ -55,6 +55,21 @@ def test_of_an_estimator(plt, inside, apart, estimator):
     assert apart([display.ax_.xaxis.label, *legend, *display.ax_.get_xticklabels()])
 
 
+@pytest.mark.parametrize(
+    ("n_rounds", "of", "words"),
+    [
+        (1, None, ["net wins per comparison", "of these voters, not of a population"]),
+        (1, "population", ["net wins per comparison", "of a population, approximately"]),
+        (None, None, ["by strength, if all kinds of items meet", "of a population, approximately"]),
+    ],
+)
+def test_the_label_says_whose_ranks_are_drawn_and_what_they_assume(plt, inside, n_rounds, of, words):
+    fitted = DPBradleyTerry(n_rounds=n_rounds, random_state=0).fit(X)
+    display = RankIntervalDisplay.from_estimator(fitted, of=of).plot()
+    assert all(each in display.ax_.get_xlabel() for each in words) and inside(display.figure_)
+    assert display.intervals.tolist() == fitted.rank_intervals(of=of).tolist()
+
+
 @pytest.mark.parametrize("n_items", [60, 110, 300])
 def test_names_of_many_items_do_not_overlap(plt, inside, apart, n_items):
     fitted = DPBorda(1.0, random_state=0).fit(make_mallows(50, n_items, 0.9, random_state=0))
@@ -87,6 +102,8 @@ def test_refusals():
             RankIntervalDisplay.from_estimator(silent.fit(X))
     with pytest.raises(ValueError, match="level must be a number"):
         RankIntervalDisplay.from_estimator(DPBorda(random_state=0).fit(X), level=95)
+    with pytest.raises(ValueError, match="of must be one of"):
+        RankIntervalDisplay([[0, 1], [0, 1]], [0, 1], of="all")
     for intervals in ([[0, 1]], [[0, 1], [1, 0]], [[0.5, 1.0], [0, 1]], [0, 1]):
         with pytest.raises(ValueError, match="the best and the worst rank of each of the 2 items"):
             RankIntervalDisplay(intervals, [0, 1])

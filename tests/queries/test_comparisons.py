@@ -224,3 +224,42 @@ def test_strengths_that_are_no_finite_numbers_are_refused(strengths):
 def test_strengths_of_another_number_of_items_are_refused():
     with pytest.raises(ValueError, match="each of the 3 items"):
         BradleyTerryResiduals(STRENGTHS).check(3)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("c", [1, 4])
+def test_a_population_of_comparisons_varies_at_most_as_stated(norm, c):
+    """For each share t there is b, so that (x - t e)^2 - b (x - t e) <= M e for all that a person may count."""
+    query = NetWinsAndExposures(4, norm)
+    most = query.most_varied(WeightBound(COMPARISONS, c * ONE, form="comparisons"))
+    e = np.linspace(0, 6 * c, 2001)[1:]
+    rest = np.sqrt(np.maximum(34 * c - e**2, 0)) / 4 if norm == "l2" else np.maximum(5 * c - e, 0) / 4
+    e, x = (np.tile(each[rest > 0], 2) for each in (e, np.minimum(e, rest)))
+    x[: len(x) // 2] *= -1  # the square is convex in x, so only the ends matter
+    for share in np.linspace(0, 0.99, 100):
+        away = x - share * e
+        slopes = most * np.append(np.linspace(-6, 0, 121), -2 * share)
+        needed = [((away**2 - b * away) / e).max() for b in slopes]
+        assert min(needed) <= most * (1 + 1e-9), share
+    assert (x**2 / e).max() == pytest.approx(most, rel=2e-3)  # no smaller number holds for t = 0
+
+
+def test_contributions_of_persons_are_within_the_region_of_their_variance():
+    """Opponents of an item count as much as the item, so the limits of one item are stricter than those of a person."""
+    rng = np.random.default_rng(0)
+    for norm in ("l1", "l2"):
+        for _ in range(300):
+            n, m = int(rng.integers(1, 9)), 4
+            first = rng.integers(m, size=n)
+            second = (first + rng.integers(1, m, size=n)) % m
+            profile = compared(np.zeros(n, int), first, second, rng.integers(-1, 2, size=n), m)
+            x, e = NetWinsAndExposures(4, norm).read(NetWinsAndExposures(4, norm).vector(profile, None), m)
+            most = 16 * x**2 + e**2 if norm == "l2" else 4 * np.abs(x) + e
+            assert most.max() <= (34 if norm == "l2" else 5) and (np.abs(x) <= e).all()
+
+
+@pytest.mark.parametrize(("weights", "most"), [(None, 1.0), ([1, 3, 2], 3.0)])
+def test_a_population_of_ballots_varies_by_its_largest_weight(weights, most):
+    profile = Profile.from_rankings([[0, 1, 2], [2, 0, 1], [0, 1, None]], sample_weight=weights, max_weight=most)
+    assert NetWinsAndExposures(4).most_varied(profile.bound) == most
+    assert NetWinsAndExposures(4, "l1").most_varied(profile.bound) == most

@@ -56,6 +56,34 @@ def test_intervals_of_shares_are_the_slopes_of_a_ball(norm):
     np.testing.assert_allclose(law.intervals(np.array([x]), level)[0], [slopes.min(), slopes.max()], atol=0.005)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("noise", [0.3, 10.0])
+def test_intervals_of_a_population_hold_jointly_where_persons_differ_most(norm, noise):
+    """Persons count x = e = 2 or x = -e = -2, half of them each, so the sum of x has the variance 2 e."""
+    rng = np.random.default_rng(9)
+    draw = rng.normal if norm == "l2" else rng.laplace
+    held = {"voters": [], "population": []}
+    for _ in range(2000):
+        n_persons = rng.poisson([200, 60, 800])
+        x, e = 2.0 * (2 * rng.binomial(n_persons, 0.5) - n_persons), 2.0 * n_persons
+        law = ShareNoise(e + 4 * noise * draw(size=3), noise, 4 * noise, norm, x, x, most=2.0)
+        published = x + noise * draw(size=3)
+        for of, found in held.items():
+            low, high = law.intervals(published, 0.9, of).T
+            found.append(((low <= 0) & (high >= 0)).all())
+    assert np.mean(held["population"]) > 0.9 - 3 * np.sqrt(0.09 / 2000)
+    assert np.mean(held["population"]) < 1
+    assert np.mean(held["voters"]) < 0.9 or noise > 1
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_intervals_of_a_population_are_those_of_voters_if_persons_do_not_differ(norm):
+    law = ShareNoise(np.array([60.0, 90.0]), 4.0, 8.0, norm, np.zeros(2), np.ones(2), most=1e-12)
+    x, level = np.array([30.0, -9.0]), 0.9
+    split = level if norm == "l2" else ((1 + np.sqrt(level)) / 2) ** 2  # half of the risk is for the sample
+    np.testing.assert_allclose(law.intervals(x, level, "population"), law.intervals(x, split), rtol=1e-5)
+
+
 def test_rank_intervals_of_rounds_need_clear_differences():
     """With 2 items, z is the normal quantile at 1 - .05 / 2, times 1.3."""
     law = StrengthNoise(np.array([0.3, 0.4]))
