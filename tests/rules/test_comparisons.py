@@ -6,7 +6,9 @@ from long_tools import compared, make_votes, rated
 from scipy.stats import kendalltau
 
 from sklearn_dprank import Aggregator, DPBorda, DPBradleyTerry
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Central, Exact
+from sklearn_dprank.datasets import make_comparisons, make_ratings
 from sklearn_dprank.queries import BradleyTerryResiduals, NetWinsAndExposures
 from sklearn_dprank.queries.comparisons import ONE
 from sklearn_dprank.rules import NewtonBradleyTerryRule
@@ -151,3 +153,37 @@ def test_rank_intervals_hold_in_a_population(n_items, matched, epsilon):
         held.append(((best <= ranks) & (ranks <= worst)).all())
         assert (worst - best).mean() < n_items - 1
     assert np.mean(held) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_items", "n_persons", "mean", "laws"),
+    [
+        (10, 1000, 1, {}),
+        (20, 3000, 5, {"matched": 0.3, "ties": 0.5, "exposure": "even"}),
+        (30, 1000, 30, {"matched": 0.8}),
+        (50, 20_000, 3, {"matched": 0.6, "ties": 0.35}),
+        (300, 40_000, 10, {"matched": 0.5}),
+        (10, 2000, 3, {"seen": 1}),
+        (50, 5000, 20, {"seen": 1}),
+    ],
+    ids=str,
+)
+def test_rank_intervals_hold_in_populations_of_all_kinds(n_items, n_persons, mean, laws):
+    """Comparisons, with at least a fifth of all opponents chosen regardless of strength, or ratings (`seen`)."""
+    held = []
+    for seed in range(8 if n_items < 300 else 3):
+        strengths = np.random.default_rng(100 + seed).exponential(size=n_items)  # few are much better than the others
+        laws = {**laws, "strengths": strengths, "random_state": seed}
+        if "seen" in laws:
+            rows, _ = make_ratings(n_persons, n_items, ratings_per_person=mean, **laws)
+            profile = rated(rows["person"], rows["item"], rows["stars"], n_items)
+        else:
+            rows, _ = make_comparisons(n_persons, n_items, comparisons_per_person=mean, **laws)
+            named = {"outcome": "winner", "person": "person", "items": range(n_items)}
+            profile = Profile.from_comparisons(rows, "first", "second", **named)
+        ranks = (strengths > strengths[:, None]).sum(axis=1)
+        for epsilon in (0.3, 1.0, 3.0):
+            best, worst = DPBradleyTerry(epsilon, random_state=seed).fit(profile).rank_intervals().T
+            held.append(((best <= ranks) & (ranks <= worst)).all())
+    assert np.mean(held) >= 0.95
