@@ -85,7 +85,8 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     positions : array-like of shape (n_items,)
         Positions of the ranking; smaller is better.
     X : array-like of shape (n_voters, n_items) or Profile
-        The ballots. With a Profile whose pairs are already counted, this takes O(n_items^2) time.
+        The ballots. With a Profile whose pairs are already counted, this takes O(n_items^2) time. Long data of more
+        than 5,000 items are read by the pairs of each ballot, in any number.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
@@ -115,7 +116,11 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     profile = as_profile(X)
     places = as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
-    opposed = disagreements(profile.pairwise_counts, places)
+    if profile.has_pair_counts:
+        opposed = disagreements(profile.pairwise_counts, places)
+    else:
+        agreed, total = profile.agreement(np.unique(places, return_inverse=True)[1])
+        opposed = (total - agreed) / 2
     if profile.total_weight == 0:
         raise ValueError("X holds no ballot, so no average exists; pass at least one ballot.")
     scale = profile.total_weight * (n_pairs(profile.n_items) if normalize else 1)

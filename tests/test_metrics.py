@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from long_tools import of_catalogue
 from oracles import naive_counts, naive_disagreements, naive_kemeny, odd_profiles, profiles
 from scipy.stats import kendalltau
 
@@ -172,6 +173,17 @@ def test_metrics_need_only_pair_counts():
     for metric in (average_kendall_tau, excess_kendall_tau, pairwise_error_rate):
         assert metric(ranking, counted) == metric(ranking, X)
     np.testing.assert_array_equal(kemeny_positions(counted), kemeny_positions(X))
+
+
+@pytest.mark.parametrize("places", [13, 6000], ids=["ties", "few ties"])
+@pytest.mark.parametrize("form", ["comparisons", "ratings", "lists"])
+def test_a_large_catalogue_has_the_distance_of_the_items_that_are_listed(form, places):
+    """Beyond 5,000 items of long data, preferences are read from the rows, and not from a table of pairs."""
+    positions = np.random.default_rng(0).integers(0, places, 5001)
+    few, many = of_catalogue(form, 12), of_catalogue(form, 5001)
+    expected = average_kendall_tau(positions[:12], few, normalize=False)
+    assert average_kendall_tau(positions, many, normalize=False) == pytest.approx(expected, rel=1e-12)
+    assert average_kendall_tau(positions, many) == pytest.approx(expected / (5001 * 2500), rel=1e-12)
 
 
 @pytest.mark.parametrize("metric", [average_kendall_tau, excess_kendall_tau, pairwise_error_rate])

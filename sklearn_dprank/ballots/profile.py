@@ -147,12 +147,17 @@ class Profile:
         """Public bound on the number of items that a ballot lists with its full weight; None without a bound."""
         return None if self.bound is None else self.bound.max_listed
 
+    @property
+    def has_pair_counts(self) -> bool:
+        """Whether `pairwise_counts` can be counted: always, but for long data of more than 5,000 items."""
+        return self.rows is None or self.n_items <= _MOST_PAIRED
+
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
+        if not self.has_pair_counts:
+            raise ValueError(f"this needs {_TOO_MANY.format(self.n_items)}")
         if self.rows is not None:
-            if self.n_items > _MOST_PAIRED:
-                raise ValueError(f"this needs {_TOO_MANY.format(self.n_items)}")
             return _read_only(self.rows.pair_counts(self.n_items))
         positions: Any = self.positions
         each = None if self.weights is None else shortened(self.weights.each, positions.n_listed, self.max_listed)
@@ -166,11 +171,34 @@ class Profile:
     @property
     def pair_outcomes(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
         """Pairs i, j that occur, and the number of voters who prefer i to j; half of them for a tied comparison."""
-        if isinstance(self.rows, Compared) or (self.n_items > _MOST_PAIRED and self.rows is not None):
-            i, j, halves = self.rows.pair_outcomes(self.n_items)
+        if isinstance(self.rows, Compared) or not self.has_pair_counts:
+            rows: Any = self.rows
+            i, j, halves = rows.pair_outcomes(self.n_items)
             return i, j, halves / (2 * WEIGHT_GRID)
         i, j = np.nonzero(self.pairwise_counts)
         return i, j, self.pairwise_counts[i, j] / (1 if self.bound is None else WEIGHT_GRID)
+
+    def agreement(self, ranks: NDArray[Any]) -> tuple[int, int]:
+        """Return sums of preferences in long data: those that agree with a ranking minus the opposite ones, and all.
+
+        These are sums over `pairwise_counts`, made without this table.
+
+        Parameters
+        ----------
+        ranks : ndarray of int, shape (n_items,)
+            Position of each item; smaller is better. Pairs that the ranking ties are in the second sum only.
+
+        Returns
+        -------
+        agreed, total : int
+            In grid steps of 1 / 720720.
+        """
+        agreed, total, rows = 0, 0, cast(Any, self.rows)
+        for pair, weight in rows.pairs(self.n_items):
+            better, worse = np.divmod(pair, self.n_items)
+            agreed += int(np.vdot(weight, np.sign(ranks[worse] - ranks[better])))
+            total += int(weight.sum())
+        return agreed, total
 
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:

@@ -79,21 +79,21 @@ class Listed(NamedTuple):
     def pair_counts(self, n_items):
         """Return the weight of the ballots that prefer the row's item to the column's, int64, shape (m, m)."""
         counts = np.zeros(n_items**2, dtype=np.int64)
-        for pair, weight in self._pairs(n_items):
+        for pair, weight in self.pairs(n_items):
             np.add.at(counts, pair, weight)
         return counts.reshape(n_items, n_items)
 
     def pair_outcomes(self, n_items):
         """Return the pairs (i, j) that some ballot orders so, and the weight of these ballots in half steps."""
         found = counts = np.zeros(0, dtype=np.int64)
-        for pair, weight in self._pairs(n_items):
+        for pair, weight in self.pairs(n_items):
             found, place = np.unique(np.concatenate([found, pair]), return_inverse=True)
             halves = np.concatenate([counts, 2 * weight])
             counts = np.zeros(len(found), dtype=np.int64)
             np.add.at(counts, place, halves)
         return *np.divmod(found, n_items), counts
 
-    def _pairs(self, n_items):
+    def pairs(self, n_items):
         """Yield the numbers m i + j of pairs that ballots order so, and the weights of these ballots, in parts."""
         end = runs(changes(self.ballot))[1]
         for start in range(0, len(end), _PAIRED):
@@ -173,6 +173,12 @@ class Compared(NamedTuple):
         pair = self.winner[rows] * n_items + self.loser[rows]
         ones = np.ones(len(pair), dtype=np.int64)
         return self._clipped(self.person[rows], pair, ones, n_items**2, 1).reshape(n_items, n_items)
+
+    def pairs(self, n_items):
+        """Yield the numbers m i + j of pairs in which i beat j, and how often, in one part."""
+        rows = ~self.tied
+        found, entry = numbered(self.winner[rows] * n_items + self.loser[rows], n_items**2)
+        yield found, self._clipped(self.person[rows], entry, np.ones(len(entry), dtype=np.int64), len(found), 1)
 
     def pair_outcomes(self, n_items):
         """Return the counts of the pairs (winner, loser) that occur, in half steps; a tie is half a win of each."""

@@ -235,7 +235,9 @@ class NetAgreement(Query):
 
     def vector(self, profile, coins):
         ranks = np.array(self.ranks)
-        return profile.margins[ranks[:, None] < ranks].sum(keepdims=True)
+        if profile.has_pair_counts:
+            return profile.margins[ranks[:, None] < ranks].sum(keepdims=True)
+        return np.array([profile.agreement(ranks)[0]])
 
     def sensitivity(self, n_items, neighboring, max_listed=None):
         most = changed_ballots(neighboring) * n_pairs(listed(n_items, max_listed))
@@ -586,7 +588,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         shared: Any = None  # a profile with counted pairs for all draws of candidates that accept one
         if any(is_aggregator(each) for each, _ in candidates):
             shared = as_profile(X, least_voters=1)
-            shared.pairwise_counts  # noqa: B018
+            if shared.has_pair_counts:
+                shared.pairwise_counts  # noqa: B018
         best: tuple[Any, ...] = ()
         for _ in range(draw_count(eta, gamma, count_bits)):  # the number must stay secret, so it is not stored
             estimator, params = candidates[choice_bits.integer(len(candidates))]

@@ -142,8 +142,8 @@ def prepare(estimators, parts):
     def counted(train, test):
         train_profile = as_profile(train)
         test_profile = train_profile if test is train else as_profile(test)
-        for profile in (train_profile, test_profile):  # count pairs here, so that workers share the counts
-            profile.pairwise_counts, profile.strict  # noqa: B018
+        for profile in (train_profile, test_profile):  # count here, so that workers share the counts
+            (profile.pairwise_counts if profile.has_pair_counts else profile.net_wins), profile.strict  # noqa: B018
         return train_profile, test_profile
 
     prepared = {}

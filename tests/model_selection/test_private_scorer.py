@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from long_tools import of_catalogue
 from oracles import all_ballots, distinct_ballots
 from scipy import stats
 from sklearn.exceptions import NotFittedError
@@ -39,6 +40,13 @@ def naive_agreement(order, ballots):
         for ballot in np.asarray(ballots, dtype=float)
         for i, j in combinations(order, 2)
     )
+
+
+@pytest.mark.parametrize("form", ["comparisons", "ratings", "lists"])
+def test_net_agreement_of_a_large_catalogue_is_that_of_the_items_that_are_listed(form):
+    ranks = np.random.default_rng(0).permutation(5001)
+    few, many = (NetAgreement(tuple(ranks[:m])).vector(of_catalogue(form, m), None) for m in (12, 5001))
+    assert many.dtype == few.dtype == np.int64 and many.tolist() == few.tolist() != [0]
 
 
 @pytest.mark.slow

@@ -28,3 +28,16 @@ def make_votes(n_items, n_persons, mean, rng, *, matched=False, **laws):
     votes, strengths = make_comparisons(n_persons, n_items, **laws, random_state=rng)
     outcome = (votes["winner"] == "first").astype(int) - (votes["winner"] == "second")
     return strengths, votes["person"], votes["first"], votes["second"], outcome
+
+
+def of_catalogue(form, n_items):
+    """A profile of comparisons, ratings or lists on the first 12 of so many items; some persons list more than 5."""
+    rng = np.random.default_rng(0)
+    persons, first = rng.integers(0, 30, 400), rng.integers(0, 12, 400)
+    second = (first + rng.integers(1, 12, 400)) % 12
+    if form == "comparisons":
+        return compared(persons, first, second, rng.integers(-1, 2, 400), n_items, max_weight=2.5)
+    if form == "lists":
+        return Profile.from_orders(np.column_stack([first, second]), items=range(n_items), person=persons)
+    ratings = rng.integers(0, 5, 400)
+    return Profile.from_long(None, persons, first, rating=ratings, items=range(n_items), max_listed=5)
