@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,13 @@ TIES = ("tie", "tie (bothbad)", "both_bad", "draw")
 _LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 
+#: Columns of rows by their names. Ids are a pair: the number of each row's id, and the ids, or None if the numbers are
+#: the ids. Items of a catalogue are their places there.
+Columns: TypeAlias = dict[str, Any]
 
-def read_long(
-    table: Any, person: Any, item: Any, rating: Any, position: Any, names: list[Any] | None
-) -> tuple[Listed, list[Any]]:
-    """Return the ballot of each person in a table of ratings or positions, with the weight 0, and the item names."""
+
+def read_long(table: Any, person: Any, item: Any, rating: Any, position: Any, names: list[Any] | None) -> Columns:
+    """Return the columns person, item and place (smaller is better) of a table of ratings or positions."""
     if (rating is None) == (position is None):
         raise ValueError(
             "rating and position must not both be given or both be left out; give rating= if larger values are "
@@ -36,11 +38,46 @@ def read_long(
     value_name = "position" if rating is None else "rating"
     value = position if rating is None else rating
     columns = columns_of(table, {"person": person, "item": item, value_name: value})
-    persons, _ = ids(columns["person"], "person")
-    items, names = catalogued(columns["item"], "item", names)
+    persons = _persons(columns["person"])
+    items: Any = ids(columns["item"], "item") if names is None else item_codes(columns["item"], "item", names)
     values = numbers(columns[value_name], value_name)
-    check_lengths({"person": persons, "item": items, value_name: values})
-    return _by_person(persons, items, values if rating is None else -values, len(names)), names
+    check_lengths({"person": persons[0], "item": items[0] if names is None else items, value_name: values})
+    return {"person": persons, "item": items, "place": values if rating is None else -values}
+
+
+def ballots_of_persons(columns: Columns, names: list[Any] | None) -> tuple[Listed, list[Any]]:
+    """Return the ballot of each person in the columns of `read_long`, with the weight 0, and the item names.
+
+    Columns are removed from the dict, so that memory is free before rows are sorted.
+    """
+    if names is None:
+        columns["item"], names = _in_order(*columns["item"])
+    persons, n_items = columns.pop("person"), len(names)
+    return _by_person(person_codes(*persons), columns.pop("item"), columns.pop("place"), n_items), names
+
+
+def joined(parts: list[Columns]) -> Columns:
+    """Return the columns of several tables, in order, as those of one table.
+
+    Examples
+    --------
+    >>> both = joined([{"person": ids(["b", "a"], "person")}, {"person": ids(["c", "b"], "person")}])
+    >>> both["person"][0].tolist(), both["person"][1]
+    ([0, 1, 2, 0], ['b', 'a', 'c'])
+    """
+    return {name: _joined([part[name] for part in parts], name) for name in parts[0]}
+
+
+def _joined(columns, name):
+    """Return one column for those of several tables; ids are numbered again."""
+    if not isinstance(columns[0], tuple):
+        return np.concatenate(columns)
+    if all(labels is None for _, labels in columns):
+        return np.concatenate([codes for codes, _ in columns]), None
+    columns = [ids(codes, name) if labels is None else (codes, labels) for codes, labels in columns]
+    again, labels = ids([label for _, own in columns for label in own], name)
+    new = np.split(again, np.cumsum([len(own) for _, own in columns])[:-1])
+    return np.concatenate([np.append(own, -1)[codes] for (codes, _), own in zip(columns, new, strict=True)]), labels
 
 
 def _by_person(persons, items, values, n_items):
@@ -93,7 +130,7 @@ def read_orders(
     persons = None
     if person is not None:
         reading.check_aligned(orders, person=person)
-        persons, _ = ids(person, "person")
+        persons = person_codes(*_persons(person))
         check_lengths({"orders": np.arange(n_ballots), "person": persons})
         if is_private:
             return _by_person(persons[ballot], items, place.astype(np.float64), len(names)), None, names
@@ -102,20 +139,22 @@ def read_orders(
 
 def read_comparisons(
     table: Any, first: Any, second: Any, person: Any, outcome: Any, ties: Iterable[str], names: list[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], int]:
-    """Return (person, winner, loser, tied, number of persons) of the comparisons, without ignored rows."""
+) -> Columns:
+    """Return the columns person (if given), winner, loser and tied of a table of comparisons, without ignored rows."""
     given = {"first": first, "second": second}
     given |= {name: column for name, column in (("person", person), ("outcome", outcome)) if column is not None}
     columns = columns_of(table, given)
     one, two = (item_codes(columns[name], name, names) for name in ("first", "second"))
-    persons = np.arange(len(one)) if person is None else ids(columns["person"], "person")[0]
+    persons, labels = (np.arange(len(one)), None) if person is None else _persons(columns["person"])
     check_lengths({"first": one, "second": two, "person": persons})
     if ((one == two) & (one >= 0)).any():
         raise ValueError(
             "first and second must be different items, and a row compares an item with itself, which depends on the "
             "rows; leave out such rows."
         )
-    keep = (one >= 0) & (two >= 0) & (persons >= 0)
+    keep = (one >= 0) & (two >= 0)
+    if labels is not None:
+        keep &= persons >= 0
     second_won = tied = np.zeros(len(one), dtype=bool)
     if outcome is not None:
         won = _outcomes(columns["outcome"], {first: _FIRST, second: _SECOND} if table is not None else {}, ties, names)
@@ -129,8 +168,8 @@ def read_comparisons(
                 "rows; mend or leave out such rows."
             )
     winner, loser = np.where(second_won, two, one), np.where(second_won, one, two)
-    known, persons = numbered(persons[keep], persons.max(initial=-1) + 1)
-    return persons, winner[keep], loser[keep], tied[keep], len(known)
+    who = {} if person is None else {"person": (persons[keep], labels)}
+    return {**who, "winner": winner[keep], "loser": loser[keep], "tied": tied[keep]}
 
 
 _MISSING, _TIE, _FIRST, _SECOND = -1, -2, -3, -4  # codes of outcomes that are not items
@@ -169,10 +208,8 @@ def columns_of(table, given):
         raise ValueError(f"{missing[0]} must be given; name a column of the table, or pass an array without a table.")
     if table is None:
         return _aligned(given)
-    if reading.is_dask(table) or (hasattr(type(table), "collect_schema") and not hasattr(type(table), "to_numpy")):
-        raise ValueError(
-            f"table is a {type(table).__name__}, which is not in memory; load it with compute() or collect()."
-        )
+    if hasattr(type(table), "collect_schema") and not hasattr(type(table), "to_numpy"):  # a query of Polars
+        raise ValueError(f"table is a {type(table).__name__}, which is not in memory; load it with collect().")
     known = _column_names(table)
     columns = {}
     for parameter, name in given.items():
@@ -218,10 +255,10 @@ def _choices(orders):
 def _as_list(values, name="orders"):
     """Return a column, or a list of items, as a list of plain objects; None stands for a missing one."""
     if isinstance(values, (str, bytes, dict, set, frozenset)) or not isinstance(values, Iterable):
-        raise ValueError(
-            f"orders must list the items of each ballot, best first, got a {type(values).__name__}; pass a list of "
-            "lists, such as [['tea', 'milk'], ['wine']]."
-        )
+        how = "have one entry for each row, in a list or in the table that has this column"
+        if name == "orders":
+            how = "list the items of each ballot, best first, such as [['tea', 'milk'], ['wine']]"
+        raise ValueError(f"{name} must {how}, got a {type(values).__name__}.")
     reading.refuse_missing_as_text(values, name)
     return reading.plain_list(reading.unmasked(values))
 
@@ -297,6 +334,33 @@ def _is_missing(cell):
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
 
 
+def _whole(column):
+    """Return a column of NumPy's integers as int64; None for other columns."""
+    dtype = getattr(column, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or dtype == np.uint64:
+        return None
+    return None if isinstance(column, np.ma.MaskedArray) else np.asarray(column, dtype=np.int64)
+
+
+def _persons(column):
+    """Return a number for each person's id, and the ids; None if the numbers are the ids."""
+    whole = _whole(column)
+    return ids(column, "person") if whole is None else (whole, None)
+
+
+def person_codes(numbers: NDArray[np.int64], labels: list[Any] | None) -> NDArray[np.int64]:
+    """Return a number for each person, -1 where it is missing: in the order of whole ids, or of the first rows of text.
+
+    Examples
+    --------
+    >>> person_codes(np.array([7, 5, 7]), None).tolist(), person_codes(np.array([0, 1, -1]), ["b", "a"]).tolist()
+    ([1, 0, 1], [0, 1, -1])
+    """
+    if labels is None:
+        return ids(numbers, "person")[0]
+    return _in_order(numbers, labels)[0] if labels and not isinstance(labels[0], str) else numbers
+
+
 def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
     """Return the index of each item in the catalogue `names`, -1 where it is missing."""
     if (whole := _whole_codes(column, names)) is not None and whole.min(initial=0) >= 0:
@@ -320,12 +384,11 @@ def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
 
 def _whole_codes(column, names):
     """Return the index of each item in `names`, -1 for others; None unless all are integers in a short range."""
-    dtype, listed = getattr(column, "dtype", None), np.array(names)
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or dtype == np.uint64 or listed.dtype != np.int64:
+    values, listed = _whole(column), np.array(names)
+    if values is None or listed.dtype != np.int64:
         return None
     least, most = int(listed.min()), int(listed.max())
-    values = np.asarray(column, dtype=np.int64)
-    if isinstance(column, np.ma.MaskedArray) or most - least > SMALL * (len(values) + len(listed)):
+    if most - least > SMALL * (len(values) + len(listed)):
         return None
     table = np.full(most - least + 2, -1)
     table[listed - least] = np.arange(len(listed))
@@ -343,11 +406,13 @@ def catalogued(column: Any, name: str, names: list[Any] | None) -> tuple[NDArray
     >>> codes.tolist(), names
     ([1, -1, 0, 1], ['a', 'b'])
     """
-    if names is None:
-        codes, labels = ids(column, name)
-        order = sorted(range(len(labels)), key=labels.__getitem__)
-        return np.array([*np.argsort(order), -1], dtype=np.int64)[codes], [labels[k] for k in order]
-    return item_codes(column, name, names), names
+    return _in_order(*ids(column, name)) if names is None else (item_codes(column, name, names), names)
+
+
+def _in_order(codes, labels):
+    """Return numbers of sorted ids instead of these, -1 where one is missing, and the sorted ids."""
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    return np.array([*np.argsort(order), -1], dtype=np.int64)[codes], [labels[k] for k in order]
 
 
 def numbers(column: Any, name: str) -> NDArray[np.float64]:

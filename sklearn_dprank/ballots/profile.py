@@ -18,7 +18,7 @@ from .._utils.types import ItemNames
 from . import counting, long, reading
 from .cells import Cells, ComparedCells, RatedCells
 from .reading import Positions
-from .rows import Compared, Listed, Norm
+from .rows import Compared, Listed, Norm, numbered
 from .weights import (
     BALLOT,
     COMPARISON,
@@ -541,7 +541,9 @@ class Profile:
         Parameters
         ----------
         table : DataFrame of pandas or Polars, Arrow table, dict of columns, structured array, or None
-            One row for each rating. None if the columns are passed as arrays.
+            One row for each rating. None if the columns are passed as arrays. A list or stream of tables is read one
+            table at a time, such as ``pandas.read_csv(path, chunksize=10**6)``. Workers of dask read the partitions of
+            a dask DataFrame. A person may have rows in several tables.
         person, item : str or array-like of shape (n_rows,)
             Names of the columns of `table`, or arrays without a table. Ids are all text or all whole numbers. Text is
             compared in the Unicode form NFC, without the blanks around it.
@@ -573,8 +575,8 @@ class Profile:
         Each row is read by itself. A row without a person, an item or a value is ignored. If a person rates an item
         several times, the mean of the values counts. The order of the rows does not matter.
 
-        The rows are kept, and never become a table of persons and items. Net wins need 2 m numbers for m items. Counts
-        of pairs are available for at most 5,000 items.
+        The rows are kept as numbers, 24 bytes each, and never become a table of persons and items. Net wins need 2 m
+        numbers for m items. Counts of pairs are available for at most 5,000 items.
 
         Examples
         --------
@@ -586,7 +588,9 @@ class Profile:
         array([ 1,  1, -2])
         """
         names = _catalogue(items, max_listed)
-        rows, listed = long.read_long(table, person, item, rating, position, names)
+        columns = {"person": person, "item": item, "rating": rating, "position": position}
+        read = partial(long.read_long, **columns, names=names)
+        rows, listed = long.ballots_of_persons(_in_parts(table, read), names)
         weights = Weights(np.full(rows.n_voters, WEIGHT_GRID, dtype=np.int64), None)
         return cls._listed(rows, weights, listed, ROWS, max_listed, names is None)
 
@@ -673,7 +677,8 @@ class Profile:
         Parameters
         ----------
         table : DataFrame of pandas or Polars, Arrow table, dict of columns, structured array, or None
-            One row for each comparison. None if the columns are passed as arrays.
+            One row for each comparison. None if the columns are passed as arrays. It may also be a list or stream of
+            tables, or a dask DataFrame, as in `from_long`.
         first, second : str or array-like of shape (n_rows,)
             Columns of the two items. Ids are as in `from_long`.
         items : sequence of str or sequence of int
@@ -710,7 +715,9 @@ class Profile:
         One comparison changes net wins by 2 in L1 and in squared L2. So a person's own wins minus losses are bounded by
         2 c in L1, or by 2 c in squared L2 if the noise is Gaussian and if an estimator is not private. A person with K
         different comparisons then counts like c, or like the square root of c K, of them. Counts of pairs are bounded
-        by c in the same way. Net wins within groups are bounded by the own sums within the groups.
+        by c in the same way. Net wins within groups are bounded by the own sums within the groups. The factor of a
+        person is rounded down to the grid of 1 / 720720. With K equal comparisons, this loses less than the share
+        K / (720720 c), at most 1.4 % for K = 10,000 and c = 1, and all if K exceeds 720720 c.
 
         Examples
         --------
@@ -728,7 +735,12 @@ class Profile:
             raise ValueError("items='private' is for ratings and lists; list all items that may be compared.")
         check_number(max_weight, "max_weight", least=1e-5, most=1e6)
         most = math.floor(Fraction(float(max_weight)) * WEIGHT_GRID)
-        rows = Compared(*long.read_comparisons(table, first, second, person, outcome, ties, names), most)
+        ties = ties if isinstance(ties, str) else tuple(ties)
+        given = {"first": first, "second": second, "person": person, "outcome": outcome, "ties": ties, "names": names}
+        columns = _in_parts(table, partial(long.read_comparisons, **given))
+        persons = long.person_codes(*columns.get("person", (np.arange(len(columns["tied"])), None)))
+        known, persons = numbered(persons, persons.max(initial=-1) + 1)
+        rows = Compared(persons, columns["winner"], columns["loser"], columns["tied"], len(known), most)
         bound = WeightBound(COMPARISON if person is None else COMPARISONS, most, 2, "comparisons")
         total = rows.n_voters * min(most, WEIGHT_GRID)
         return cls(rows.n_voters, len(names), names, rows=rows, bound=bound, total_weight=total)
@@ -922,8 +934,8 @@ class Profile:
             check_public_items(one.bound)
         if any(one.bound is not None and one.bound.unit in OF_PERSONS for one in (self, other)):
             raise ValueError(
-                "profiles with persons do not add up, because a person may have ballots in both; read all ballots "
-                "together, those of a table by Profile.from_chunks."
+                "profiles with persons do not add up, because a person may have ballots in both; pass a list of all "
+                "tables to Profile.from_chunks, or of long data to Profile.from_long or Profile.from_comparisons."
             )
         return self._sum([self, other])
 
@@ -967,6 +979,19 @@ def _weighted_parts(chunks, read, weights, bound, **columns):
         yield part
     if start < n_voters:
         raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
+
+
+def _in_parts(table, read):
+    """Return the columns that `read` finds in a table, or in all of several tables; see `long.joined`."""
+    if is_lazy(table):
+        return reduce_partitions(table, read, long.joined)
+    is_list = isinstance(table, (list, tuple)) and all(map(reading.is_frame, table))
+    if not is_list and not isinstance(table, Iterator):
+        return read(table)
+    parts = list(map(read, table))  # unlike a loop, `map` holds no table while the next one is made
+    if not parts:
+        raise ValueError("table is an empty list or stream; give at least one table, which may have no rows.")
+    return long.joined(parts)
 
 
 def _catalogue(items, max_listed=2):

@@ -1,11 +1,13 @@
 """Long data becomes profiles, row by row; the cases of reading ratings, comparisons and lists."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
@@ -178,6 +180,17 @@ WRONG = {
     "no second": (lambda: Profile.from_comparisons(VOTES, "a", items=list("xyz"), person=None), "second must be given"),
     "listed twice": (lambda: Profile.from_orders([["tea", "tea"]], items=DRINKS), "at most once"),
     "text as a list": (lambda: Profile.from_orders(["tea"], items=DRINKS), "list the items"),
+    "kinds of persons in parts": (
+        lambda: rated([pd.DataFrame(RATINGS), pd.DataFrame(changed(who=[1, 1, 1, 2, 2]))]),
+        "person must hold ids",
+    ),
+    "no part": (lambda: rated([]), "at least one table"),
+    "unknown item in a part": (
+        lambda: rated([pd.DataFrame(RATINGS), pd.DataFrame(with_rows(("ann", SECRET, 2)))]),
+        "item must hold items of the public list",
+    ),
+    "query": (lambda: rated(pl.DataFrame(RATINGS).lazy()), "load it with collect()"),
+    "row as a part": (lambda: rated(iter([{"who": SECRET, "what": "tea", "stars": 1}])), "one entry for each row"),
     "indexes": (
         lambda: rated({**RATINGS, "what": pd.Series(RATINGS["what"]), "stars": pd.Series(RATINGS["stars"])[::-1]}),
         "another index",
@@ -207,6 +220,80 @@ def test_wrong_tables_are_refused_without_a_cell(call, words):
     while shown is not None:
         assert SECRET not in str(shown)
         shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
+
+
+# Tables in parts.
+
+N = 300
+RNG = np.random.default_rng(0)
+LOG = pd.DataFrame({"who": [f"p{k}" for k in RNG.integers(0, 20, N)], "what": RNG.choice([*DRINKS, "gin"], N)})
+LOG["stars"] = np.where(RNG.random(N) < 0.1, np.nan, RNG.integers(0, 4, N) / 2)
+LOG["b"] = LOG["what"].map(dict(zip([*DRINKS, "gin"], ["milk", "wine", "gin", "tea"], strict=True)))
+LOG["won"] = RNG.choice(["what", "b", "tie"], N)
+ENDS = [0, 1, 1, 7, 150, N]  # persons have rows in several parts, and one part is empty
+
+
+def in_parts(table):
+    return [table[start:end] for start, end in pairwise(ENDS)]
+
+
+def read_log(table, form, who="who"):
+    items = [*DRINKS, "gin"]
+    if form == "comparisons":
+        return Profile.from_comparisons(table, "what", "b", outcome="won", person=who, items=items, max_weight=1.5)
+    private = form == "private"
+    return Profile.from_long(
+        table, who, "what", rating="stars", items="private" if private else items, max_listed=2 if private else None
+    )
+
+
+def csv_of(table, folder):
+    table.to_csv(folder / "log.csv", index=False)
+    return pd.read_csv(folder / "log.csv", chunksize=37)
+
+
+def parquet_of(table, folder):
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), folder / "log.parquet")
+    return pq.ParquetFile(folder / "log.parquet").iter_batches(batch_size=37)
+
+
+PARTS = {
+    "list": lambda table, _: in_parts(table),
+    "one": lambda table, _: [table],
+    "stream": lambda table, _: iter(in_parts(table)),
+    "CSV": csv_of,
+    "Parquet": parquet_of,
+    "Polars": lambda table, _: in_parts(pl.from_pandas(table)),
+    "dicts": lambda table, _: (part.to_dict("list") for part in in_parts(table)),
+}
+
+
+@pytest.mark.parametrize("form", ["ratings", "private", "comparisons"])
+@pytest.mark.parametrize("cut", PARTS.values(), ids=PARTS)
+def test_parts_of_a_table_are_read_as_the_whole(cut, form, tmp_path):
+    whole, found = read_log(LOG, form), read_log(cut(LOG, tmp_path), form)
+    for one, other in zip(whole.rows[:4], found.rows[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (found.n_voters, found.bound, found.total_weight) == (whole.n_voters, whole.bound, whole.total_weight)
+    assert found.item_names.tolist() == whole.item_names.tolist()
+    for norm in ("l1", "l2"):
+        np.testing.assert_array_equal(found.clipped(norm).net_wins, whole.clipped(norm).net_wins)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, "Int64"])
+@pytest.mark.parametrize("form", ["ratings", "comparisons"])
+def test_persons_with_whole_numbers_are_joined_over_the_parts(form, dtype):
+    numbered = LOG.assign(who=LOG["who"].str[1:].astype(int).astype(dtype))
+    for table in (numbered, in_parts(numbered), in_parts(numbered)[::-1]):
+        found = read_log(table, form)
+        np.testing.assert_array_equal(found.pairwise_counts, read_log(LOG, form).pairwise_counts)
+        assert found.n_voters == 20
+
+
+def test_rows_of_other_persons_add_up_over_the_parts():
+    found = read_log(in_parts(LOG), "comparisons", who=None)
+    assert (found.n_voters, found.bound.unit) == (N, "one comparison")
+    np.testing.assert_array_equal(found.net_wins, read_log(LOG, "comparisons", who=None).net_wins)
 
 
 @pytest.mark.parametrize("left_out", ["items", "person"])

@@ -100,6 +100,64 @@ def test_list_of_delayed_chunks():
     assert_same(Profile.from_chunks(arrays), Profile.from_rankings(np.concatenate(X)))
 
 
+def ratings_of(n_rows, n_persons, n_items):
+    """A log whose persons have rows all over it, some of them repeated."""
+    rng = np.random.default_rng(0)
+    persons = np.array([f"p{k}" for k in range(n_persons)])[rng.integers(0, n_persons, n_rows)]
+    items = rng.integers(0, n_items, n_rows)
+    log = pd.DataFrame({"who": persons, "item": items, "stars": rng.integers(1, 6, n_rows)})
+    log["other"] = (items + rng.integers(1, n_items, n_rows)) % n_items
+    return log
+
+
+def both_of(log, n_items):
+    """Profiles of the ratings and of the comparisons in a log."""
+    yield Profile.from_long(log, "who", "item", rating="stars", items=range(n_items), max_listed=3)
+    yield Profile.from_comparisons(log, "item", "other", person="who", items=range(n_items), max_weight=2)
+
+
+def assert_same_rows(log, lazy, n_items):
+    for one, other in zip(both_of(log, n_items), both_of(lazy, n_items), strict=True):
+        assert (one.n_voters, one.bound, one.total_weight) == (other.n_voters, other.bound, other.total_weight)
+        for column, same in zip(one.rows[:4], other.rows[:4], strict=True):
+            np.testing.assert_array_equal(column, same)
+        np.testing.assert_array_equal(one.clipped("l2").net_wins, other.clipped("l2").net_wins)
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 9, 30])
+def test_rows_of_a_person_lie_in_several_partitions(n_partitions):
+    log = ratings_of(300, 20, 6)
+    lazy = dd.from_pandas(log, npartitions=n_partitions, sort=False)
+    assert_same_rows(log, lazy, 6)
+    few = log["stars"] > 4
+    assert_same_rows(log[few], lazy[lazy["stars"] > 4], 6)
+    assert_same_rows(log, list(lazy.to_delayed()), 6)
+
+
+def test_each_partition_of_long_data_is_read_once():
+    log, read = ratings_of(300, 20, 6), []
+
+    def part(start):
+        read.append(start)
+        return log[start : start + 50]
+
+    Profile.from_long(
+        [dask.delayed(part)(start) for start in range(0, 300, 50)], "who", "item", rating="stars", items=range(6)
+    )
+    assert sorted(read) == list(range(0, 300, 50))
+
+
+def test_wrong_partitions_of_long_data_are_refused_without_a_cell():
+    log = ratings_of(300, 20, 6).assign(who="4711")
+    with pytest.raises(ValueError, match="item must hold items of the public list") as caught:
+        list(both_of(dd.from_pandas(log, npartitions=3), 3))
+    assert "4711" not in str(caught.value)
+    mixed = [dask.delayed(log), dask.delayed(log.assign(who=4711))]
+    with pytest.raises(ValueError, match="person must hold ids that are all text or all whole numbers") as caught:
+        list(both_of(mixed, 6))
+    assert "4711" not in str(caught.value)
+
+
 def test_only_counts_leave_a_task():
     from dask.callbacks import Callback
 
@@ -268,6 +326,12 @@ def test_profile_on_a_cluster(on_cluster):
 
 
 @pytest.mark.slow
+def test_long_data_on_a_cluster(on_cluster):
+    log = ratings_of(20_000, 1000, 40)
+    assert_same_rows(log, dd.from_pandas(log, npartitions=7, sort=False), 40)
+
+
+@pytest.mark.slow
 def test_partitions_are_read_by_the_workers(on_cluster):
     """Each chunk is one ballot, whose order is the process that makes and reads it."""
     workers = sorted(on_cluster.run(os.getpid).values())
@@ -309,20 +373,25 @@ def test_user_guide(on_cluster, capsys, tmp_path):
         frame.to_csv(tmp_path / "ballots" / f"{day}.csv", index=False)
         np.save(tmp_path / "ballots" / f"{day}.npy", part)
     page = (ROOT / "docs" / "user_guide" / "distributed.rst").read_text()
+    movies, log = ["Alien", "Brazil", "Casablanca"], ratings_of(300, 30, 3)
+    ratings = pd.DataFrame({"user": log["who"], "movie": np.array(movies)[log["item"]], "stars": log["stars"]})
+    (tmp_path / "ratings").mkdir()
+    for day in range(3):
+        ratings[day::3].to_csv(tmp_path / "ratings" / f"{day}.csv", index=False)
     (tmp_path / "reports").mkdir()
     protocol = LDPPairwise(epsilon=2.0).protocol(["tea", "coffee", "milk"])
     reports = [Device(protocol, random_state=voter).report([2, 0, 1]) for voter in range(60)]
     for day in range(3):
         lines = [*map(json.dumps, reports[20 * day : 20 * day + 20]), "damaged"]
         (tmp_path / "reports" / f"{day}.jsonl").write_text("\n".join(lines))
-    counting, files, collected, sweep = map(
+    counting, files, long, collected, sweep = map(
         textwrap.dedent, re.findall(r"code-block:: python\n\n((?: {3}.*\n|\n)+)", page)
     )
     names = {"DPBorda": DPBorda, "Profile": Profile}
 
     def run(block):
         block = block.replace("tcp://scheduler:8786", on_cluster.scheduler.address)
-        for folder in ("ballots", "reports"):
+        for folder in ("ballots", "ratings", "reports"):
             block = block.replace(f'"{folder}/', f'"{tmp_path.as_posix()}/{folder}/')
         exec(compile(block, "distributed.rst", "exec"), names)
 
@@ -333,6 +402,9 @@ def test_user_guide(on_cluster, capsys, tmp_path):
         assert_same(names["profile"], expected)
         run(files)
         assert_same(names["profile"], expected)
+        run(long)
+        here = Profile.from_long(ratings, "user", "movie", rating="stars", items=movies)
+        assert (names["films"].n_voters, names["films"].net_wins.tolist()) == (30, here.net_wins.tolist())
         run(collected)
         assert capsys.readouterr().out == "['coffee' 'milk' 'tea'] 60 {'not JSON': 3}\n"
         run(sweep)

@@ -1,12 +1,16 @@
 """Profiles of long data are split by person."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from long_tools import of_catalogue
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from sklearn_dprank import DPBorda
+from sklearn_dprank import DPBorda, DPBradleyTerry
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.model_selection.search import split_ballots
 from sklearn_dprank.sampling.bit_source import seed_sequence
 
@@ -54,3 +58,44 @@ def test_searches_fit_profiles_of_long_data(profile, noise):
     fitted = DPBorda(epsilon=50.0, random_state=int(trials["seed"][0]), **noise)
     train, test = split_ballots(profile, 3, seed_sequence(0))[0]
     assert fitted.fit(train).score(test) == trials["test_score"][0]
+
+
+@pytest.mark.filterwarnings("ignore:.*more than the 1,000")
+@pytest.mark.parametrize("estimator", [DPBorda(), DPBradleyTerry(delta=0.0)])
+def test_searches_count_no_pairs_of_a_large_catalogue(estimator):
+    profile = of_catalogue("comparisons", 5001)
+    trials = cross_validate(estimator, profile, cv=2, n_trials=1, random_state=0)
+    fitted = clone(estimator).set_params(random_state=int(trials["seed"][0]))
+    train, test = split_ballots(profile, 2, seed_sequence(0))[0]
+    assert fitted.fit(train).score(test) == trials["test_score"][0] < 0
+    search = GridSearchCV(estimator, {"epsilon": [1.0, 2.0]}, n_trials=1, random_state=0, public_ballots=True)
+    assert len(search.fit(profile).best_estimator_.consensus_) == 5001
+    picks = PrivateSelection(estimator, {"epsilon": [1.0, 2.0]}, score_epsilon=1.0, mean_draws=1, random_state=0)
+    assert len(picks.fit(profile).consensus_) == 5001
+
+
+TEXT, WHOLE = ["d", "b", "d", "a", "c"], [9, 7, 9, 6, 8]
+ORDERED = {
+    "text": (TEXT, [0, 1, 2]),
+    "text in NumPy": (np.array(TEXT), [0, 1, 2]),
+    "text in pandas": (pd.Series(TEXT), [0, 1, 2]),
+    "whole": (WHOLE, [1, 3]),
+    "whole in NumPy": (np.array(WHOLE), [1, 3]),
+    "whole in pandas": (pd.Series(WHOLE), [1, 3]),
+    "whole with gaps in pandas": (pd.Series(WHOLE, dtype="Int64"), [1, 3]),
+    "whole in Polars": (pl.Series(WHOLE), [1, 3]),
+}
+
+
+@pytest.mark.parametrize("form", ["comparisons", "lists"])
+@pytest.mark.parametrize(("persons", "rows"), ORDERED.values(), ids=ORDERED)
+def test_unshuffled_splits_take_persons_by_their_first_rows_or_whole_ids(persons, rows, form):
+    """In row k, item k wins, so the winners are the rows of the first half of the persons."""
+    pairs = np.column_stack([range(5), [5] * 5])
+    if form == "comparisons":
+        profile = Profile.from_comparisons(None, *pairs.T, person=persons, items=range(6))
+    else:
+        profile = Profile.from_orders(pairs.tolist(), person=persons, items=range(6))
+    train, test = train_test_split(profile, test_size=0.5, shuffle=False)
+    assert np.flatnonzero(train.net_wins > 0).tolist() == rows
+    assert np.flatnonzero(test.net_wins > 0).tolist() == sorted({*range(5)} - {*rows})
