@@ -290,6 +290,24 @@ def test_persons_with_whole_numbers_are_joined_over_the_parts(form, dtype):
         assert found.n_voters == 20
 
 
+KINDS = {
+    "whole": [lambda who: who.astype(np.int64), lambda who: who.astype("Int64"), lambda who: who.astype(np.uint64)],
+    "text": [lambda who: "th\u00e9" + who.astype(str), lambda who: ("the\u0301" + who.astype(str)).astype("category")],
+}
+KINDS["text"].append(lambda who: (" th\u00e9" + who.astype(str) + " ").astype(object))
+
+
+@pytest.mark.parametrize("kinds", KINDS.values(), ids=KINDS)
+def test_the_same_person_may_be_written_otherwise_in_each_part(kinds):
+    whole = LOG["who"].str[1:].astype(int)
+    cuts = [slice(0, 90), slice(90, 91), slice(91, N)]
+    parts = [LOG[cut].assign(who=kind(whole[cut])) for kind, cut in zip(kinds, cuts, strict=True)]
+    for form in ("ratings", "comparisons"):
+        found = read_log(parts, form)
+        assert found.n_voters == 20
+        np.testing.assert_array_equal(found.pairwise_counts, read_log(LOG, form).pairwise_counts)
+
+
 def test_rows_of_other_persons_add_up_over_the_parts():
     found = read_log(in_parts(LOG), "comparisons", who=None)
     assert (found.n_voters, found.bound.unit) == (N, "one comparison")
