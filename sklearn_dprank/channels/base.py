@@ -33,11 +33,11 @@ from ..ballots.profile import Ballots, Profile, Shape, as_profile, check_answera
 from ..ballots.reading import as_named, check_aligned, checked_names, column_names, names_differ, names_of, shape_of
 from ..collection import Allowance, Device, ReportCounts
 from ..metrics import average_kendall_tau
-from ..orders.permutations import order_to_positions
+from ..orders.permutations import check_order, order_to_positions
 from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline, warn_in_worker, with_own_methods
 from ..rules import Rule, SortByScore, TopListRule, resolve_rule
-from ..rules.base import Consensus, asks_of, checked_order
+from ..rules.base import Consensus, asks_of
 from ..sampling.bit_source import Bits
 from ..uncertainty.laws import Of, PublishedNoise
 from .plan import Unanswerable
@@ -295,10 +295,15 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         return self
 
     def _checked_order(self, consensus):
-        """Return the order of a rule's consensus; raise ValueError if it is invalid."""
+        """Return the order of a rule's consensus; raise ValueError if it does not contain distinct items."""
+        if not isinstance(consensus, Consensus):
+            got = type(consensus).__name__
+            raise ValueError(
+                f"the rule's aggregate(answers) must return a Consensus, got {got}; return Consensus(order)."
+            )
         if not self.n_features_in_:  # of private items, none was published
             return consensus.order
-        return checked_order(consensus, self.n_features_in_)
+        return check_order(consensus.order, self.n_features_in_, "the order of a rule's Consensus")
 
     def score(self, X: Ballots, y: None = None, **unknown: Never) -> float:
         """Return minus the average Kendall tau distance from the consensus to the ballots.

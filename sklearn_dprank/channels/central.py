@@ -65,7 +65,7 @@ from ..queries import (
     Sensitivity,
     TopListScores,
 )
-from ..queries.base import bound_in_l2, weighted_sensitivity
+from ..queries.base import weighted_sensitivity
 from ..queries.scores import chosen_max_weight
 from ..rules import (
     RULE,
@@ -280,7 +280,9 @@ class Central(BaseEstimator):
         """Return the prices of the asks for a share of the budget, and what reads a profile for them."""
         # Persons with comparisons are bounded in the norm that the noise needs.
         norm: Norm = "l2" if type(mechanism) is Gaussian else "l1"
-        sensitivity_of = partial(_sensitivity, n_items=n_items, neighboring=self.neighboring, bound=bound, norm=norm)
+        sensitivity_of = partial(
+            weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, bound=bound, norm=norm
+        )
         prices, delta = {}, float(self.delta)
         sensitivities = [sensitivity_of(ask.query) for ask in asks]
         for ask, sensitivity in zip(rescale_shares(asks, sensitivities), sensitivities, strict=True):
@@ -303,12 +305,10 @@ class Central(BaseEstimator):
             # `whole` is the `times` of `Mechanism.calibrated`: how many answers would use the whole budget.
             epsilon, whole = round_down(self.epsilon), Fraction(ask.times) / own_share
             paid = whole
-            if (
-                type(noise) is Laplace
-                and (changed := query.most_changed(n_items, bound and bound.max_listed)) is not None
-            ):
+            if type(noise) is Laplace and ask.times > 1:
                 # The losses of Laplace answers add up in L1, and a ballot changes no more of them, however chosen.
-                paid = min(ask.times, changed) / own_share
+                changed = query.most_changed(n_items, bound and bound.max_listed)
+                paid = whole if changed is None else min(ask.times, changed) / own_share
             calibrated = noise.calibrated(query, sensitivity, n_items, epsilon, delta, paid)
             if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
@@ -316,7 +316,7 @@ class Central(BaseEstimator):
             if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
                 each = calibrated.spent(sensitivity, ask.times, delta) / ask.times
             prices[query.kind] = Price(query, sensitivity, calibrated, ask.times, each)
-        return prices, partial(_read_by_curator, norm, prices, release, sensitivity_of)
+        return prices, partial(partial, CuratorAnswers, prices, release, sensitivity_of, norm)
 
     def _guarantee(self, prices):
         """Return the joint guarantee of all answers."""
@@ -339,21 +339,6 @@ class Central(BaseEstimator):
         return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)
 
 
-def _sensitivity(query, n_items, neighboring, bound, norm):
-    """Return the sensitivity of a query on profiles with this bound, for noise that needs this norm."""
-    if query.limits_persons:
-        return query.person_sensitivity(n_items, neighboring, bound)
-    if bound is None:
-        return weighted_sensitivity(query, n_items, neighboring)
-    kind = bound_in_l2 if norm == "l2" and bound.form == "comparisons" else weighted_sensitivity
-    return kind(query, n_items, neighboring, bound.most, bound.max_listed)
-
-
-def _read_by_curator(norm, prices, release, sensitivity, profile):
-    """Return what makes the `CuratorAnswers` of one release from bits."""
-    return partial(CuratorAnswers, prices, release, sensitivity, profile.clipped(norm))
-
-
 class CuratorAnswers(Answers):
     """Answers of a curator who holds the ballots.
 
@@ -365,6 +350,8 @@ class CuratorAnswers(Answers):
         Query that is published at once; all others follow from it.
     sensitivity : callable of (query) -> Sensitivity
         Sensitivity of one answer.
+    norm : {"l1", "l2"}
+        Norm in which the sums of a person with comparisons are bounded.
     profile : Profile
         The ballots.
     bits : Bits
@@ -373,7 +360,7 @@ class CuratorAnswers(Answers):
         Public facts that are published with the answers.
     """
 
-    def __init__(self, prices, release, sensitivity, profile, bits, published=None):
+    def __init__(self, prices, release, sensitivity, norm, profile, bits, published=None):
         planned = {kind: price.times for kind, price in prices.items()}
         super().__init__(profile.n_items, bits.coins, planned, published)
         self.prices, self._sensitivity, self._profile = prices, sensitivity, profile
@@ -381,6 +368,7 @@ class CuratorAnswers(Answers):
         self._noise, self._completion = bits.noise, bits.assignment
         self.bound = profile.bound
         if profile.bound is not None:
+            self._profile = profile.clipped(norm)
             self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
             self.private_items = profile.bound.form == "private"
             self.published["max_weight"] = profile.bound.max_weight
@@ -389,11 +377,6 @@ class CuratorAnswers(Answers):
         if release is not None:
             known = release.scores if isinstance(release, ScoresByHistogram) else release
             self.publish(known, self.answer(release))
-
-    def answer(self, query):
-        if type(query) is PairMargin and query.i > query.j:  # one answer for both directions of a pair
-            return -self.answer(PairMargin(query.j, query.i))
-        return super().answer(query)
 
     def charge(self, query):
         query.check(self.n_items)  # an error while it is computed could depend on ballots

@@ -17,7 +17,7 @@ from ..ballots.weights import COMPARISONS, WeightBound
 from ..collection import ReportCounts
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import AllMargins, Ask, NetWins, PairTallies, Query
+from ..queries import AllMargins, Ask, NetWins, PairMargin, PairTallies, Query
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 
@@ -99,6 +99,8 @@ class Answers:
         """
         if query in self._given:
             return self._given[query]
+        if type(query) is PairMargin and query.i > query.j:  # one answer for both directions of a pair
+            return -self.answer(PairMargin(query.j, query.i))
         if self._source is None:
             self.charge(query)
             self._given[query] = self.ask(query)
@@ -234,7 +236,7 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
     """Raise ValueError unless counts are positive integers, positive shares sum to at most 1, and kinds differ."""
     kinds = set()
     for ask in asks:
-        about, kind = str(ask.query), ask.query.kind
+        about, kind = type(ask.query).__name__, ask.query.kind
         check_whole(ask.times, f"times of {about}")
         check_number(ask.share, f"share of {about}", above=0)
         # Prices and answers are found by equality, which must therefore compare all parameters. So the class that

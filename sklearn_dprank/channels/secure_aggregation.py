@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import accumulate
+from operator import methodcaller
 from typing import Any, ClassVar
 from warnings import warn
 
@@ -57,7 +58,6 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, NumberOfVoters, Query
-from ..queries.base import weighted_sensitivity
 from ..queries.statistics import statistic
 from ..rules import Rule, SortByScore, SwissRule
 from ..sampling.poisson import LARGEST_RATE
@@ -67,6 +67,12 @@ from .central import CuratorAnswers, Price, check_release, covering, rescale_sha
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_asks, least_voters, listed_text, refuse
 
 _ASKED = "return a list of the servers' messages, or an empty list if a server released none."
+
+
+def _sensitivity(n_items, max_listed):
+    """Return a function that gives the sensitivity of a query; queries of users may not take `max_listed`."""
+    more = {} if max_listed is None else {"max_listed": max_listed}
+    return methodcaller("sensitivity", n_items, "replace", **more)
 
 
 def _opened(prices, release, protocol, published, least, n_voters, max_listed, voters):
@@ -79,11 +85,10 @@ def _opened(prices, release, protocol, published, least, n_voters, max_listed, v
             for kind, price in prices.items()
             if price.epsilon
         }
-        limits = {"n_items": voters.n_items, "neighboring": "replace", "max_listed": max_listed}
         published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
         kind = CuratorAnswers if max_listed is None else partial(_CutAnswers, max_listed)
-        sensitivity = partial(weighted_sensitivity, **limits)
-        return partial(kind, {**prices, **together}, release, sensitivity, voters, published=published)
+        moved = _sensitivity(voters.n_items, max_listed)
+        return partial(kind, {**prices, **together}, release, moved, "l1", voters, published=published)
     in_rounds = protocol["randomizer"] == "skellam-rounds"
     if callable(voters) and not in_rounds:
         raise ValueError("one sum answers this rule: use fit_sums(sums, items=items).")
@@ -106,9 +111,9 @@ def _opened(prices, release, protocol, published, least, n_voters, max_listed, v
 class _CutAnswers(CuratorAnswers):
     """Answers about ballots that devices cut to `max_listed` random items, drawn again for each sum."""
 
-    def __init__(self, max_listed, prices, release, sensitivity, profile, bits, published=None):
+    def __init__(self, max_listed, *parts, **published):
         self.max_listed = max_listed
-        super().__init__(prices, release, sensitivity, profile, bits, published)
+        super().__init__(*parts, **published)
 
     def _vector(self, query):
         stated = query.summed_as(self.n_items)
@@ -369,7 +374,7 @@ class SecureAggregation(BaseEstimator):
 
     def _prices(self, asks, n_items, least, max_listed):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
-        sensitivities = [weighted_sensitivity(ask.query, n_items, "replace", None, max_listed) for ask in asks]
+        sensitivities = list(map(_sensitivity(n_items, max_listed), (ask.query for ask in asks)))
         asks = rescale_shares(asks, sensitivities)
         releases: dict[Any, SkellamRelease] = {}
         prices: dict[Any, Price] = {}

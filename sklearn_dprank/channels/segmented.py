@@ -38,7 +38,7 @@ from ..queries.base import Query, Sensitivity
 from ..queries.scores import NetWins
 from ..queries.statistics import listed, wins_moved
 from ..rules import SortByScore
-from ..rules.base import Consensus, Rule, checked_order, descending
+from ..rules.base import Consensus, Rule, descending
 from ..uncertainty.laws import Of
 from .base import RankAggregator, checked_of, noise_is_known
 from .central import Central
@@ -735,8 +735,7 @@ class SegmentedAggregator(RankAggregator):
 
     def _checked_order(self, consensus):
         """Return one order per segment."""
+        check = super()._checked_order
         if self.classes is None:
-            return super()._checked_order(consensus)
-        return np.array(
-            [checked_order(consensus._replace(order=order), self.n_features_in_) for order in consensus.order]
-        )
+            return check(consensus)
+        return np.array([check(consensus._replace(order=order)) for order in consensus.order])

@@ -186,7 +186,6 @@ class Streaming(BaseEstimator):
             persons or weights.
         """
         check_parameters(self)
-        limits: tuple[Any, ...] = ()
         if bound is not None:
             forms: tuple[Any, ...] = ("lists",) if bound.max_listed is None else ("lists", "ballots")
             if bound not in [WeightBound(BALLOT, WEIGHT_GRID, bound.max_listed, form) for form in forms]:
@@ -195,7 +194,6 @@ class Streaming(BaseEstimator):
                     "comparisons, because a person may vote in several periods of a stream; pass a table, or lists by "
                     "Profile.from_orders, in which each row is another person, or publish once by DPBorda."
                 )
-            limits = bound.most, bound.max_listed
         if self.delta == 0:
             raise ValueError("delta must be positive for a stream, got 0; set delta=1e-6, say.")
         for ask in asks:  # answers must add up over periods
@@ -210,7 +208,7 @@ class Streaming(BaseEstimator):
         budget = round_down(self.epsilon), float(self.delta), int(self.horizon)
         prices = {}
         for ask in asks:
-            query, sensitivity = ask.query, weighted_sensitivity(ask.query, n_items, self.neighboring, *limits)
+            query, sensitivity = ask.query, weighted_sensitivity(ask.query, n_items, self.neighboring, bound)
             prices[query] = CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, 1 / Fraction(ask.share))
         losses = Losses.together(price.noise.losses(price.sensitivity, 1) for price in prices.values())
         epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)

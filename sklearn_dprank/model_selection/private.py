@@ -203,8 +203,7 @@ def unit_of(bound, weights=None):
 def score_noise(epsilon, neighboring, n_items, bound):
     """Return the noise of one score, from public numbers; raise ValueError if epsilon is too small for it."""
     agreement = NetAgreement(tuple(range(n_items)))  # all orders without ties have the same sensitivity
-    limits = () if bound is None else (bound.most, bound.max_listed)
-    moved = weighted_sensitivity(agreement, n_items, neighboring, *limits)
+    moved = weighted_sensitivity(agreement, n_items, neighboring, bound)
     return Laplace().calibrated(agreement, moved, n_items, round_down(epsilon), delta=0.0)
 
 

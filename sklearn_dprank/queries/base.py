@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from numpy.typing import NDArray
 
 from .._utils.types import Neighboring
-from ..ballots.weights import WEIGHT_GRID
+from ..ballots.weights import WEIGHT_GRID, WeightBound
 from .statistics import MOST_PAIRS, Sensitivity, statistic
 
 
@@ -214,13 +214,17 @@ class Query:
 
 
 def weighted_sensitivity(
-    query: Query, n_items: int, neighboring: Neighboring, most: int | None = None, max_listed: int | None = None
+    query: Query,
+    n_items: int,
+    neighboring: Neighboring,
+    bound: WeightBound | None = None,
+    norm: Literal["l1", "l2"] = "l1",
 ) -> Sensitivity:
-    """Return the sensitivity of a query on weighted ballots, if one person has the total weight `most`.
+    """Return the sensitivity of a query to one person, whose ballots and weights have a public bound.
 
-    A person's weighted counts lie in `most` times the convex hull of what single ballots count, and 0. Norms are
-    convex, so a person who is added, removed or replaced changes them by at most `most` times the larger sensitivity of
-    both relations. The number of voters is public under "replace", but their total weight is not.
+    A person's weighted counts lie in `bound.most` times the convex hull of what single ballots count, and 0. Norms are
+    convex, so a person who is added, removed or replaced changes them by at most `bound.most` times the larger
+    sensitivity of both relations. The number of voters is public under "replace", but their total weight is not.
 
     Parameters
     ----------
@@ -230,43 +234,36 @@ def weighted_sensitivity(
         Number of items.
     neighboring : {"add_remove", "replace"}
         Neighbouring relation.
-    most : int or None, default=None
-        Largest total weight of a person, as in `~sklearn_dprank.ballots.weights.WeightBound`. None if ballots have no
-        weights.
-    max_listed : int or None, default=None
-        Public bound on the number of items that a ballot lists, if there is one.
+    bound : WeightBound or None, default=None
+        Public bound of the profile. None if ballots have no weights, and any length.
+    norm : {"l1", "l2"}, default="l1"
+        Norm in which the sums of a person with comparisons are bounded, and which the noise needs.
 
     Examples
     --------
+    >>> from sklearn_dprank.ballots import Profile
     >>> from sklearn_dprank.queries import NumberOfVoters
-    >>> weighted_sensitivity(NumberOfVoters(), 5, "replace", 720720).l1
+    >>> persons = Profile.from_rankings([[0, 1, 2]] * 2, groups=["ann", "ann"])
+    >>> weighted_sensitivity(NumberOfVoters(), 3, "replace", persons.bound).l1
     720720
     """
-    more = {} if max_listed is None else {"max_listed": max_listed}  # queries of users may have no such parameter
-    moved = query.sensitivity(n_items, neighboring, **more)
-    if most is None:
-        return moved
-    added = query.sensitivity(n_items, "add_remove", **more)
-    gauge = None if moved.gauge is None or added.gauge is None else most * max(moved.gauge, added.gauge)
+    if query.limits_persons:
+        return query.person_sensitivity(n_items, neighboring, bound)
+    if bound is None:
+        return query.sensitivity(n_items, neighboring)
+    # Queries of users may have no such parameter.
+    more = {} if bound.max_listed is None else {"max_listed": bound.max_listed}
+    most: Any = bound.most
+    moved, added = (query.sensitivity(n_items, relation, **more) for relation in (neighboring, "add_remove"))
     l1, l2_squared = max(moved.l1, added.l1), max(moved.l2_squared, added.l2_squared)
+    if norm == "l2" and bound.form == "comparisons":
+        # A person's own sums are bounded in squared L2, by most / 720720 times what one comparison changes. That holds
+        # for net wins, alone or within groups, and for counts and margins of pairs, which are bounded together.
+        l2_squared *= most * WEIGHT_GRID
+        numbers = max(n_items**2, MOST_PAIRS)  # by Cauchy and Schwarz
+        return Sensitivity(math.isqrt(int(l2_squared) * numbers) + 1, l2_squared)
+    gauge = None if moved.gauge is None or added.gauge is None else most * max(moved.gauge, added.gauge)
     return Sensitivity(most * l1, most**2 * l2_squared, gauge)
-
-
-def bound_in_l2(query: Query, n_items: int, neighboring: Neighboring, most: Any, max_listed: Any) -> Sensitivity:
-    """Return the sensitivity of a query on comparisons, if each person's own sums are bounded in squared L2.
-
-    The bound is `most` / 720720 times what one comparison changes. So this holds for net wins, alone or within groups,
-    and for counts and margins of pairs, which are bounded together.
-
-    Examples
-    --------
-    >>> from sklearn_dprank.queries import NetWins
-    >>> float(bound_in_l2(NetWins(), 5, "add_remove", 720720, 2).l2_squared / 720720**2)
-    2.0
-    """
-    l2_squared = weighted_sensitivity(query, n_items, neighboring, 1, max_listed).l2_squared * most * WEIGHT_GRID
-    numbers = max(n_items**2, MOST_PAIRS)  # by Cauchy and Schwarz
-    return Sensitivity(math.isqrt(int(l2_squared) * numbers) + 1, l2_squared)
 
 
 def n_pairs(n_items: int) -> int:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Scores
-from ..orders.permutations import check_order
 from ..queries import Ask, NetWins, PositionalScores, TopListScores
 
 
@@ -82,24 +81,6 @@ def asks_of(rule: Rule, n_items: int) -> list[Ask]:
             f"got {'' if not several else 'a list with '}{safe_repr(wrong[0])}."
         )
     return list(asks)
-
-
-def checked_order(consensus: Any, n_items: int) -> np.ndarray:
-    """Return the order of a rule's `Consensus`; raise ValueError if it does not contain distinct items.
-
-    Examples
-    --------
-    >>> checked_order(Consensus([2, 0, 1]), 3)
-    array([2, 0, 1])
-    >>> checked_order(Consensus([2, 2, 1]), 3)
-    Traceback (most recent call last):
-    ...
-    ValueError: the order of a rule's Consensus must hold distinct items, from 0 to 2, best first; an item stands twice.
-    """
-    if not isinstance(consensus, Consensus):
-        got = type(consensus).__name__
-        raise ValueError(f"the rule's aggregate(answers) must return a Consensus, got {got}; return Consensus(order).")
-    return check_order(consensus.order, n_items, "the order of a rule's Consensus")
 
 
 def descending(scores: Any, answers: Any) -> Any:

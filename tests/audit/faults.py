@@ -197,23 +197,23 @@ fault("private score: replaced as added", "model_selection.private.NetAgreement.
     VECTOR
 )
 fault(
-    "weights: noise is that of one ballot of weight 1", "queries.base.weighted_sensitivity", given(most=None)
+    "weights: noise is that of one ballot of weight 1", "queries.base.weighted_sensitivity", given(bound=None)
 ).caught_by(PERSON)
 fault(
     "weights: the L2 norm of a heavy person grows by the square root",
     "queries.base.weighted_sensitivity",
     calls(
-        lambda true, query, n_items, neighboring, most=None, max_listed=None: (
-            one := true(query, n_items, neighboring, most, max_listed)
-        )._replace(l2_squared=one.l2_squared / (most or 1))
+        lambda true, query, n_items, neighboring, bound=None, norm="l1": (
+            one := true(query, n_items, neighboring, bound, norm)
+        )._replace(l2_squared=one.l2_squared / (1 if bound is None else bound.most))
     ),
 ).caught_by(PERSON)
 fault(
     "weights: a replaced person moves no total",
     "queries.base.weighted_sensitivity",
     calls(
-        lambda true, query, n_items, neighboring, most=None, max_listed=None: true(
-            query, n_items, neighboring if most is None else "add_remove", most, max_listed
+        lambda true, query, n_items, neighboring, bound=None, norm="l1": true(
+            query, n_items, neighboring if bound is None else "add_remove", bound, norm
         )
     ),
 ).caught_by(PERSON, "test_total_weight_is_private_under_both_relations")
@@ -244,8 +244,10 @@ fault("lengths: a device follows any bound", "collection.protocol.check_max_list
 )
 
 LONG = "test_no_person_moves_a_statistic_beyond_its_sensitivity"
-fault("comparisons: half of the sensitivity in L2", "queries.base.bound_in_l2", half_l2).caught_by(LONG)
-fault("comparisons: a replaced person moves as an added one", "queries.base.bound_in_l2", only_added).caught_by(LONG)
+fault("comparisons: half of the sensitivity", "queries.base.weighted_sensitivity", half_l2).caught_by(LONG)
+fault(
+    "comparisons: a replaced person moves as an added one", "queries.base.weighted_sensitivity", only_added
+).caught_by(LONG)
 fault(
     "comparisons: persons are bounded in the other norm",
     "ballots.profile.Profile.clipped",

@@ -163,7 +163,7 @@ def test_pairs_are_paid_only_if_one_ballot_changes_them(k, paid, neighboring):
     moves = 2 if neighboring == "replace" else 1
     assert price.times == 10 and price.mechanism.rate == Fraction(3, 2) / (moves * paid * unit)
     # All answers together: the L1 norm of all margins, times the rate.
-    total = weighted_sensitivity(AllMargins(), 5, neighboring, unit, k).l1
+    total = weighted_sensitivity(AllMargins(), 5, neighboring, profile.bound).l1
     assert total * price.mechanism.rate <= 1.5 and plan.guarantee.epsilon == 1.5
 
 
@@ -250,7 +250,7 @@ def test_no_person_with_long_ballots_moves_a_query_further(X, k, max_weight, dat
     for query in QUERIES:
         vectors = [query.vector(profile, seeded(0)).astype(object) for profile in (whole, without, other)]
         for neighboring, (one, two) in (("add_remove", vectors[:2]), ("replace", vectors[::2])):
-            stated, moved = weighted_sensitivity(query, 4, neighboring, whole.bound.most, k), one - two
+            stated, moved = weighted_sensitivity(query, 4, neighboring, whole.bound), one - two
             assert abs(moved).sum() <= stated.l1 and (moved**2).sum() <= stated.l2_squared
 
 

@@ -59,7 +59,7 @@ def contributions(query, max_listed):
 
 
 def stated(query, neighboring, max_listed=None):
-    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], None, BOUND).most, max_listed)
+    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], None, BOUND, max_listed))
 
 
 @pytest.mark.parametrize("max_listed", LISTED)

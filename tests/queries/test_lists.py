@@ -80,7 +80,7 @@ def test_several_lists_of_a_person_add_no_more_than_one(k):
         lists = [rng.permutation(4)[: rng.integers(1, 5)].tolist() for _ in range(rng.integers(1, 4))]
         profile = Profile.from_orders(lists, items=range(4), person=["p"] * len(lists), max_listed=k)
         found = TopListScores().vector(profile, None)
-        limit = weighted_sensitivity(TopListScores(), 4, "add_remove", WEIGHT_GRID, k)
+        limit = weighted_sensitivity(TopListScores(), 4, "add_remove", profile.bound)
         assert (found.astype(object) ** 2).sum() <= limit.l2_squared and found.sum() <= limit.l1
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.weights import PERSON, WeightBound
 from sklearn_dprank.queries import GroupNetWins, Histogram, NetWins, PositionalScores, ScaledMargins, ScoresByHistogram
 from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.queries.statistics import MOST_PAIRS
@@ -134,7 +135,7 @@ def test_scales_use_almost_all_of_the_sensitivity(m):
 
 
 def test_scaled_sensitivity_grows_with_the_weight_of_a_person():
-    stated = weighted_sensitivity(ScaledMargins(((0, 1),)), 5, "replace", 3 * 720720)
+    stated = weighted_sensitivity(ScaledMargins(((0, 1),)), 5, "replace", WeightBound(PERSON, 3 * 720720))
     plain = ScaledMargins().sensitivity(5, "replace")
     assert (stated.l1, stated.l2_squared) == (3 * 720720 * plain.l1, (3 * 720720) ** 2 * plain.l2_squared)
 

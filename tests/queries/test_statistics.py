@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.reading import compact_positions
-from sklearn_dprank.ballots.weights import WEIGHT_GRID
+from sklearn_dprank.ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
 from sklearn_dprank.model_selection.private import NetAgreement
 from sklearn_dprank.queries import (
@@ -120,7 +120,7 @@ VECTORS = [GroupNetWins, NetAgreement, PairTallies, PositionalScores, ScaledMarg
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("query", [query for kind in VECTORS for query in examples(kind, 4)], ids=repr)
 def test_no_ballot_moves_the_vector_beyond_a_bound(query, k, neighboring):
-    stated = weighted_sensitivity(query, 4, neighboring, WEIGHT_GRID, k)
+    stated = weighted_sensitivity(query, 4, neighboring, WeightBound(BALLOT, WEIGHT_GRID, k))
     l1, l2_squared = largest(contributions(query, 4, k)[0], neighboring)
     assert l1 <= stated.l1 and l2_squared <= stated.l2_squared
     assert query.sensitivity(4, neighboring, 4) == query.sensitivity(4, neighboring)
