@@ -158,9 +158,9 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
 
 def guarantee_after(fitted, declared):
     """Return the result of `guarantee_of`, without a check that the estimator is fitted."""
-    if (nothing := _mixed(fitted)) is not None:
-        return nothing
-    last, pipelines = last_step(fitted), _pipelines_of(fitted)
+    if (mixing := mixing_step(fitted)) is not None:
+        return _mixed(*mixing)
+    *pipelines, last = _chain(fitted)
     if issubclass(type(last), GuaranteedEstimator):  # wrappers that forward attributes do not qualify
         changed = pipelines and getattr(last, _FITTED_IN, None) != _classes_of(fitted)
         stated = _UNKNOWN if changed else last.guarantee_after(declared)
@@ -203,8 +203,8 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
     """
     if not hasattr(type(estimator), "fit"):
         raise TypeError(f"estimator must be an estimator, pipeline or search, got {safe_repr(estimator)}.")
-    if (nothing := _mixed(estimator)) is not None:
-        return nothing
+    if (mixing := mixing_step(estimator)) is not None:
+        return _mixed(*mixing)
     last = last_step(estimator)
     if not issubclass(type(last), GuaranteedEstimator):
         return _UNSTATED
@@ -280,7 +280,7 @@ def last_step_params(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[s
     from sklearn import get_config
     from sklearn.utils.metadata_routing import process_routing
 
-    for pipeline in _pipelines_of(estimator):
+    for pipeline in _chain(estimator)[:-1]:
         name = pipeline.steps[-1][0]
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(pipeline, "fit", **fit_params)[name]["fit"]
@@ -320,16 +320,13 @@ def fitted_by(pipeline: Any):
 
 def _classes_of(pipeline):
     """Return the class names of nested pipelines and of their transformers, without the last step."""
-    parts = [part for each in _pipelines_of(pipeline) for part in (each, *(step for _, step in each.steps[:-1]))]
+    parts = [part for each in _chain(pipeline)[:-1] for part in (each, *(step for _, step in each.steps[:-1]))]
     kinds = [type(part) for part in parts if part not in (None, "passthrough")]
     return tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
 
 
-def _mixed(estimator):
-    """Return the guarantee of a pipeline in which a step may mix ballots, or None if all steps are row-wise."""
-    if (mixing := mixing_step(estimator)) is None:
-        return None
-    name, step = mixing
+def _mixed(name, step):
+    """Return the guarantee of a pipeline in which this step may mix ballots."""
     caveat = f"the step {name!r} ({type(step).__name__}) may mix ballots with each other: one voter may change all"
     return with_caveats(PrivacyGuarantee.nothing("a transformer may mix ballots with each other"), caveat)
 
@@ -342,19 +339,17 @@ def row_wise(transformer):
 
 def last_step(estimator: Any):
     """Return the final estimator of a pipeline, through nested pipelines; return any other estimator itself."""
-    pipelines = _pipelines_of(estimator)
-    return pipelines[-1].steps[-1][1] if pipelines else estimator
+    return _chain(estimator)[-1]
 
 
-def _pipelines_of(estimator):
-    """Return the chain of nested pipelines, outermost first; empty for any other estimator."""
+def _chain(estimator):
+    """Return the nested pipelines, outermost first, and the final estimator; any other estimator alone."""
     from sklearn.pipeline import Pipeline
 
-    pipelines = []
-    while isinstance(estimator, Pipeline):
-        pipelines.append(estimator)
-        estimator = estimator.steps[-1][1]
-    return pipelines
+    chain = [estimator]
+    while isinstance(chain[-1], Pipeline):
+        chain.append(chain[-1].steps[-1][1])
+    return chain
 
 
 def mixing_step(estimator: Any):
@@ -367,7 +362,7 @@ def mixing_step(estimator: Any):
     from sklearn.pipeline import Pipeline
 
     name = "pipeline"
-    for pipeline in _pipelines_of(estimator):
+    for pipeline in _chain(estimator)[:-1]:
         if type(pipeline) is not Pipeline or replaced_methods(pipeline):  # a subclass may resample ballots, for example
             return name, pipeline
         for name, step in pipeline.steps[:-1]:

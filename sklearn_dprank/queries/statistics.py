@@ -144,27 +144,24 @@ def shared_scores(sums: NDArray[Any], first: NDArray[Any], last: NDArray[Any]) -
 class Statistic:
     """Vector of integers of one ballot; sums over voters answer a query.
 
-    A subclass also takes ``max_listed``, the public bound on the number of items that a ballot lists, or None. Longer
-    ballots are in the convex hull of those within the bound: see `~sklearn_dprank.ballots.weights.shortened`.
+    The constructor of a subclass takes the number of items, the fields in `states`, and ``max_listed``, the public
+    bound on the number of items that a ballot lists, or None. It sets `numbers`, `largest`, `added` and perhaps
+    `replaced`. Longer ballots are in the convex hull of those within the bound: see
+    `~sklearn_dprank.ballots.weights.shortened`.
 
-    Parameters
+    Attributes
     ----------
-    n_items : int
-        Number of items.
     numbers : int
         Length of the vector.
     largest : int
         Bound on the absolute values in the vector.
     added : Sensitivity
         Largest change of the sum by a ballot that is added or removed, over all subjects that `accepts` accepts.
-    replaced : Sensitivity or None, default=None
+    replaced : Sensitivity or None
         The same by a replaced ballot. None is that of a ballot and its reverse, whose vectors are opposite.
-
-    Attributes
-    ----------
     states : tuple of str
-        Fields of the statistic in a protocol, except its name. The constructor of a subclass takes them and raises
-        ValueError if they are invalid, because the curator is not trusted.
+        Fields of the statistic in a protocol, except its name. The constructor raises ValueError if they are invalid,
+        because the curator is not trusted.
     asked_about : str or None
         Field of a question that names its subject: a pair, several pairs, or groups of items.
     n_listed : int or None
@@ -175,14 +172,10 @@ class Statistic:
     asked_about: str | None = None
     n_listed: int | None = None
     cuts_ballots = True  # False if ballots of any length keep the bound
-
-    def __init__(
-        self, n_items: int, numbers: int, largest: int, added: Sensitivity, replaced: Sensitivity | None = None
-    ) -> None:
-        self.n_items, self.numbers, self.largest = n_items, numbers, largest
-        l1, l2_squared, gauge = added
-        opposite = Sensitivity(2 * l1, 4 * l2_squared, None if gauge is None else 2 * gauge)
-        self._added, self._replaced = added, replaced or opposite
+    numbers: int
+    largest: int
+    added: Sensitivity
+    replaced: Sensitivity | None = None
 
     def accepts(self, about: Any) -> bool:
         """Return whether a question may have this subject; the curator is not trusted."""
@@ -198,7 +191,10 @@ class Statistic:
 
     def sensitivity(self, neighboring: Neighboring) -> Sensitivity:
         """Return the largest change of the sum between neighbours, over all subjects that `accepts` accepts."""
-        return self._added if changed_ballots(neighboring) == 1 else self._replaced
+        if changed_ballots(neighboring) == 1:
+            return self.added
+        l1, l2_squared, gauge = self.added
+        return self.replaced or Sensitivity(2 * l1, 4 * l2_squared, None if gauge is None else 2 * gauge)
 
 
 class _GroupNetWins(Statistic):
@@ -213,11 +209,11 @@ class _GroupNetWins(Statistic):
             raise ValueError("sizes must be those of groups that hold each item once")
         n_listed = listed(n_items, max_listed)
         l1, l2_squared = wins_moved(sizes, n_listed)
-        super().__init__(n_items, n_items, min(n_listed, max(sizes)) - 1, Sensitivity(l1, Fraction(l2_squared)))
-        self.sizes = sizes
+        self.numbers, self.largest, self.sizes = n_items, min(n_listed, max(sizes)) - 1, sizes
+        self.added = Sensitivity(l1, Fraction(l2_squared))
 
     def accepts(self, about):
-        return _are_groups(about, self.n_items) and [len(group) for group in about] == self.sizes
+        return _are_groups(about, self.numbers) and [len(group) for group in about] == self.sizes
 
     def of(self, ballots, about, coins):
         return _group_net_wins(ballots, about)
@@ -234,7 +230,8 @@ class _NetWins(Statistic):
         n_listed = listed(n_items, max_listed)
         l1, l2_squared = wins_moved([n_items], n_listed)
         gauge = 1 if n_listed == n_items else Fraction(n_listed - 1, n_items - 1)
-        super().__init__(n_items, n_items, n_listed - 1, Sensitivity(l1, Fraction(l2_squared), gauge))
+        self.numbers, self.largest = n_items, n_listed - 1
+        self.added = Sensitivity(l1, Fraction(l2_squared), gauge)
 
     def of(self, ballots, about, coins):
         return net_wins(ballots.table, ballots.sentinel)
@@ -245,7 +242,8 @@ class _Margins(Statistic):
 
     def __init__(self, n_items: int, max_listed: int | None = None) -> None:
         moved = math.comb(listed(n_items, max_listed), 2)
-        super().__init__(n_items, math.comb(n_items, 2), 1, Sensitivity(moved, Fraction(moved)))
+        self.n_items, self.numbers, self.largest = n_items, math.comb(n_items, 2), 1
+        self.added = Sensitivity(moved, Fraction(moved))
 
     def of(self, ballots, about, coins):
         return margins(ballots.table, ballots.sentinel, *np.triu_indices(self.n_items, 1)).T.astype(np.int64)
@@ -257,7 +255,7 @@ class _PairMargin(Statistic):
     asked_about = "pair"
 
     def __init__(self, n_items: int, max_listed: int | None = None) -> None:
-        super().__init__(n_items, 1, 1, Sensitivity(1, Fraction(1)))
+        self.n_items, self.numbers, self.largest, self.added = n_items, 1, 1, Sensitivity(1, Fraction(1))
 
     def accepts(self, about):
         return _is_either_way(about, self.n_items)
@@ -274,8 +272,8 @@ class _PairCounts(Statistic):
     def __init__(self, n_items: int, max_listed: int | None = None) -> None:
         # A replaced ballot can move all its pairs, and another ballot as many others.
         moved = math.comb(listed(n_items, max_listed), 2)
-        added, replaced = Sensitivity(moved, Fraction(moved)), Sensitivity(2 * moved, Fraction(2 * moved))
-        super().__init__(n_items, n_items**2, 1, added, replaced)
+        self.n_items, self.numbers, self.largest = n_items, n_items**2, 1
+        self.added, self.replaced = (Sensitivity(times * moved, Fraction(times * moved)) for times in (1, 2))
 
     def accepts(self, about):
         valid = type(about) is list and len(about) <= math.comb(self.n_items, 2)
@@ -300,13 +298,13 @@ class ScaledBallotMargins(Statistic):
     asked_about = "margins"
 
     def __init__(self, n_items: int, max_listed: int | None = None) -> None:
-        self._listed = listed(n_items, max_listed)
+        self.n_items, self._listed = n_items, listed(n_items, max_listed)
         #: Squared L2 sensitivity of adding a ballot.
         self.squared = _RESOLUTION**2 * wins_moved([n_items], self._listed)[1]
-        numbers, moved = (max(each, min(math.comb(each, 2), MOST_PAIRS)) for each in (n_items, self._listed))
+        self.numbers, moved = (max(each, min(math.comb(each, 2), MOST_PAIRS)) for each in (n_items, self._listed))
         # By Cauchy and Schwarz, `moved`, the largest number of changed entries, bounds the squared ratio of L1 to L2.
-        added = Sensitivity(math.isqrt(self.squared * moved), Fraction(self.squared))
-        super().__init__(n_items, numbers, math.isqrt(self.squared), added)
+        self.added = Sensitivity(math.isqrt(self.squared * moved), Fraction(self.squared))
+        self.largest = math.isqrt(self.squared)
 
     def accepts(self, about):
         if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
@@ -351,7 +349,8 @@ class _PositionalScores(Statistic):
         self.scores, best_first = scores, sorted(scores, reverse=True)
         # By the rearrangement inequality, no two ballots differ more than one and its reverse.
         replaced = [high - low for high, low in zip(best_first, reversed(best_first), strict=True)]
-        super().__init__(n_items, n_items, max(map(abs, scores)), self._moved(scores), self._moved(replaced))
+        self.numbers, self.largest = n_items, max(map(abs, scores))
+        self.added, self.replaced = self._moved(scores), self._moved(replaced)
 
     def of(self, ballots, about, coins):
         order, first, last, _ = places(ballots.table)
@@ -373,8 +372,8 @@ class _Histogram(Statistic):
     cuts_ballots = False  # a ballot of any length is one cell
 
     def __init__(self, n_items: int, max_listed: int | None = None) -> None:
-        cells = math.factorial(n_items)  # a replaced ballot leaves one and enters another
-        super().__init__(n_items, cells, 1, Sensitivity(1, Fraction(1)), Sensitivity(2, Fraction(2)))
+        self.numbers, self.largest = math.factorial(n_items), 1  # a replaced ballot leaves a cell and enters another
+        self.added, self.replaced = Sensitivity(1, Fraction(1)), Sensitivity(2, Fraction(2))
 
     def of(self, ballots, about, coins):
         complete = completed(ballots.table, ballots.sentinel, coins, unseen_last=self.unseen_last)
