@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterable, Sized
 from functools import partial
 from numbers import Integral, Real
@@ -16,8 +15,6 @@ Check = Callable[[Any, str], None]
 
 #: Neighbouring relations, and how many contributions of one voter to a count differ between neighbours.
 CHANGED_BALLOTS = {"add_remove": 1, "replace": 2}
-#: Largest number of items for which the time and memory of every estimator were measured.
-MOST_MEASURED = 1000
 #: A smaller epsilon is not a ratio of the small integers with which exact noise is drawn.
 LEAST_EPSILON = 1e-9
 #: A smaller delta, divided among a few answers, comes close to the smallest double.
@@ -242,18 +239,6 @@ def check_random_state(random_state: Any, name: str = "random_state") -> None:
         raise ValueError(
             f"{name} must be None, an int of at least 0, a numpy Generator or a RandomState, "
             f"got {safe_repr(random_state)}."
-        )
-
-
-def warn_of_many(n_items: int) -> None:
-    """Warn if there are more items than `MOST_MEASURED`. Their number is public."""
-    if n_items > MOST_MEASURED:
-        warnings.warn(
-            f"{n_items:,} items are more than the {MOST_MEASURED:,} up to which fits were measured: time can grow with "
-            "the cube of their number, and memory with its square. The page Measurements of the user guide says which "
-            "estimators stay fast.",
-            UserWarning,
-            stacklevel=5,  # the caller of `fit`
         )
 
 

@@ -1,9 +1,11 @@
-"""Lazy loading of a package's public names and modules, and of matplotlib."""
+"""Lazy public names and properties, and the optional packages matplotlib and tqdm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -63,3 +65,21 @@ def pyplot() -> Any:
     except ImportError:
         raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
     return plt
+
+
+_DELAY = 2.0  # seconds before the bar appears
+
+
+@contextmanager
+def progress_bar(total: int | None, shown: bool, **looks: Any) -> Iterator[Callable[[int], Any]]:
+    """Yield a function that advances a progress bar by a number of finished units, if `shown`.
+
+    `looks` are options of tqdm, such as the name of a unit (``unit``, by default "fit").
+    """
+    if not shown or find_spec("tqdm") is None:
+        yield lambda count: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, delay=_DELAY, **{"unit": "fit", **looks}) as bar:
+        yield bar.update

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils.checks import (
-    MOST_MEASURED,
     Check,
     check_choice,
     check_epsilon,
@@ -25,7 +24,6 @@ from .._utils.checks import (
     check_whole,
     refuse_unknown,
     safe_repr,
-    warn_of_many,
 )
 from .._utils.estimators import AllowsMissing, _fit_context, available_if, clear_fitted, draft_of, swap_fitted
 from .._utils.types import Items, Message, RandomState, RuleName
@@ -43,6 +41,8 @@ from ..uncertainty.laws import Of, PublishedNoise
 from .plan import Unanswerable
 
 _ORDERS_ONLY = ("DPPrudentOrder", "DPSwissBorda", "DPTopK", "SecAggSwissBorda")  # or several answers
+#: Largest number of items for which the time and memory of every estimator were measured.
+MOST_MEASURED = 1000
 _ITEMS = ("n_features_in_", "feature_names_in_")
 _NOT_REPEATED = ("fit", "score", "read_ballots", "plan_for", "_release")  # a sweep does these steps once, or itself
 #: Method to call instead, by the ability of the channel.
@@ -331,8 +331,13 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
         if not self.takes_private_items:
             check_public_items(shape.bound)
-        if shape.n_items > MOST_MEASURED and not self.takes_private_items:
-            warn_of_many(shape.n_items)
+            if shape.n_items > MOST_MEASURED:
+                warn(
+                    f"{shape.n_items:,} items are more than the {MOST_MEASURED:,} up to which fits were measured: time "
+                    "can grow with the cube of their number, and memory with its square. The page Measurements of the "
+                    "user guide says which estimators stay fast.",
+                    stacklevel=4,  # the caller of `fit`
+                )
         channel, rule = self._compose()
         public = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:

@@ -25,9 +25,8 @@ from .._utils.checks import (
     safe_repr,
 )
 from .._utils.estimators import BaseEstimator, parametrized
-from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, RandomState, RuleName
+from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, NoiseName, Norm, RandomState, RuleName
 from ..ballots.profile import check_answerable
-from ..ballots.rows import Norm
 from ..ballots.weights import COMPARISONS, WEIGHT_GRID, WeightBound
 from ..mechanisms import (
     MECHANISMS,

@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._utils.checks import check_choice, check_flag, check_number, check_whole, safe_repr
-from .._utils.progress import progress_bar
+from .._utils.lazy import progress_bar
 from ..ballots.profile import Profile
 from ..ballots.reading import MAX_ITEMS, checked_names
 

@@ -32,7 +32,7 @@ from .._utils.estimators import (
     draft_of,
     parametrized,
 )
-from .._utils.progress import progress_bar
+from .._utils.lazy import progress_bar
 from .._utils.types import RandomState
 from ..ballots.profile import Ballots, Profile, as_profile
 from ..ballots.reading import check_ballots

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from .._utils.types import Neighboring
+from .._utils.types import Neighboring, Norm
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from .statistics import MOST_PAIRS, Sensitivity, statistic
 
@@ -218,7 +218,7 @@ def weighted_sensitivity(
     n_items: int,
     neighboring: Neighboring,
     bound: WeightBound | None = None,
-    norm: Literal["l1", "l2"] = "l1",
+    norm: Norm = "l1",
 ) -> Sensitivity:
     """Return the sensitivity of a query to one person, whose ballots and weights have a public bound.
 

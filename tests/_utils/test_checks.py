@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from every_estimator import refusal
 
-from sklearn_dprank import Borda, DPBorda, LDPBorda, LDPPairwise
 from sklearn_dprank._utils.checks import (
     CHANGED_BALLOTS,
     COUNT_OR_NONE,
-    MOST_MEASURED,
     as_double,
     at_least_two,
     changed_ballots,
@@ -29,7 +27,6 @@ from sklearn_dprank._utils.checks import (
     one_of,
     safe_repr,
 )
-from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.privacy.guarantee import NEIGHBORING
 
 
@@ -106,16 +103,3 @@ def test_variants_of_theory():
 def test_numbers_beyond_doubles_are_infinite_and_other_types_are_not_numbers():
     assert (as_double(10**400), as_double(-(10**400)), as_double(Fraction(1, 4))) == (math.inf, -math.inf, 0.25)
     assert math.isnan(as_double("1")) and math.isnan(as_double(True))
-
-
-def test_a_plan_warns_of_more_items_than_were_measured():
-    DPBorda().plan_for(Shape(MOST_MEASURED, 10))
-    for estimator in (Borda(), DPBorda(), LDPPairwise()):
-        with pytest.warns(UserWarning, match=r"^1,001 items are more than the 1,000 up to which"):
-            estimator.plan_for(Shape(MOST_MEASURED + 1, 10))
-
-
-def test_the_warning_names_the_line_of_the_user():
-    with pytest.warns(UserWarning) as caught:
-        LDPBorda(random_state=0).fit([range(1001)])
-    assert [warning.filename for warning in caught] == [__file__]

@@ -25,7 +25,7 @@ import numpy as np
 from _electorates import Electorate, fits
 from joblib import Parallel, delayed
 
-from sklearn_dprank._utils.progress import progress_bar
+from sklearn_dprank._utils.lazy import progress_bar
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.model_selection.advice import RESOLUTION, RESOLUTION_OF_BEST

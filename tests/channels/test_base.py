@@ -16,12 +16,13 @@ from sklearn_dprank import (
     DPStreamingBorda,
     Kemeny,
     LDPAdaptivePairs,
+    LDPBorda,
     LDPPairwise,
     LDPQuickSort,
     SecAggBorda,
     ShufflePairwise,
 )
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.profile import Profile, Shape
 
 GOOD = [[0, 1, 2], [1, 0, 2]]
 SECRET = 271828  # a ballot value that must not appear in any message
@@ -168,3 +169,19 @@ def test_invalid_grids_of_epsilons_are_refused(epsilons, got):
     with pytest.raises(ValueError) as error:
         LDPPairwise().fit_reports([], items=ITEMS, epsilons=epsilons)
     assert str(error.value) == f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {got}."
+
+
+# Numbers of items
+
+
+def test_a_plan_warns_of_more_items_than_were_measured():
+    DPBorda().plan_for(Shape(1000, 10))
+    for estimator in (Borda(), DPBorda(), LDPPairwise()):
+        with pytest.warns(UserWarning, match=r"^1,001 items are more than the 1,000 up to which"):
+            estimator.plan_for(Shape(1001, 10))
+
+
+def test_the_warning_names_the_line_of_the_user():
+    with pytest.warns(UserWarning) as caught:
+        LDPBorda(random_state=0).fit([range(1001)])
+    assert [warning.filename for warning in caught] == [__file__]
