@@ -438,17 +438,13 @@ class NonPrivateSurvey(BaseEstimator):
         check_derivable(self, asks, PairTallies(), "answers about pairs give PairTallies.")
         terms = {"items": list(range(n_items)), "n_queries": int(self.n_queries), "flip": [0, FLIP_GRID]}
         guarantee = PrivacyGuarantee.nothing(f"truthful answers about {self.n_queries} random pair(s) a voter")
-        return Plan(guarantee, partial(_read_survey, terms), needs=POSITIONS, n_items=n_items)
+        return Plan(guarantee, partial(partial, _surveyed, terms), needs=POSITIONS, n_items=n_items)
 
 
-def _read_survey(terms, profile):
-    return partial(_surveyed, terms, ballots_of(profile))
-
-
-def _surveyed(terms, ballots, bits):
+def _surveyed(terms, profile, bits):
     """Return the answers of simulated voters about new random pairs."""
     answers = Answers(len(terms["items"]), bits.coins)
-    blocks = simulated(PairsRandomizer(), terms, ballots, bits)
+    blocks = simulated(PairsRandomizer(), terms, ballots_of(profile), bits)
     wins = reduce(np.add, (PairFlips.counts(drawn, terms) for drawn, _ in blocks))
     answers.publish_numbers(PairTallies(), (Tallies(0.0, wins),))
     return answers

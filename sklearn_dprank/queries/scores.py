@@ -404,7 +404,7 @@ class ScaledMargins(Query):
 
     def scale(self, n_items: int, max_listed: int | None = None) -> int:
         """Return the public integer by which the margins or net wins are multiplied, under a bound on the ballots."""
-        return ScaledBallotMargins(n_items, max_listed).scale(self.summed_about(n_items))
+        return ScaledBallotMargins(n_items, listed(n_items, max_listed)).scale(self.summed_about(n_items))
 
     def summed_about(self, n_items: int) -> dict[str, list[list[int]]]:
         if self.pairs is None:

@@ -144,10 +144,9 @@ def shared_scores(sums: NDArray[Any], first: NDArray[Any], last: NDArray[Any]) -
 class Statistic:
     """Vector of integers of one ballot; sums over voters answer a query.
 
-    The constructor of a subclass takes the number of items, the fields in `states`, and ``max_listed``, the public
-    bound on the number of items that a ballot lists, or None. It sets `numbers`, `largest`, `added` and perhaps
-    `replaced`. Longer ballots are in the convex hull of those within the bound: see
-    `~sklearn_dprank.ballots.weights.shortened`.
+    The constructor of a subclass takes the number of items, the largest number of them that a ballot lists under the
+    public bound, and the fields in `states`. It sets `numbers`, `largest`, `added` and perhaps `replaced`. Longer
+    ballots are in the convex hull of those within the bound: see `~sklearn_dprank.ballots.weights.shortened`.
 
     Attributes
     ----------
@@ -203,11 +202,10 @@ class _GroupNetWins(Statistic):
     states: tuple[str, ...] = ("sizes",)
     asked_about: str | None = "groups"
 
-    def __init__(self, n_items: int, sizes: Any, max_listed: int | None = None) -> None:
+    def __init__(self, n_items: int, n_listed: int, sizes: Any) -> None:
         valid = type(sizes) is list and all(is_whole(size, 1, n_items) for size in sizes)
         if not valid or sum(sizes) != n_items:
             raise ValueError("sizes must be those of groups that hold each item once")
-        n_listed = listed(n_items, max_listed)
         l1, l2_squared = wins_moved(sizes, n_listed)
         self.numbers, self.largest, self.sizes = n_items, min(n_listed, max(sizes)) - 1, sizes
         self.added = Sensitivity(l1, Fraction(l2_squared))
@@ -226,8 +224,7 @@ class _NetWins(Statistic):
     j (m - j) times. So the gauge is (k - 1) / (m - 1), of the best item.
     """
 
-    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
-        n_listed = listed(n_items, max_listed)
+    def __init__(self, n_items: int, n_listed: int) -> None:
         l1, l2_squared = wins_moved([n_items], n_listed)
         gauge = 1 if n_listed == n_items else Fraction(n_listed - 1, n_items - 1)
         self.numbers, self.largest = n_items, n_listed - 1
@@ -240,8 +237,8 @@ class _NetWins(Statistic):
 class _Margins(Statistic):
     """Margins of all pairs, in row-major order."""
 
-    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
-        moved = math.comb(listed(n_items, max_listed), 2)
+    def __init__(self, n_items: int, n_listed: int) -> None:
+        moved = math.comb(n_listed, 2)
         self.n_items, self.numbers, self.largest = n_items, math.comb(n_items, 2), 1
         self.added = Sensitivity(moved, Fraction(moved))
 
@@ -254,7 +251,7 @@ class _PairMargin(Statistic):
 
     asked_about = "pair"
 
-    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+    def __init__(self, n_items: int, n_listed: int) -> None:
         self.n_items, self.numbers, self.largest, self.added = n_items, 1, 1, Sensitivity(1, Fraction(1))
 
     def accepts(self, about):
@@ -269,9 +266,9 @@ class _PairCounts(Statistic):
 
     asked_about = "pairs"
 
-    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+    def __init__(self, n_items: int, n_listed: int) -> None:
         # A replaced ballot can move all its pairs, and another ballot as many others.
-        moved = math.comb(listed(n_items, max_listed), 2)
+        moved = math.comb(n_listed, 2)
         self.n_items, self.numbers, self.largest = n_items, n_items**2, 1
         self.added, self.replaced = (Sensitivity(times * moved, Fraction(times * moved)) for times in (1, 2))
 
@@ -297,8 +294,8 @@ class ScaledBallotMargins(Statistic):
 
     asked_about = "margins"
 
-    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
-        self.n_items, self._listed = n_items, listed(n_items, max_listed)
+    def __init__(self, n_items: int, n_listed: int) -> None:
+        self.n_items, self._listed = n_items, n_listed
         #: Squared L2 sensitivity of adding a ballot.
         self.squared = _RESOLUTION**2 * wins_moved([n_items], self._listed)[1]
         self.numbers, moved = (max(each, min(math.comb(each, 2), MOST_PAIRS)) for each in (n_items, self._listed))
@@ -340,12 +337,12 @@ class _PositionalScores(Statistic):
     states = ("scores",)
     cuts_ballots = False  # the places after the first few share one score
 
-    def __init__(self, n_items: int, scores: Any, max_listed: int | None = None) -> None:
+    def __init__(self, n_items: int, n_listed: int, scores: Any) -> None:
         valid = type(scores) is list and len(scores) == n_items
         valid = valid and all(is_whole(score, 1 - 2**53) for score in scores)
         if not valid or sum(map(abs, scores)) >= _LARGEST_SCORES:
             raise ValueError("scores must be an integer for each place")
-        scores = cut_scores(scores, listed(n_items, max_listed))
+        scores = cut_scores(scores, n_listed)
         self.scores, best_first = scores, sorted(scores, reverse=True)
         # By the rearrangement inequality, no two ballots differ more than one and its reverse.
         replaced = [high - low for high, low in zip(best_first, reversed(best_first), strict=True)]
@@ -371,7 +368,7 @@ class _Histogram(Statistic):
     unseen_last = False
     cuts_ballots = False  # a ballot of any length is one cell
 
-    def __init__(self, n_items: int, max_listed: int | None = None) -> None:
+    def __init__(self, n_items: int, n_listed: int) -> None:
         self.numbers, self.largest = math.factorial(n_items), 1  # a replaced ballot leaves a cell and enters another
         self.added, self.replaced = Sensitivity(1, Fraction(1)), Sensitivity(2, Fraction(2))
 
@@ -417,9 +414,10 @@ def statistic(stated: Any, n_items: int, max_listed: int | None = None) -> Stati
     kind: Any = STATISTICS.get(name) if type(name) is str else None
     if kind is None or set(fields) != set(kind.states):
         raise ValueError(f"statistic must be one of {list(STATISTICS)}, with what belongs to it and nothing else")
-    made: Statistic = kind(n_items, **fields, max_listed=max_listed)
-    if made.cuts_ballots and listed(n_items, max_listed) < n_items:
-        made.n_listed = max_listed
+    n_listed = listed(n_items, max_listed)
+    made: Statistic = kind(n_items, n_listed, **fields)
+    if made.cuts_ballots and n_listed < n_items:
+        made.n_listed = n_listed
     return made
 
 

@@ -99,22 +99,16 @@ class OutcomesRule(Rule):
         return [Ask(PairOutcomes())]
 
     def aggregate(self, answers: Any) -> Consensus:
-        m = answers.n_items
-        i, j, wins = _by_pair(answers.answer(PairOutcomes()), m)
+        m, (i, j, one_way) = answers.n_items, answers.answer(PairOutcomes())
+        pairs, place = np.unique(np.minimum(i, j) * m + np.maximum(i, j), return_inverse=True)
+        wins = np.array([np.bincount(place, one_way * each, len(pairs)) for each in (i < j, i > j)])
+        i, j = np.divmod(pairs, m)  # each pair once, i < j, and how often i and how often j won
         strengths = outcome_strengths(i, j, wins, m, self.ridge)
         published = {"strengths": strengths}
         _warn_of_groups(i, j, m)
         if answers.paired and m <= _MOST_ERRORS:
             published["strength_std"] = standard_errors(i, j, wins.sum(axis=0), strengths, self.ridge)
         return Consensus(descending(strengths, answers), published)
-
-
-def _by_pair(outcomes, m):
-    """Return the pairs i < j that occur, and how often i and how often j won, shape (2, n_pairs)."""
-    i, j, wins = outcomes
-    pairs, place = np.unique(np.minimum(i, j) * m + np.maximum(i, j), return_inverse=True)
-    counts = np.array([np.bincount(place, wins * each, len(pairs)) for each in (i < j, i > j)])
-    return *np.divmod(pairs, m), counts
 
 
 def _warn_of_groups(i, j, m):

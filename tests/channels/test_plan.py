@@ -31,7 +31,7 @@ from sklearn_dprank.channels import (
 from sklearn_dprank.channels.plan import bound_text
 from sklearn_dprank.collection import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, Ask, Histogram, MaxViolatedMargin, NetWins, PairTallies
+from sklearn_dprank.queries import AllMargins, Ask, Histogram, MaxViolatedMargin, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import (
     AdaptiveBradleyTerryRule,
     BradleyTerryRule,
@@ -154,6 +154,18 @@ def test_a_plan_of_single_reports_refuses_what_needs_more_of_a_voter():
 )
 def test_a_guarantee_states_the_public_bound_of_a_profile(bound, text):
     assert bound_text(bound) == text
+
+
+@pytest.mark.parametrize("channel", [Central(epsilon=1.0), Interactive(epsilon=1.0)], ids=["central", "interactive"])
+def test_both_directions_of_a_pair_are_one_answer(channel):
+    profile = Profile.from_rankings([[0, 1, 2]] * 40 + [[2, 0, 1]] * 20)
+    plan = channel.plan([Ask(PairMargin(), times=2)], 3, profile.n_voters)
+    answers = plan.open(profile)(Bits.from_random_state(0))
+    first = answers.answer(PairMargin(2, 0))
+    assert (answers.answer(PairMargin(0, 2)), answers.answer(PairMargin(2, 0))) == (-first, first)
+    answers.answer(PairMargin(0, 1))
+    with pytest.raises(BudgetExhausted):
+        answers.answer(PairMargin(1, 2))
 
 
 def test_coins_that_break_ties_are_fair():
