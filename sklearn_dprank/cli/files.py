@@ -391,7 +391,7 @@ def _check_form(options, names):
     if form == "comparisons" and options.person is None:
         who = next((name for name in names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
         added += ["--row-is-person"] if who is None else ["--person", who]
-    if form == "comparisons" and options.command == "rank" and not options.estimator and not options.top:
+    if form != "choices" and options.command == "rank" and not options.estimator and not options.top:
         added += ["--estimator", "DPBorda"] if options.noise else []
     # All words that were typed, without options that the form does not take.
     dropped = {f"--{name.replace('_', '-')}" for name in (*_FORMS[form], *(["scale"] if form == "choices" else []))}

@@ -53,7 +53,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda and others")
     about = "what is hidden: whether somebody voted (add_remove, the default), or only how (replace)"
     add("--neighboring", choices=["add_remove", "replace"], default="add_remove", help=about)
-    about = "default: DPBorda; DPBradleyTerry with --comparisons, DPPositionalRule with --items private"
+    about = "default: DPBorda; DPBradleyTerry with --comparisons and --long, DPPositionalRule with --items private"
     add("--estimator", choices=list(_ESTIMATORS), help=about)
     add("--noise", choices=["laplace", "knorm", "gaussian"], help="default: laplace; knorm, for DPBorda: no intervals")
     add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
@@ -166,8 +166,8 @@ def _estimator(options):
         if given or options.estimator not in (None, "DPBorda"):
             raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise, --delta and --window.")
         return DPTopK(options.top, **common)
-    default = "DPPositionalRule" if options.items == "private" else "DPBorda"
-    kind = options.estimator or ("DPBradleyTerry" if options.comparisons else default)
+    default = "DPBradleyTerry" if options.comparisons or options.long else "DPBorda"
+    kind = options.estimator or ("DPPositionalRule" if options.items == "private" else default)
     estimator: Any = _ESTIMATORS[kind](**common)
     for name in given.keys() - estimator.get_params().keys():
         raise ValueError(f"{kind} has no --{name}; leave it out, or name another --estimator.")

@@ -70,7 +70,7 @@ def refused(content, *options):
     ("options", "unit"),
     [
         ([*LONG, "--ratings"], "all rows of one person"),
-        ([*LONG, "--ratings", "--max-listed", "2", "--estimator", "DPBradleyTerry"], "all rows of one person"),
+        ([*LONG, "--ratings", "--max-listed", "2", "--estimator", "DPBorda"], "all rows of one person"),
         (["d.csv", "--comparisons", "winner", "loser", "--person", "judge"], "all comparisons of one person"),
         (["d.csv", "--comparisons", "winner", "loser", "--row-is-person"], "one comparison"),
         ([*COMPARED, "--row-is-person", "--estimator", "DPBorda"], "one comparison"),
@@ -115,7 +115,9 @@ def test_positions_are_the_other_direction(run):
     assert made["consensus"] == NAMES[::-1]
 
 
-def test_a_leaderboard_is_the_default_for_comparisons(run):
+def test_a_leaderboard_is_the_default_for_ratings_and_comparisons(run):
+    made = json.loads(run(*LONG, "--ratings", *ITEMS, "--epsilon", "50", "--format", "json"))
+    assert made["approximate"] and made["privacy"]["delta"] == 1e-6
     budget = ["--budget", "b", "--budget-epsilon", "3"]
     said = run(*COMPARED, "--row-is-person", *ITEMS, "--epsilon", "1", *budget)
     assert "this release has delta = 1e-06: give the new budget that much" in said and not Path("b").exists()
