@@ -805,6 +805,8 @@ class Profile:
         ValueError
             If `voter_epsilon` is not one positive, finite number for each voter.
         """
+        if self.rows is not None:
+            raise ValueError("voter_epsilon has no order of persons in long data; pass a table with one row a voter.")
         own = reading.as_column(voter_epsilon, "voter_epsilon", self.n_voters, positive=True)
         profile = copy(self)  # with the counts that are already computed
         profile.voter_epsilon = _read_only(own.copy())

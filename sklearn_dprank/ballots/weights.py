@@ -23,8 +23,11 @@ COMPARISON = "one comparison"
 PERSON = "all ballots of one person"
 ROWS = "all rows of one person"
 COMPARISONS = "all comparisons of one person"
+#: Units if it is public who compared which items.
+OUTCOME = "the outcome of one comparison"
+OUTCOMES = "the outcomes of all comparisons of one person"
 #: Units that cover everything a person gave.
-OF_PERSONS = (PERSON, ROWS, COMPARISONS)
+OF_PERSONS = (PERSON, ROWS, COMPARISONS, OUTCOMES)
 #: Classes of `persons_by_weight`: below 2, 2 to 4, and so on. With "auto", bounds are 1, 2, 4, ..., 2**(N_CLASSES - 1).
 N_CLASSES = 12
 _LARGEST = 2**61  # bound on sums of all counts of pairs, which are 64-bit integers

@@ -327,7 +327,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         check_is_fitted(self, "ranks_")
         return -average_kendall_tau(self.ranks_, self.read_ballots(X))
 
-    def _planned(self, shape, items=None):
+    def _planned(self, shape, items=None, for_devices=False):
         """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
         if not self.takes_private_items:
             check_public_items(shape.bound)
@@ -347,18 +347,27 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                     "one epsilon for all voters: leave it out."
                 )
             public["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
-        n_voters = shape.n_voters
-        if shape.bound is not None:
+        n_voters, form = shape.n_voters, "ballots" if shape.bound is None else shape.bound.form
+        if getattr(channel, "takes_comparisons", False):
+            if form != "comparisons" and not for_devices:
+                raise ValueError(
+                    "pairs='shown' is for comparisons of two items, one a row: read them by Profile.from_comparisons. "
+                    "For ballots, use pairs='hidden'."
+                )
+            public["bound"] = shape.bound
+        elif shape.bound is not None:
             if shape.bound.form == "private" and type(rule) is not TopListRule:
                 raise ValueError(
                     f"items='private' is for the rule of DPPositionalRule, got {type(rule).__name__}, which might "
                     "publish items below the threshold; leave it out."
                 )
             if not getattr(channel, "takes_weights", False):
-                if shape.bound.form != "ballots":
+                if form != "ballots":
+                    can_be_shown = form == "comparisons" and hasattr(self, "pairs")
+                    shown = " If it is public who compared which items, set pairs='shown'." if can_be_shown else ""
                     raise ValueError(
                         f"long data is for a trusted curator, and {type(channel).__name__} counts one ballot of each "
-                        "voter; use DPBorda or DPPairwise, or read a table with one ballot of each person."
+                        f"voter; use DPBorda or DPPairwise, or read a table with one ballot of each person.{shown}"
                     )
                 raise ValueError(
                     "groups, sample_weight and max_listed are for the channels Exact and Central, and "
@@ -368,7 +377,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             public["bound"], n_voters = shape.bound, None  # the number of ballots is private
         try:
             plan = channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **public)
-            if shape.bound is not None and shape.bound.form != "ballots":
+            if form != "ballots":
                 check_answerable(type(self).__name__, plan.needs, shape.n_items, shape.bound)
         except Unanswerable as refusal:
             fitting = []
@@ -712,7 +721,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         n_items = int(items) if names is None else len(names)
         if n_items < 2:
             raise ValueError(f"items must name at least two items, got {n_items}.")
-        rule, plan = self._planned(Shape(n_items, n_voters, epsilons), names)
+        rule, plan = self._planned(Shape(n_items, n_voters, epsilons), names, for_devices=True)
         if plan.protocol is None:
             raise ValueError(
                 f"voters' devices cannot send what this rule asks for: {plan.unsent}. Only fit can simulate it."

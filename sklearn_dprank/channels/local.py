@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._utils.checks import EPSILON, LISTED_OR_NONE, Check, check_epsilon, check_parameters, one_of
+from .._utils.checks import EPSILON, LISTED_OR_NONE, Check, check_epsilon, check_parameters, one_of, safe_repr
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
+from ..ballots.weights import WeightBound
 from ..collection import HypercubeSampling, PrivUnitG, RandomizedResponse, Randomizer
 from ..collection.base import ReceivedReports
-from ..collection.pairs import AssignedPairs
+from ..collection.pairs import PAIRS, AssignedPairs, ShownPairs
 from ..collection.protocol import stated_epsilon
 from ..collection.randomizers import (
     CLIENT_RANDOMIZERS,
@@ -27,7 +28,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 from .base import RankAggregator
-from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, listed_text
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, listed_text, outcomes_of
 
 _LARGEST_GRID = 100  # epsilons; each needs separate counts
 
@@ -58,6 +59,11 @@ class Local(BaseEstimator):
     collects_reports = True
     personal_budgets = True
 
+    @property
+    def takes_comparisons(self) -> bool:
+        """Whether persons have comparisons whose pairs are public, in place of ballots."""
+        return isinstance(self.randomizer, ShownPairs)
+
     def plan(
         self,
         asks: list[Ask],
@@ -65,6 +71,7 @@ class Local(BaseEstimator):
         n_voters: int | None = None,
         voter_epsilon: Any = None,
         items: ItemNames | None = None,
+        bound: WeightBound | None = None,
     ) -> Plan:
         """Return the plan, if the reports determine all asks.
 
@@ -80,6 +87,8 @@ class Local(BaseEstimator):
             Public grid of epsilons that voters chose from. None is `epsilon` for all voters.
         items : list or None, default=None
             Item names in the protocol, for remote devices. None is the item indices.
+        bound : WeightBound or None, default=None
+            Bound of a profile of comparisons. None for ballots and for remote devices.
 
         Raises
         ------
@@ -108,11 +117,20 @@ class Local(BaseEstimator):
         largest = max(stated_epsilon(protocol, client) for protocol in protocols.values())
         caveats = ("each voter has its own epsilon, which is public; the largest is stated",) if personal else ()
         guarantee = PrivacyGuarantee(largest, 0.0, "local", "replace", how, randomizer.arithmetic, caveats=caveats)
+        if self.takes_comparisons:
+            guarantee = outcomes_of(guarantee, bound)
         reader = _LocalReader(randomizer, protocols.values())
         reads = partial(_opened, randomizer, protocols, personal, reader)
         own_client = None if randomizer.name in CLIENT_RANDOMIZERS else client
         return Plan(
-            guarantee, reads, protocols[min(grid)], needs=POSITIONS, client=own_client, n_items=n_items, reader=reader
+            guarantee,
+            reads,
+            protocols[min(grid)],
+            needs=frozenset({"counts"}) if self.takes_comparisons else POSITIONS,
+            client=own_client,
+            n_items=n_items,
+            bound=bound,
+            reader=reader,
         )
 
 
@@ -175,8 +193,8 @@ def _opened(randomizer, protocols, personal, reader, voters):
         ):
             raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
         for epsilon, protocol in protocols.items():
-            table = ballots.table[:, epsilons == epsilon] if personal else ballots.table
-            groups.append((protocol, ballots._replace(table=table)))
+            own = ballots._replace(table=ballots.table[:, epsilons == epsilon]) if personal else ballots
+            groups.append((protocol, own, np.count_nonzero(epsilons == epsilon) if personal else voters.n_voters))
         published = {"reports_accepted": voters.n_voters, "reports_refused": {}}
     else:
         counts = reader(voters)
@@ -188,8 +206,8 @@ def _opened(randomizer, protocols, personal, reader, voters):
 def _answers(randomizer, protocol, published, received, groups, bits):
     """Return the answers that follow from received reports, or from simulated reports of groups of voters."""
     received = received or [
-        ReceivedReports(followed, randomizer.simulated(followed, ballots, bits), ballots.table.shape[1])
-        for followed, ballots in groups
+        ReceivedReports(followed, randomizer.simulated(followed, ballots, bits), n_voters)
+        for followed, ballots, n_voters in groups
     ]
     # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
     law = randomizer.law(received[0]) if len(received) == 1 else None
@@ -223,10 +241,13 @@ class LDPPairwise(RankAggregator):
     rule : None, str or Rule, default=None
         Rule that turns answers into a ranking. None is Bradley-Terry, or Borda for ``randomizer="djw"``, which gives no
         answer counts.
-    pairs : {"hidden", "assigned"}, default="hidden"
+    pairs : {"hidden", "assigned", "shown"}, default="hidden"
         "hidden": each voter's device draws its pairs, and reports them with the answers. "assigned": each registered
         voter has public pairs, and the curator refuses reports on others. The error is the same, but a voter who lies
-        can spoil only the own pairs. Not for ``randomizer="djw"``.
+        can spoil only the own pairs. "shown": persons compare two items at a time
+        (`~sklearn_dprank.ballots.Profile.from_comparisons`), and it is public which ones. Each device draws one of the
+        person's comparisons. "assigned" and "shown" are not for ``randomizer="djw"``; "shown" needs ``n_queries=1`` and
+        ``randomizer="rr"``.
     n_voters : int or None, default=None
         Number of registered voters, for assigned pairs. They have the numbers 0 to n_voters - 1. `fit` needs no number;
         `protocol`, `client` and `fit_reports` need one.
@@ -271,7 +292,15 @@ class LDPPairwise(RankAggregator):
     ``client(items)`` on each device and ``fit_reports`` at the curator.
     See :ref:`what may be published <may-be-published>`.
 
+    With shown pairs, the unit is the outcomes of all comparisons of one person, and one of them is reported. Who took
+    part, and which items a person compared, is not protected. The next pair of a person must not depend on the person's
+    own outcomes, and a comparison without an outcome should be a tie, because missing ones are public.
+
     .. rubric:: Remarks
+
+    With shown pairs, the numbers of answers on each pair are exact, however unequal they are, and so
+    Bradley-Terry is not biased by the choice of opponents. Intervals are for margins in which a person with K
+    comparisons counts 1 / K in each of them.
 
     Yan et al. print the flip of randomised response the wrong way round.
 
@@ -302,14 +331,14 @@ class LDPPairwise(RankAggregator):
     n_queries: int | None = 1
     randomizer: Literal["rr", "djw"] | Randomizer = "rr"
     rule: RuleName | Rule | None = None
-    pairs: Literal["hidden", "assigned"] = "hidden"
+    pairs: Literal["hidden", "assigned", "shown"] = "hidden"
     n_voters: int | None = None
     assignment_seed: str | None = None
     random_state: RandomState = None
 
     parameter_checks = {
         "randomizer": partial(check_flips, names=("rr", "djw")),
-        "pairs": one_of("hidden", "assigned"),
+        "pairs": one_of(*PAIRS),
         **AssignedPairs.parameter_checks,
         **RULE,
     }
@@ -319,6 +348,10 @@ class LDPPairwise(RankAggregator):
         randomizer = HypercubeSampling() if djw else flips_of(self.randomizer, self.n_queries)
         if self.pairs == "assigned":
             randomizer = AssignedPairs(randomizer, self.n_voters, self.assignment_seed)
+        if self.pairs == "shown":
+            if djw or not isinstance(self.randomizer, str):
+                raise ValueError(f"pairs='shown' needs randomizer='rr', got {safe_repr(self.randomizer)}.")
+            randomizer = ShownPairs(self.n_queries)
         return Local(self.epsilon, randomizer), resolve_rule(self.rule, SortByScore() if djw else BradleyTerryRule())
 
 

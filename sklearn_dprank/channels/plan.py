@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole
 from ..ballots.profile import Profile
-from ..ballots.reading import Positions
-from ..ballots.weights import COMPARISONS, WeightBound
+from ..ballots.rows import Compared
+from ..ballots.weights import COMPARISON, COMPARISONS, OUTCOME, OUTCOMES, WeightBound
 from ..collection import ReportCounts
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
@@ -217,7 +217,7 @@ class Plan:
         ValueError
             If the plan does not fit these voters, or no message was accepted.
         """
-        n_items, bound = (voters.n_items, voters.bound) if isinstance(voters, Profile) else (self.n_items, None)
+        n_items, bound = (voters.n_items, voters.bound) if isinstance(voters, Profile) else (self.n_items, self.bound)
         if bound != self.bound:  # first, because the number of items may be private
             raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
         if self.n_items not in (None, n_items):
@@ -307,8 +307,17 @@ def check_derivable(channel: Channel, asks: list[Ask], released: Query, remedy: 
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 
 
-def ballots_of(profile: Profile) -> Positions:
-    """Return the ballots that simulated devices randomise; raise ValueError if the profile keeps counts only."""
+def outcomes_of(guarantee: PrivacyGuarantee, bound: WeightBound | None) -> PrivacyGuarantee:
+    """Return the guarantee for the outcomes of comparisons whose pairs are public; devices have no bound."""
+    unit = OUTCOME if bound is not None and bound.unit == COMPARISON else OUTCOMES
+    public = "it is public who compared which items, so these must not depend on the person's own outcomes"
+    return replace(guarantee, unit=unit, caveats=(public, *guarantee.caveats))
+
+
+def ballots_of(profile: Profile) -> Any:
+    """Return the ballots or comparisons that simulated devices randomise; raise ValueError if there are counts only."""
+    if isinstance(profile.rows, Compared):
+        return profile.rows
     if profile.positions is None:
         raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
     return profile.positions

@@ -24,8 +24,9 @@ from .._utils.checks import (
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Amount, ItemNames, RandomState, RuleName
 from ..ballots.profile import Profile
+from ..ballots.weights import WeightBound
 from ..collection.base import Randomizer, make_protocol
-from ..collection.pairs import PairFlips, ShuffledRandomizer, are_wins, counted_wins, hidden_wins
+from ..collection.pairs import PAIRS, PairFlips, ShuffledRandomizer, are_wins, counted_wins, hidden_wins
 from ..collection.protocol import FLIP_GRID, as_text, cost_as_text, flips_cost, lower_reading
 from ..collection.randomizers import check_flips, check_randomizer, checked, flips_of, resolve_flips
 from ..collection.reports import (
@@ -51,7 +52,7 @@ from ..rules.bradley_terry import BradleyTerryRule
 from ..rules.pairwise import HierarchicalRule
 from ..sampling.bit_source import BitSource
 from .base import RankAggregator
-from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_voters
+from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_voters, outcomes_of
 
 # Functions of public numbers, cached for repeated trials.
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
@@ -73,13 +74,15 @@ class Shuffle(BaseEstimator):
         epsilon that results.
     n_queries : int, default=1
         K, the number of messages per voter. Hidden pairs use K shuffles, with one message of each voter per shuffle.
-        Assigned pairs use one shuffle.
-    pairs : {"hidden", "assigned"}, default="hidden"
+        Assigned pairs use one shuffle. Shown pairs need 1.
+    pairs : {"hidden", "assigned", "shown"}, default="hidden"
         "hidden": each voter draws its pairs privately and hides among all voters. "assigned": the curator assigns pairs
-        by a balanced design, and a voter hides only among voters with the same pair.
+        by a balanced design, and a voter hides only among voters with the same pair. "shown": each person draws one of
+        the own comparisons, whose pairs are public, and hides only among reports about the same pair.
     min_reports : int or None, default=None
         Public lower limit on the number of voters. Below it, the curator releases no result. None is the number of
-        voters in `fit`; `fit_reports` needs a number.
+        voters in `fit`; `fit_reports` needs a number. With shown pairs, it is the limit for each pair, must be given,
+        and pairs with fewer reports are left out.
     randomizer : PairFlips or None, default=None
         Randomizer of each answer. None is `RandomizedResponse()`. A randomizer of `theory` uses the scale as printed
         for the local epsilon. The guarantee states the epsilon that its flips really spend.
@@ -106,7 +109,7 @@ class Shuffle(BaseEstimator):
     delta: Amount = 1e-6
     local_epsilon: Amount | None = None
     n_queries: int = 1
-    pairs: Literal["hidden", "assigned"] = "hidden"
+    pairs: Literal["hidden", "assigned", "shown"] = "hidden"
     min_reports: int | None = None
     randomizer: PairFlips | None = None
 
@@ -115,13 +118,25 @@ class Shuffle(BaseEstimator):
         **DELTA,
         "local_epsilon": partial(check_epsilon, optional=True),
         "n_queries": COUNT,
-        "pairs": one_of("hidden", "assigned"),
+        "pairs": one_of(*PAIRS),
         "min_reports": VOTERS_OR_NONE,
         "randomizer": check_randomizer,
     }
     collects_reports = True
 
-    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
+    @property
+    def takes_comparisons(self) -> bool:
+        """Whether persons have comparisons whose pairs are public, in place of ballots."""
+        return isinstance(self.pairs, str) and self.pairs == "shown"  # read before parameters are checked
+
+    def plan(
+        self,
+        asks: list[Ask],
+        n_items: int,
+        n_voters: int | None = None,
+        items: ItemNames | None = None,
+        bound: WeightBound | None = None,
+    ) -> Plan:
         """Return the plan, with the local epsilon of the messages. The number of voters is public here.
 
         Raises
@@ -134,11 +149,18 @@ class Shuffle(BaseEstimator):
         if self.delta == 0:
             raise ValueError("delta must be positive in the shuffle model, got 0; set delta=1e-6, say.")
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
+        shown = self.takes_comparisons
+        if shown and (self.n_queries != 1 or self.min_reports is None):
+            raise ValueError(
+                "pairs='shown' needs n_queries=1, and as min_reports the least number of reports about a pair, got "
+                f"n_queries={self.n_queries} and min_reports={self.min_reports}: the local epsilon is computed from "
+                "it, and pairs with fewer reports are left out."
+            )
         least = least_voters(self.min_reports, n_voters, "the local epsilon")
         check_derivable(self, asks, PairTallies(), "shuffled reports give PairTallies.")
         randomizer = resolve_flips(self, "n_queries of the channel")
         rounds, delta = int(self.n_queries), float(self.delta)
-        n_messages = least if self.pairs == "hidden" else balanced_group_size(least, n_items, rounds)
+        n_messages = balanced_group_size(least, n_items, rounds) if self.pairs == "assigned" else least
         # `epsilon` becomes the stated one. If `is_target`, it is the central epsilon to reach, else the joint local one
         # of all messages. Below two messages, nothing is amplified: delta is 0, and the local epsilon is stated.
         amplified, is_target = n_messages >= 2, self.local_epsilon is None
@@ -168,12 +190,16 @@ class Shuffle(BaseEstimator):
         protocol = checked(make_protocol("rr-shuffled", named, cost_as_text(local_cost), fields))
         how = f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
         caveats = (f"without the shuffler, local epsilon = {message_epsilon * rounds:.6g}",)
-        whom = ("shuffle", SHUFFLER), ("shuffle", f"{least} of the voters in each batch")
+        group = "the voters who report on a pair" if shown else "the voters"
+        whom = ("shuffle", SHUFFLER), ("shuffle", f"{least} of {group} in each batch")
         spent = epsilon, delta if amplified else 0.0
         guarantee = PrivacyGuarantee(*spent, "shuffle", "replace", how, caveats=caveats, whom=whom)
+        if shown:
+            guarantee = outcomes_of(guarantee, bound)
         reader = _ShuffledReader(protocol)
         reads = partial(_opened, protocol, n_messages, {"local_epsilon": message_epsilon * rounds}, reader)
-        return Plan(guarantee, reads, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
+        needs = frozenset({"counts"}) if shown else POSITIONS
+        return Plan(guarantee, reads, protocol, needs=needs, n_items=n_items, bound=bound, reader=reader)
 
 
 def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource) -> NDArray[np.int64]:
@@ -213,7 +239,7 @@ class _ShuffledReader(ReportReader):
 
     def __init__(self, protocol):
         super().__init__([protocol])
-        self._k, self.is_hidden = protocol["n_queries"], protocol["pairs"] == "hidden"
+        self._k, self.is_hidden = protocol["n_queries"], protocol["pairs"] != "assigned"
         self._n_items = len(protocol["items"])
         self._shuffles = self._k if self.is_hidden else 1  # assigned pairs share one
 
@@ -300,9 +326,19 @@ def _answers(protocol, published, wins, ballots, bits):
     if ballots is not None and protocol["pairs"] == "hidden":
         wins = hidden_wins(protocol, ballots, bits)
     elif ballots is not None:
-        design = balanced_design(ballots.table.shape[1], m, protocol["n_queries"], bits.assignment)
+        design = None
+        if protocol["pairs"] == "assigned":
+            design = balanced_design(ballots.table.shape[1], m, protocol["n_queries"], bits.assignment)
         first, second, answers = ShuffledRandomizer().draw(protocol, ballots, bits, design)
         wins = counted_wins(first, second, answers, m)
+    if protocol["pairs"] == "shown":  # a voter hides only among the messages about the same pair
+        wins = np.where(wins + wins.T >= protocol["min_reports"], wins, 0)
+        published = {**published, "reports_accepted": int(wins.sum())}
+        if not wins.any():
+            raise ValueError(
+                f"no pair has the {protocol['min_reports']} messages that hide each voter (min_reports); no result is "
+                "released."
+            )
     tallies, release = Tallies(protocol["flip"][0] / FLIP_GRID, wins), Answers(m, bits.coins, published=published)
     release.publish_numbers(PairTallies(), (tallies,), tallies.law)
     return release
@@ -329,9 +365,11 @@ class ShufflePairwise(RankAggregator):
         K, the number of messages per voter, which share epsilon. With hidden pairs, each of them is in a separate
         shuffle. Several messages often give a smaller error than one: `~sklearn_dprank.model_selection.recommend`
         chooses the number.
-    pairs : {"hidden", "assigned"}, default="hidden"
+    pairs : {"hidden", "assigned", "shown"}, default="hidden"
         "hidden": each voter draws its pairs privately and hides among all voters. "assigned": voters are assigned
-        pairs, and a voter hides only among voters with the same pair.
+        pairs, and a voter hides only among voters with the same pair. "shown": persons compare two items at a time
+        (`~sklearn_dprank.ballots.Profile.from_comparisons`), and it is public which ones. Each device draws one of the
+        person's comparisons, which hides only among reports about the same pair. It needs ``n_queries=1``.
     rule : None, str or Rule, default=None
         Rule that turns answers into a ranking. None is Bradley-Terry.
     local_epsilon : float or None, default=None
@@ -339,7 +377,8 @@ class ShufflePairwise(RankAggregator):
         epsilon that results.
     min_reports : int or None, default=None
         Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
-        ``len(X)`` in `fit`; protocols for devices need a number.
+        ``len(X)`` in `fit`; protocols for devices need a number. With shown pairs, it is the lower limit on the number
+        of reports about each pair, and must be given. Pairs with fewer reports are left out.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -380,6 +419,10 @@ class ShufflePairwise(RankAggregator):
     others, so set `min_reports` to the number of voters that you are sure of.
     See :ref:`what may be published <may-be-published>`.
 
+    With shown pairs, the unit is the outcomes of all comparisons of one person, as in `LDPPairwise`. Everybody may know
+    who was shown which pair, so only reports about the same pair hide each other: epsilon follows from `min_reports` of
+    them. Which pair a device draws does not depend on outcomes, so the numbers of reports are free.
+
     .. rubric:: Remarks
 
     A privately drawn pair is an additional fact that the shuffler hides. Every voter hides among all n voters, as in
@@ -402,7 +445,7 @@ class ShufflePairwise(RankAggregator):
     epsilon: Amount = 1.0
     delta: Amount = 1e-6
     n_queries: int = 1
-    pairs: Literal["hidden", "assigned"] = "hidden"
+    pairs: Literal["hidden", "assigned", "shown"] = "hidden"
     rule: RuleName | Rule | None = None
     local_epsilon: float | None = None
     min_reports: int | None = None

@@ -16,6 +16,8 @@ from .._utils.checks import is_whole
 from .._utils.types import Amount, Items
 from ..ballots.counting import odd_ballots
 from ..ballots.reading import Positions, as_array, ballot_key, compact_positions
+from ..ballots.rows import Compared
+from ..ballots.weights import WEIGHT_GRID
 from ..queries import statistics
 from ..queries.base import Query
 from ..sampling.bit_source import Bits, BitSource
@@ -51,6 +53,10 @@ class ClientRandomizer:
     def delta(self, protocol: Any) -> Decimal:
         """Return the delta at which `spent` holds."""
         return Decimal(0)
+
+    def read(self, ballot: Any, protocol: Any) -> tuple[Any, bytes]:
+        """Return what `draw` takes, and a key that differs for different ballots; raise ValueError if it is invalid."""
+        return read_ballot(ballot, len(protocol["items"]))
 
 
 class ReportRandomizer(ClientRandomizer):
@@ -146,6 +152,33 @@ def read_ballot(ballot, n_items):
         raise ValueError(f"ballot must have one position (a finite number, or NaN) for each of the {n_items} items.")
     positions = compact_positions(rows)
     return positions, ballot_key(positions)
+
+
+def read_comparisons(ballot, n_items):
+    """Return (comparisons, key) of one person's comparisons, array-like of shape (n_comparisons, 3).
+
+    A row is [first, second, outcome]: the numbers of two items, and 1 if the first won, 0 if the second won, or None or
+    NaN for a tie. ValueError is raised unless there are such rows, at least one.
+    """
+    try:
+        rows = as_array(ballot)
+    except (TypeError, ValueError, OverflowError):
+        rows = np.empty(0)
+    valid = rows.ndim == 2 and rows.shape[1] == 3 and len(rows) > 0 and rows.dtype.kind in "biuf"
+    if valid:
+        items, outcome = rows[:, :2], rows[:, 2]
+        won, tied = outcome == 1, np.isnan(outcome)
+        known = np.isin(items, np.arange(n_items)).all() and (items[:, 0] != items[:, 1]).all()
+        valid = bool(known and (won | tied | (outcome == 0)).all())
+    if not valid:
+        raise ValueError(
+            "ballot must list one or more comparisons [first, second, outcome]: the numbers of two different items, 0 "
+            f"to {n_items - 1}, and 1 if the first won, 0 if the second won, or None for a tie."
+        )
+    first, second = items.T.astype(np.int64)
+    person = np.zeros(len(rows), dtype=np.int64)
+    compared = Compared(person, np.where(won, first, second), np.where(won, second, first), tied, 1, WEIGHT_GRID)
+    return compared, np.stack([first, second, won + 2 * tied]).tobytes()
 
 
 def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:

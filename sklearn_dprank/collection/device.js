@@ -1,8 +1,8 @@
 // JavaScript client of sklearn-dprank: a voter's device for browsers and Node. It needs no other file.
 //
 // It validates a protocol, keeps the budget of one browser for all polls of a site, and creates one randomised report
-// for each poll. Randomizers: "rr", "laplace", "gaussian", "rr-assigned", and "rr-shuffled" with hidden pairs. The
-// ballot stays on the device.
+// for each poll. Randomizers: "rr", "laplace", "gaussian", "rr-assigned", "rr-shown", and "rr-shuffled" with hidden or
+// shown pairs. The ballot stays on the device.
 // Documentation: user guide, pages "JavaScript client" and "The wire format" (version 3).
 
 const GRID = 2n ** 52n;
@@ -20,6 +20,7 @@ const FIELDS = {
   laplace: ["n_queries", "flip"],
   gaussian: ["n_queries", "flip"],
   "rr-assigned": ["n_queries", "flip", "n_voters", "assignment_seed"],
+  "rr-shown": ["n_queries", "flip"],
   "rr-shuffled": ["n_queries", "flip", "pairs", "min_reports", "central_epsilon", "central_delta"],
 };
 
@@ -135,6 +136,11 @@ function nPairs(protocol) {
   return (m * (m - 1)) / 2;
 }
 
+// Returns whether a device holds comparisons [first, second, outcome] in place of a ballot.
+function asksComparisons(protocol) {
+  return protocol.randomizer === "rr-shown" || protocol.pairs === "shown";
+}
+
 // Throws `Refused` unless a protocol has the exact form and spends at most what it states and at most `maxEpsilon`.
 export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(isObject(protocol), "it", "a JSON object");
@@ -147,7 +153,8 @@ export function checkProtocol(protocol, maxEpsilon = null) {
   refuseUnless(protocol.version === 3, "version", 3);
   refuseUnless(areItems(protocol.items), "items", "a list of 2 to 65,534 distinct names");
   refuseUnless(isAmount(protocol.epsilon), "epsilon", "a positive decimal number as text");
-  const most = nPairs(protocol) > 2 ** 27 ? 1 : Math.min(nPairs(protocol), MOST_QUERIES);
+  const one = nPairs(protocol) > 2 ** 27 || asksComparisons(protocol);
+  const most = one ? 1 : Math.min(nPairs(protocol), MOST_QUERIES);
   refuseUnless(isWhole(protocol.n_queries, 1, most), "n_queries", "the number of pairs of a voter, at most 65,536");
   const { flip } = protocol;
   const flips = Array.isArray(flip) && flip.length === 2 && isWhole(flip[0], 1, 2 ** 51) && flip[1] === 2 ** 52;
@@ -159,7 +166,7 @@ export function checkProtocol(protocol, maxEpsilon = null) {
     refuseUnless(expectedHashes(protocol) <= MOST_HASHES, "n_queries", "so small that 131,072 hashes find its pairs");
   }
   if (protocol.randomizer === "rr-shuffled") {
-    refuseUnless(["hidden", "assigned"].includes(protocol.pairs), "pairs", "hidden or assigned");
+    refuseUnless(["hidden", "assigned", "shown"].includes(protocol.pairs), "pairs", "hidden, assigned or shown");
     refuseUnless(isWhole(protocol.min_reports, 1), "min_reports", "at least 1");
     for (const name of ["central_epsilon", "central_delta"]) { // the curator's claim: only its form is checked
       refuseUnless(isAmount(protocol[name]), name, "a positive decimal number as text");
@@ -265,15 +272,25 @@ export async function publicPairs(protocol, voter) {
   return Array.from(drawn, (number) => pairOf(number, m));
 }
 
+// Draws one of a person's comparisons; returns its pair, and positions of the two items by their numbers.
+function drawnComparison(comparisons, assignment) {
+  const [number] = integers(assignment, BigInt(comparisons.length));
+  const [first, second, outcome] = comparisons[Number(number)];
+  const pair = first < second ? [first, second] : [second, first];
+  return [pair, { [first]: Number(outcome === 0), [second]: Number(outcome === 1) }];
+}
+
 // Creates a report from given words, without a budget: for test vectors only. `streams` has the fields noise, coins and
-// assignment. A ballot has a position for each item: smaller is better, null is no opinion.
+// assignment. A ballot has a position for each item: smaller is better, null is no opinion. For shown pairs, it is a
+// list of comparisons [first, second, outcome]: two items, and 1 if the first won, 0 if the second won, null for a tie.
 export async function draw(protocol, ballot, streams, assigned = null, voter = null) {
   const pairs = protocol.randomizer === "rr-assigned" ? await publicPairs(protocol, voter) : assigned;
   return drawNamed(await digest(protocol), protocol, ballot, streams, pairs, voter);
 }
 
-function drawNamed(name, protocol, ballot, streams, assigned, voter) {
-  const pairs = assigned ?? drawnPairs(protocol, streams.assignment);
+function drawNamed(name, protocol, given, streams, assigned, voter) {
+  const [shown, both] = asksComparisons(protocol) ? drawnComparison(given, streams.assignment) : [null, null];
+  const [pairs, ballot] = shown ? [[shown], both] : [assigned ?? drawnPairs(protocol, streams.assignment), given];
   const tossed = coins(streams.coins, pairs.length);
   const flips = integers(streams.noise, GRID, pairs.length);
   const answers = pairs.map(([i, j], k) => {
@@ -435,15 +452,27 @@ export class Device {
   // Charges the allowance, then creates and stores the report, all in one transaction: nobody has a report before its
   // price is on the disk. Later calls return the stored report.
   async report(ballot) {
-    const places = Array.isArray(ballot) ? Array.from(ballot) : [];
-    const isPlace = (place) => place === null || Number.isFinite(place);
-    if (places.length !== this.protocol.items.length || !places.every(isPlace)) {
-      throw new Refused("a ballot must be a list with a number, or null, for each item.");
+    const places = Array.isArray(ballot) ? Array.from(ballot, (row) => (Array.isArray(row) ? [...row] : row)) : [];
+    if (asksComparisons(this.protocol)) {
+      if (places.length === 0 || !places.every((row) => this.#isComparison(row))) {
+        throw new Refused("a ballot must list comparisons [first, second, outcome]: two items, and 1, 0 or null.");
+      }
+    } else {
+      const isPlace = (place) => place === null || Number.isFinite(place);
+      if (places.length !== this.protocol.items.length || !places.every(isPlace)) {
+        throw new Refused("a ballot must be a list with a number, or null, for each item.");
+      }
     }
     const name = await this.name();
     const pairs = this.protocol.randomizer === "rr-assigned" ? await publicPairs(this.protocol, this.voter) : null;
     const record = await this.allowance.store.update(RECORD, (value) => this.#once(value, name, places, pairs));
     return record.reports[name].report;
+  }
+
+  #isComparison(row) {
+    const isItem = (item) => isWhole(item, 0, this.protocol.items.length - 1);
+    const isRow = Array.isArray(row) && row.length === 3 && row.slice(0, 2).every(isItem) && row[0] !== row[1];
+    return isRow && [1, 0, null].includes(row[2]);
   }
 
   async #kept() {

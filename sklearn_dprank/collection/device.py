@@ -20,7 +20,7 @@ from .._utils.checks import as_double, check_number, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..sampling.bit_source import Bits
 from .allowance import Allowance, Uncopied, unpickled
-from .base import QuestionRandomizer, ReportRandomizer, read_ballot
+from .base import QuestionRandomizer, ReportRandomizer
 from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits
 from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
 
@@ -157,7 +157,9 @@ class Device(Uncopied):
         Parameters
         ----------
         ballot : array-like of shape (n_items,)
-            Position of each item. Smaller is better, equal is tied, NaN is a missing opinion.
+            Position of each item. Smaller is better, equal is tied, NaN is a missing opinion. If the protocol is for
+            shown pairs, all comparisons of the person, of shape (n_comparisons, 3): rows [first, second, outcome] with
+            the numbers of two items, and 1 if the first won, 0 if the second won, or None for a tie.
         pairs : sequence of (int, int) or None, default=None
             Pairs assigned by the curator (a row of `~sklearn_dprank.channels.balanced_design`), if a protocol for the
             shuffler assigns pairs. If the protocol has ``n_voters``, the device computes the pairs, and verifies those
@@ -177,8 +179,8 @@ class Device(Uncopied):
         BudgetExhausted
             If the device has reported another ballot, or is a copy without a report.
         ValueError
-            If the ballot does not have one position per item, `pairs` or `voter` does not fit the protocol, or the
-            protocol asks questions.
+            If the ballot does not have one position per item, or is not a list of comparisons, `pairs` or `voter` does
+            not fit the protocol, or the protocol asks questions.
         """
         randomizer = self._randomizer
         if isinstance(randomizer, QuestionRandomizer):
@@ -228,7 +230,7 @@ class Device(Uncopied):
 
     def _send(self, name, ballot, draw):
         """Return the stored message of this name, or draw and store it if the budget allows."""
-        positions, key = read_ballot(ballot, len(self._protocol["items"]))
+        positions, key = self._randomizer.read(ballot, self._protocol)
         key, at_home = hashlib.sha256(key).hexdigest(), self._home == os.getpid()
         with self._lock if at_home else nullcontext():  # a thread of the parent may have held the lock at the fork
             if self._ballot not in (None, key):

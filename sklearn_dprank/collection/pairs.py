@@ -48,6 +48,7 @@ from .base import (
     items_of,
     listed,
     random_number,
+    read_comparisons,
     true_answers,
 )
 from .protocol import (
@@ -68,12 +69,18 @@ from .protocol import (
 from .reports import bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
 
 _BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
+PAIRS = ("hidden", "assigned", "shown")  # values of ``pairs``, of estimators and of protocols for a shuffler
 MOST_QUERIES = 1 << 16  # of one device, whose work a curator could make endless
 _LARGEST_MARKS = 1 << 27  # bytes for the marks of one device, one byte for each pair
 
 
+def asks_comparisons(protocol):
+    """Return whether a device holds comparisons in place of a ballot, and answers about one of the pairs shown."""
+    return protocol.get("randomizer") == "rr-shown" or protocol.get("pairs") == "shown"
+
+
 class PairsRandomizer(ReportRandomizer):
-    """Client implementation of "rr", "laplace" and "gaussian"."""
+    """Client implementation of "rr", "laplace", "gaussian" and "rr-shown"."""
 
     fields: tuple[str, ...] = ("n_queries", "flip")
     draws_distinct = True  # whether the pairs that a device draws are distinct
@@ -84,6 +91,7 @@ class PairsRandomizer(ReportRandomizer):
         rule = f"an integer from 1 to the number of pairs, at most {MOST_QUERIES:,}"
         refuse_unless(is_whole(protocol["n_queries"], 1, min(n, MOST_QUERIES)), "n_queries", rule)
         refuse_unless(protocol["n_queries"] == 1 or n <= _LARGEST_MARKS, "n_queries", "1 for so many items")
+        refuse_unless(protocol["n_queries"] == 1 or not asks_comparisons(protocol), "n_queries", "1 for shown pairs")
         form = type(flip) is list and len(flip) == 2 and is_flip(flip[0]) and is_whole(flip[1], FLIP_GRID, FLIP_GRID)
         refuse_unless(form, "flip", "[numerator, 2^52], above 0 and at most a half")
 
@@ -95,14 +103,27 @@ class PairsRandomizer(ReportRandomizer):
         """Return the number of voters to simulate at a time."""
         return max(1, _BLOCK // (pair_count(protocol) if protocol["n_queries"] > 1 else 1))
 
+    def read(self, ballot, protocol):
+        """Return what `draw` takes, and a key of the voter's ballot, or of the person's comparisons."""
+        if asks_comparisons(protocol):
+            return read_comparisons(ballot, len(protocol["items"]))
+        return super().read(ballot, protocol)
+
     def draw(self, protocol, ballots, bits, pairs=None):
         """Answer `pairs`, of shape (n_voters, n_queries, 2), or draw them first, independently of the ballots.
+
+        If a device holds comparisons, `ballots` are the comparisons of many persons. Each answers one of the own, drawn
+        uniformly, independently of the outcomes.
 
         The result is (first, second, answers), arrays of shape (n_voters, n_queries). They hold the items of each pair,
         first < second, and whether the first is reported to precede the second.
         """
         if pairs is not None:
             first, second = pairs[..., 0], pairs[..., 1]
+        elif asks_comparisons(protocol):
+            first, second, shown = drawn_comparisons(ballots, bits.assignment)
+            both = np.zeros_like(first)
+            return first, second, flipped_answers(both, both + 1, protocol["flip"][0], shown, bits)
         else:
             n_voters, k, n = ballots.table.shape[1], protocol["n_queries"], pair_count(protocol)
             if self.draws_distinct:
@@ -117,6 +138,17 @@ class PairsRandomizer(ReportRandomizer):
         first, second, answers = drawn
         pairs = np.column_stack([first[0], second[0]]).tolist()
         return {"pairs": pairs, "answers": answers[0].astype(int).tolist()}
+
+
+def drawn_comparisons(compared, bits):
+    """Draw one comparison of each person, uniformly; return its items, shape (n_persons, 1), and ballots on both."""
+    own = np.bincount(compared.person, minlength=compared.n_voters)
+    place = np.cumsum(own) - own + bits.integers(own, len(own))
+    row = np.argsort(compared.person, kind="stable")[place]
+    winner, loser, tied = (each[row] for each in (compared.winner, compared.loser, compared.tied))
+    table = np.stack([(winner > loser) & ~tied, (winner < loser) & ~tied]).astype(np.uint8)
+    first, second = np.minimum(winner, loser), np.maximum(winner, loser)
+    return first[:, None], second[:, None], Positions(table, np.zeros(2, dtype=bool))
 
 
 # Fast simulation of the counts from many devices that draw their own pairs. Devices do not use it.
@@ -273,7 +305,7 @@ def public_pairs(protocol, voters):
     return items_of(np.array(numbers, dtype=np.int64), len(protocol["items"]))
 
 
-# "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
+# "rr-shuffled": K randomised answers about hidden or assigned pairs, or one about a shown pair, in one submission.
 #
 # A device sends its submission to the shuffler. The shuffler checks it and mixes the messages of all voters.
 #
@@ -291,7 +323,7 @@ class ShuffledRandomizer(PairsRandomizer):
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
         super().check(protocol)
-        refuse_unless(protocol["pairs"] in ("hidden", "assigned"), "pairs", "'hidden' or 'assigned'")
+        refuse_unless(protocol["pairs"] in PAIRS, "pairs", f"one of {list(PAIRS)}")
         refuse_unless(is_whole(protocol["min_reports"], 1), "min_reports", "a positive integer")
         for name in ("central_epsilon", "central_delta"):
             refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
@@ -661,6 +693,30 @@ class AssignedPairs(PairFlips):
         whole_numbers(voters, 0, protocol["n_voters"] - 1, "no voter")
         reject_unless(np.array_equal((first, second), public_pairs(protocol, voters)), "not the voter's pairs")
         return first, second, answered
+
+
+class ShownPairs(RandomizedResponse):
+    """Randomizer of persons who compared two items at a time, if it is public which ones.
+
+    The device draws one of the person's comparisons uniformly, and reports its items and its outcome, flipped as in
+    `RandomizedResponse`. A tie is a fair coin. The draw does not depend on the outcomes, so a report is
+    epsilon-locally differentially private with respect to all outcomes of the person.
+    """
+
+    name = "rr-shown"
+    how = "randomized response on the outcome of one comparison of each person"
+
+    def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
+        made = super().protocol(epsilon, items)
+        if made["n_queries"] != 1:
+            raise ValueError(
+                "pairs='shown' needs n_queries=1, because a device answers about one comparison, got "
+                f"n_queries={self.n_queries}."
+            )
+        return made
+
+    def simulated(self, protocol: dict[str, Any], ballots: Any, bits: Bits) -> NDArray[np.int64]:
+        return self.counts(self.client.draw(protocol, ballots, bits), protocol)
 
 
 # Optimal number of questions per voter, and the accuracy of each answer.

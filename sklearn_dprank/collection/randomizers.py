@@ -16,7 +16,7 @@ from .shares import RoundsRandomizer, SharesRandomizer
 #: Built-in client implementations, by their names in protocols. A protocol can select only these.
 CLIENT_RANDOMIZERS: Mapping[str, ClientRandomizer] = MappingProxyType(
     {
-        **dict.fromkeys(("rr", "laplace", "gaussian"), PairsRandomizer()),
+        **dict.fromkeys(("rr", "laplace", "gaussian", "rr-shown"), PairsRandomizer()),
         "rr-assigned": AssignedRandomizer(),
         "hypercube": HypercubeRandomizer(),
         "privunit": PrivUnitRandomizer(),

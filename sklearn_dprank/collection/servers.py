@@ -514,7 +514,7 @@ def checked_design(design, protocol):
     ValueError is raised if the design does not fit the protocol. It needs K distinct pairs (i, j), i < j, for each of
     at least `min_reports` voters. All pairs must be equally frequent, or differ by 1.
     """
-    if protocol["pairs"] == "hidden":
+    if protocol["pairs"] != "assigned":
         if design is not None:
             raise ValueError("design must be None: each device draws its own pairs under this protocol.")
         return None
@@ -675,13 +675,13 @@ class Shuffler(_Receiver):
         -------
         list of dict
             JSON-able messages in a random order, without voters or numbers, for ``estimator.fit_reports``. `batch`
-            returns them again.
+            returns them again. With shown pairs, messages about a pair with fewer than ``min_reports`` remain waiting.
 
         Raises
         ------
         ValueError
-            If fewer than ``min_reports`` voters are waiting, or too few messages are about an assigned pair. The
-            release fails, and the voters remain waiting.
+            If fewer than ``min_reports`` voters are waiting, too few messages are about an assigned pair, or no shown
+            pair has ``min_reports`` messages. The release fails, and the voters remain waiting.
         ServerFileError
             If the file cannot be written, or is damaged. The release fails.
         """
@@ -704,13 +704,25 @@ class Shuffler(_Receiver):
                         f"release needs at least {required} waiting messages about each pair, got {fewest}. No message "
                         "is released; wait for more submissions."
                     )
+            held = []  # messages about shown pairs that have too few
+            if self._protocol["pairs"] == "shown":
+                counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
+                hides = [counts[_MESSAGE.unpack(message)[1:3]] >= least for message in waiting]
+                held = [message for message, each in zip(waiting, hides, strict=True) if not each]
+                waiting = [message for message, each in zip(waiting, hides, strict=True) if each]
+                if not waiting:
+                    raise ValueError(
+                        f"release needs a pair with at least min_reports={least} waiting messages. No message is "
+                        "released; wait for more submissions."
+                    )
             # This permutation removes the order of arrival, and so does clearing the rows.
             mixed = [waiting[place] for place in SecureBits().permutation(len(waiting)).tolist()]
             head = _RELEASED + number.to_bytes(8, "big")
             kept |= {head + place.to_bytes(8, "big"): message for place, message in enumerate(mixed)}
+            kept |= {_WAITING + secrets.token_bytes(16): message for message in held}
             self._file.clear()
             self._file.add(kept)
-            state.update(waiting=0, batches=number + 1)
+            state.update(waiting=len(held), batches=number + 1)
         return [self._message(message) for message in mixed]
 
     def batch(self, number: int) -> list[dict[str, Any]]:

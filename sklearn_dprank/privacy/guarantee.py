@@ -13,7 +13,7 @@ from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
 from .._utils.checks import CHANGED_BALLOTS, check_choice, check_flag, check_number, check_whole, safe_repr
-from ..ballots.weights import COMPARISON, OF_PERSONS
+from ..ballots.weights import COMPARISON, OF_PERSONS, OUTCOME
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
@@ -393,7 +393,7 @@ def _in_words(guarantee):
     is_person = guarantee.unit in OF_PERSONS
     known, guessed = _GAMES[is_person, guarantee.neighboring]
     ratio, single = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE))), "person" if is_person else "ballot"
-    if guarantee.unit == COMPARISON:
+    if guarantee.unit in (COMPARISON, OUTCOME):
         single = "comparison"
         known, guessed = (text.replace("ballot", single).replace("cast", "made") for text in (known, guessed))
     share = (ratio + guarantee.delta) / (1 + ratio)

@@ -51,6 +51,7 @@ def liar_weight(protocol: dict[str, Any]) -> float:
     - Pairs that devices draw: m min(K, m - 1) / (2 K (1 - 2 f)). A liar chooses pairs with the item, and an honest
       voter has such a pair with probability 2 / m. With hidden pairs in K shuffles, m / (2 (1 - 2 f)), because pairs
       may be equal.
+      The same holds for shown pairs, if all are shown equally often and nobody checks who was shown which.
     - Hypercube sampling: 1 / (1 - 2 E k / C(m, 2)), where k signs differ.
     - PrivUnitG: sqrt((m + 1) / 3) norm / lean. An honest report has mean component lean along its direction, and a lie
       has length norm. The first factor is due to directions that are not those of ballots.
@@ -82,7 +83,7 @@ def liar_weight(protocol: dict[str, Any]) -> float:
         return float(PrivUnitG.estimate(coordinate * protocol["points_per_unit"], 1, protocol)) / (
             m - 1
         )  # an honest first place
-    if kind not in ("rr", "laplace", "gaussian", "rr-assigned", "rr-shuffled"):
+    if kind not in ("rr", "laplace", "gaussian", "rr-assigned", "rr-shown", "rr-shuffled"):
         raise ValueError(f"protocol must be of devices that report once, got randomizer={safe_repr(kind)}.")
     gain = 1 - 2 * protocol["flip"][0] / FLIP_GRID
     if kind == "rr-assigned" or protocol.get("pairs") == "assigned":

@@ -629,6 +629,24 @@ fault(
 fault(
     "device: assigned pairs are not verified", "collection.pairs.AssignedRandomizer.assigned", given(pairs=None)
 ).caught_by("test_a_device_answers_about_its_own_pairs_only")
+
+
+def without_ties(compared):
+    """Return comparisons without ties, unless all are ties."""
+    rows = ~compared.tied | compared.tied.all()
+    return compared._replace(**{name: getattr(compared, name)[rows] for name in ("person", "winner", "loser", "tied")})
+
+
+fault(
+    "device: ties are not drawn among shown pairs",
+    "collection.pairs.drawn_comparisons",
+    calls(lambda true, compared, bits: true(without_ties(compared), bits)),
+).caught_by("test_drawn_pair_does_not_depend_on_the_outcomes")
+fault(
+    "local: shown pairs have the guarantee of secret ones",
+    "channels.local.outcomes_of",
+    calls(lambda true, guarantee, bound: guarantee),
+).caught_by("test_guarantee_states_that_only_outcomes_are_protected")
 fault(
     "device: names of built-in randomizers stand for anybody's code",
     "collection.randomizers.client_randomizer",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from local_tools import apart, messages_of, same_law
+from long_tools import compared_by
 from oracles import flip_epsilon, flip_probability
 from scipy.stats import chisquare
 from sklearn.base import clone
@@ -404,3 +405,62 @@ def test_few_voters_are_all_asked():
     agreed = [np.corrcoef(ranks, order)[0, 1] for ranks in (many, few)]
     assert agreed[0] == pytest.approx(1) and agreed[1] > 0.7
     assert found.privacy_.epsilon == 40.0 and found.privacy_.delta == 0.0
+
+
+# --- shown pairs
+
+
+def compared(counts):
+    """One comparison of each person: `counts` holds how many compared a pair, and how many of them chose the first."""
+    return compared_by([[[i, j, k < won]] for (i, j), (n, won) in counts.items() for k in range(n)])
+
+
+def test_shown_pairs_are_priced_by_the_least_number_of_reports_about_one():
+    profile = compared({(0, 1): (400, 300), (1, 2): (200, 150), (0, 2): (199, 199)})
+    estimator = ShufflePairwise(local_epsilon=1.0, pairs="shown", min_reports=200, random_state=0)
+    fitted = estimator.fit(profile)
+    assert fitted.privacy_.epsilon == shuffle_amplification(1.0, 200, 1e-6)
+    assert fitted.privacy_.unit == "the outcomes of all comparisons of one person"
+    assert "1 shown pair(s), each among at least 200 messages" in fitted.privacy_.how
+    assert fitted.privacy_.parties[1] == "200 of the voters who report on a pair in each batch"
+    assert fitted.reports_accepted_ == 600 and fitted.margins_[0, 2] == 0  # one report too few
+    asked = fitted.noise_.law.asked
+    assert (asked[0, 1], asked[1, 2], asked[0, 2]) == (400, 200, 0)
+    with pytest.raises(ValueError, match="no pair has the 401 messages that hide each voter"):
+        clone(estimator).set_params(min_reports=401).fit(profile)
+
+
+def test_margins_of_shown_pairs_are_unbiased():
+    profile = compared({(0, 1): (400, 300), (1, 2): (200, 150)})
+    fits = [ShufflePairwise(2.0, pairs="shown", min_reports=200, random_state=seed).fit(profile) for seed in range(100)]
+    std = fits[0].noise_.law.std[[0, 1], [1, 2]] / 10
+    error = (np.mean([fit.margins_[[0, 1], [1, 2]] for fit in fits], axis=0) - 0.5) / std
+    assert np.abs(error).max() < 4
+
+
+def test_messages_about_shown_pairs_are_counted_and_too_few_are_left_out():
+    estimator = ShufflePairwise(local_epsilon=1.0, pairs="shown", min_reports=3, random_state=0)
+    device = [[[0, 1, 1]]] * 4 + [[[2, 1, None]]] * 2
+    submissions = [estimator.client(3).report(own) for own in device]
+    bad = {**submissions[0], "messages": submissions[0]["messages"] * 2}
+    for sent in (submissions, [message for one in submissions for message in apart(one)]):
+        fitted = estimator.fit_reports([*sent, bad], items=3)
+        assert fitted.reports_accepted_ == 4 and fitted.noise_.law.asked[1, 2] == 0
+        assert sum(fitted.reports_refused_.values()) == 1
+    with pytest.raises(ValueError, match="only 2 messages in a shuffle, where 3 are needed"):
+        estimator.fit_reports(submissions[:2], items=3)
+
+
+@pytest.mark.parametrize(
+    "options", [{"min_reports": None}, {"min_reports": 9, "n_queries": 2}, {"min_reports": None, "n_queries": 2}]
+)
+def test_shown_pairs_need_one_message_and_a_public_number_of_reports(options):
+    estimator = ShufflePairwise(pairs="shown", **options)
+    profile = compared({(0, 1): (40, 30)})
+    for call in (lambda: estimator.fit(profile), lambda: estimator.protocol(3)):
+        with pytest.raises(ValueError, match="pairs='shown' needs n_queries=1, and as min_reports the least number"):
+            call()
+    with pytest.raises(ValueError, match=r"one a row: read them by Profile\.from_comparisons"):
+        ShufflePairwise(pairs="shown", min_reports=9).fit([[0, 1, 2]] * 9)
+    with pytest.raises(ValueError, match="If it is public who compared which items, set pairs='shown'"):
+        ShufflePairwise().fit(profile)

@@ -16,7 +16,7 @@ from fuzzing import places
 from sklearn.base import clone
 
 from sklearn_dprank.collection import Device, RandomizedResponse, RefusedProtocol
-from sklearn_dprank.collection.pairs import AssignedPairs
+from sklearn_dprank.collection.pairs import AssignedPairs, ShownPairs
 from sklearn_dprank.collection.protocol import is_amount
 
 GRID = 2**52
@@ -120,7 +120,7 @@ NASTY = [
     *(math.nan, math.inf, -math.inf, "", "0", "1", "1.0", "0.1", "12.8", "400", "1e999", "1e-999", "-1", "nan", "inf"),
     *(" 1", "1 ", "1\n", "+1", "01", "0x1", "1_0", "1e", ".5", "5.", "\u0661", "1" * 70, "a" * 2000, "\ud800", "\x00"),
     *("hidden", "assigned", "best_cap", "half_tie", "rr", "laplace", "gaussian", "hypercube", "privunit"),
-    *("rr-interactive", "rr-shuffled", "rr-assigned", "5eed" * 8, "each", "last"),
+    *("rr-interactive", "rr-shuffled", "rr-assigned", "rr-shown", "shown", "5eed" * 8, "each", "last"),
     *([], {}, [[]], [None], [1, GRID], [GRID, 1], [GRID, GRID]),
     *([0, GRID], [-5, GRID], [2**51, GRID], [GRID - 1, GRID], [400, 1], ["a", "a"], ["a", "b"], [1, "1"], [True, 1]),
     *([0, 1, 2], [[0], [1]], {"each": 1, "last": None}, {"each": 0, "last": None}, {"each": 2**50, "last": 0}, DEEPLY),
@@ -139,11 +139,15 @@ def honest(kind, rng):
             made = {**common, "answers": rng.choice([1, 2, 99]), "flips": flips, "flip_grid": GRID}
             return {**made, "epsilon": above(spent_by_law(made), rng)}
         claimed = {"central_epsilon": "0.1", "central_delta": "1e-06"}
-        stated = {**claimed, "n_queries": k, "pairs": rng.choice(["hidden", "assigned"])}
+        pairs = rng.choice(["hidden", "assigned", "shown"])
+        stated = {**claimed, "n_queries": 1 if pairs == "shown" else k, "pairs": pairs}
         made = {**common, **stated, "min_reports": rng.choice([1, 10**9]), "flip": [flip, GRID]}
         return {**made, "epsilon": above(spent_by_law(made), rng)}
     if kind == "rr-assigned":
         made = AssignedPairs(RandomizedResponse(k), rng.choice([1, 2, 10**9]), "5eed" * 8).protocol(epsilon, m)
+        return {**made, "epsilon": above(spent_by_law(made), rng)}
+    if kind == "rr-shown":
+        made = ShownPairs().protocol(epsilon, m)
         return {**made, "epsilon": above(spent_by_law(made), rng)}
     randomizer = clone(wire_vectors.RANDOMIZERS[kind]).set_params(**({"n_queries": k} if kind in FEW else {}))
     made = randomizer.protocol(epsilon, m)
@@ -231,7 +235,7 @@ def fuzz(kind, times, seed):
     return verdicts
 
 
-KINDS = [*wire_vectors.RANDOMIZERS, "rr-assigned", "rr-interactive", "rr-shuffled"]
+KINDS = [*wire_vectors.RANDOMIZERS, "rr-assigned", "rr-interactive", "rr-shown", "rr-shuffled"]
 
 
 @pytest.mark.slow

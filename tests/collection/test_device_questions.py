@@ -112,8 +112,10 @@ def test_a_question_of_another_form(asked):
 )
 def test_a_wrong_ballot(kind, ballot):
     device = Device(protocol_of(kind))
-    with pytest.raises(ValueError, match=r"ballot must have one position .* for each of the 5 items"):
-        say(device, ballot)
+    shown = kind == "rr-shown"
+    rule = "list one or more comparisons" if shown else r"have one position .* for each of the 5 items"
+    with pytest.raises(ValueError, match=f"ballot must {rule}"):
+        device.report(ballot) if shown else say(device, ballot)
     assert not state(device)[0] and state(device)[1] is None
 
 

@@ -28,7 +28,7 @@ CHECK_VECTORS = """
 import { readFileSync } from "node:fs";
 import { checkProtocol, draw, readProtocol } from "./device.mjs";
 const vectors = JSON.parse(readFileSync(process.argv[2]));
-const KNOWN = ["rr", "laplace", "gaussian", "rr-assigned", "rr-shuffled"];
+const KNOWN = ["rr", "laplace", "gaussian", "rr-assigned", "rr-shown", "rr-shuffled"];
 const known = (one) => KNOWN.includes(one.protocol.randomizer);
 class Listed {
   constructor(words) { this.left = words.map((word) => BigInt(`0x${word}`)); }
@@ -140,7 +140,7 @@ def test_javascript_reports_match_the_vectors(javascript):
     said, _, vectors = javascript
     expected = {one["name"]: one for one in vectors["reports"]}
     kinds = Counter(expected[one["name"]]["protocol"]["randomizer"] for one in said["reports"])
-    assert kinds == {"rr": 5, "laplace": 5, "gaussian": 5, "rr-assigned": 8, "rr-shuffled": 8}
+    assert kinds == {"rr": 5, "laplace": 5, "gaussian": 5, "rr-assigned": 8, "rr-shown": 5, "rr-shuffled": 13}
     for one in said["reports"]:
         assert one["report"] == expected[one["name"]]["report"] and one["unused"] == 0
 
@@ -207,6 +207,32 @@ def test_a_registered_voter_answers_about_public_pairs(in_node):
     fitted = estimator.fit_reports([report, report], items=NAMES)
     assert (fitted.reports_accepted_, fitted.reports_refused_) == (1, {"voter answered before": 1})
     assert report["voter"] == 49 and told[-1]["spent"] == pytest.approx(1.0)
+
+
+def test_a_person_answers_about_one_shown_pair(in_node):
+    """Both curators accept the report. Malformed comparisons cost nothing, and further ones get no second report."""
+    own, form = [[0, 1, 1], [3, 2, None]], "a ballot must list comparisons [first, second, outcome]"
+    wrong = [
+        [],
+        [0, 1, 1],
+        [[0, 1]],
+        [[0, 0, 1]],
+        [[0, 4, 1]],
+        [[0, 1, 2]],
+        [[0, 1, True]],
+        [[0, 0.5, 1]],
+        [None],
+        None,
+    ]
+    for estimator in (LDPPairwise(epsilon=1.0, pairs="shown"), ShufflePairwise(1.0, pairs="shown", min_reports=1)):
+        protocol = estimator.protocol(NAMES)
+        ballots = [*wrong, own, [*own, [1, 2, 1]]]
+        told, _ = in_node(*[{"protocol": protocol, "ballot": ballot} for ballot in ballots])
+        assert all(one["error"].startswith(form) for one in told[: len(wrong)])
+        (report,), (again,) = (one["reports"] for one in told[len(wrong) :])
+        assert report == again and told[-1]["spent"] == pytest.approx(1.0)
+        asked = estimator.fit_reports([report], items=NAMES).noise_.law.asked
+        assert asked.sum() == 2 and asked[0, 1] + asked[2, 3] == 1
 
 
 def test_a_report_of_one_question_is_none_of_another(in_node):
@@ -399,6 +425,7 @@ def test_every_malformed_protocol_is_refused(run_node):
         LDPPairwise(epsilon=2.0),
         LDPPairwise(1.0, pairs="assigned", n_voters=50, assignment_seed="5eed" * 8),
         ShufflePairwise(min_reports=50),
+        ShufflePairwise(min_reports=50, pairs="shown"),
     ):
         found = run_node(MALFORMED, json.dumps(estimator.protocol(NAMES)))
         assert found["tried"] > 90

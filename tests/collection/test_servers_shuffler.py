@@ -386,6 +386,26 @@ def test_too_few_messages_about_a_pair():
     assert CURATOR["assigned"].fit_reports(messages, items=ITEMS).reports_accepted_ == len(here) + 1
 
 
+def test_messages_about_a_shown_pair_are_released_with_enough_others():
+    """The others wait, and each voter is released once."""
+    curator = ShufflePairwise(local_epsilon=2.0, min_reports=3, pairs="shown")
+    protocol = curator.protocol(ITEMS)
+    shuffler = Shuffler(protocol)
+    about_two = [[[0, 1, 1]]] * 3 + [[[0, 2, 0]]] * 2
+    shuffler.receive(Device(protocol).report(own) for own in about_two[1:])
+    with pytest.raises(ValueError, match="a pair with at least min_reports=3 waiting messages"):
+        shuffler.release()
+    shuffler.receive([Device(protocol).report(about_two[0])])
+    first = shuffler.release()
+    assert [message["pair"] for message in first] == [[0, 1]] * 3
+    assert (shuffler.waiting, shuffler.batches) == (2, 1)
+    shuffler.receive([Device(protocol).report([[2, 0, 1]]), Device(protocol).report([[1, 2, 1]])])
+    second = shuffler.release()
+    assert [message["pair"] for message in second] == [[0, 2]] * 3
+    assert (shuffler.waiting, shuffler.batch(0)) == (1, first)
+    assert curator.fit_reports([*first, *second], items=ITEMS).reports_accepted_ == 6
+
+
 @pytest.mark.parametrize(
     ("design", "match"),
     [

@@ -39,6 +39,8 @@ def say(device, ballot=BALLOT):
         return device.answer(about_groups(device.protocol), ballot)
     if device.protocol.get("pairs") == "assigned":
         return device.report(ballot, pairs=[[0, 1], [1, 4]])
+    if kind == "rr-shown":  # items that are neighbours in the list were compared
+        return device.report([[i, i + 1, int(ballot[i] < ballot[i + 1])] for i in range(len(ballot) - 1)])
     if kind == "rr-assigned":
         return device.report(ballot, voter=3)
     return device.report(ballot)

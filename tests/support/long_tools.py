@@ -17,6 +17,14 @@ def compared(persons, first, second, outcome, n_items, max_weight=1):
     )
 
 
+def compared_by(persons, n_items=3):
+    """The profile of persons, each a list of comparisons [first, second, outcome] in the form of devices."""
+    rows = [(person, first, second, won) for person, own in enumerate(persons) for first, second, won in own]
+    person, first, second, won = zip(*rows, strict=True)
+    outcome = [0 if each is None else 1 if each else -1 for each in won]
+    return compared(person, first, second, outcome, n_items)
+
+
 def rated(persons, items, values, n_items):
     """The profile of ratings, larger is better."""
     return Profile.from_long(None, persons, items, rating=values, items=list(range(n_items)))

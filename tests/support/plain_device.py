@@ -176,6 +176,14 @@ def rr(protocol, ballot, noise, coins, assignment):
     return {"pairs": [list(pair) for pair in pairs], "answers": said}
 
 
+def rr_shown(protocol, comparisons, noise, coins, assignment):
+    (number,) = assignment.integers(len(comparisons))
+    first, second, outcome = comparisons[number]
+    pair = sorted([first, second])
+    ballot = {first: 0, second: 0} if outcome is None else {first: 1 - outcome, second: outcome}
+    return {"pairs": [pair], "answers": answers(ballot, [pair], protocol["flip"][0], noise, coins)}
+
+
 def rr_assigned(protocol, ballot, noise, coins, assignment, voter):
     every = pairs_of(len(ballot))
     width, numbers, step = (len(every) - 1).bit_length(), [], 0
@@ -266,7 +274,10 @@ def shuffled(protocol, ballot, noise, coins, assignment, pairs=None):
     hidden = protocol["pairs"] == "hidden"
     if hidden:
         pairs = [every[number] for number in assignment.integers(len(every), protocol["n_queries"])]
-    said = answers(ballot, pairs, protocol["flip"][0], noise, coins)
+    if protocol["pairs"] == "shown":
+        pairs, said = rr_shown(protocol, ballot, noise, coins, assignment).values()
+    else:
+        said = answers(ballot, pairs, protocol["flip"][0], noise, coins)
     messages = [
         {"shuffle": k if hidden else 0, "pair": list(pair), "answer": answer}
         for k, (pair, answer) in enumerate(zip(pairs, said, strict=True))
@@ -444,7 +455,14 @@ def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, abou
     return [{**head, "report": sha256(commitments), "commitments": commitments, **part} for part in parts]
 
 
-RANDOMIZERS = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, "privunit": privunit}
+RANDOMIZERS = {
+    "rr": rr,
+    "rr-shown": rr_shown,
+    "laplace": rr,
+    "gaussian": rr,
+    "hypercube": hypercube,
+    "privunit": privunit,
+}
 
 
 def report(protocol, ballot, words, pairs=None, voter=None):

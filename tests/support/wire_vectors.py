@@ -22,7 +22,7 @@ from sklearn_dprank.collection import (
     RandomizedResponse,
     RefusedReport,
 )
-from sklearn_dprank.collection.pairs import AssignedPairs
+from sklearn_dprank.collection.pairs import AssignedPairs, ShownPairs
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.reports import of_protocol, parsed
 from sklearn_dprank.queries import (
@@ -112,6 +112,7 @@ def reports():
     for what, ballot in BALLOTS.items():
         yield f"privunit, at most two items, {what}", PrivUnitG(2).protocol(2.0, NAMES), {"ballot": ballot}, {}
     yield from registered()
+    yield from shown()
     yield from shuffles()
     yield from shares()
     yield from corners()
@@ -129,6 +130,21 @@ def registered():
     yield "rr-assigned, three pairs", assigned(NAMES, 3), {"voter": 7}, {}
     yield "rr-assigned, every pair", assigned(3, 3), {"voter": 8}, {}  # drawn again until all are there
     yield "rr-assigned, two items", assigned(2), {"voter": 0}, {}
+
+
+COMPARISONS = {
+    "one comparison": [[3, 1, 1]],
+    "the second won": [[1, 3, 0]],
+    "ties": [[0, 4, None], [4, 0, None], [2, 1, None]],
+    "a circle, and one pair twice": [[0, 1, 1], [1, 2, 1], [2, 0, 1], [0, 1, 0], [4, 3, 0]],
+    "many": [[k % 5, (k + 1 + k % 4) % 5, (1, 0, None)[k % 3]] for k in range(33)],
+}
+
+
+def shown():
+    protocol = ShownPairs().protocol(1.5, NAMES)
+    for what, comparisons in COMPARISONS.items():
+        yield f"rr-shown, {what}", protocol, {"ballot": comparisons}, {}
 
 
 def shuffles():
@@ -149,6 +165,9 @@ def shuffles():
     assigned = {**two, "central_epsilon": "0.74", "pairs": "assigned"}
     for what, ballot in BALLOTS.items():
         yield f"rr-shuffled, assigned, {what}", assigned, {"ballot": ballot, "pairs": [[0, 1], [1, 4]]}, {}
+    one = {**two, "n_queries": 1, "epsilon": "1.00000000001", "pairs": "shown"}
+    for what, comparisons in COMPARISONS.items():
+        yield f"rr-shuffled, shown, {what}", one, {"ballot": comparisons}, {}
 
 
 def shares():
@@ -270,6 +289,10 @@ def refused_protocols():
     yield "a short seed", {**pairs, "assignment_seed": "0123456789abcdef"}
     yield "a seed in capitals", {**pairs, "assignment_seed": "0123456789ABCDEF" * 2}
     yield "assigned, dearer than stated", {**pairs, "epsilon": "1.499999"}
+    shown = ShownPairs().protocol(1.0, ["a", "b", "c"])
+    yield "shown, two answers", {**shown, "n_queries": 2, "epsilon": "2.0"}
+    yield "shown, dearer than stated", {**shown, "epsilon": "0.999999"}
+    yield "shown, with registered voters", {**shown, "n_voters": 100}
     yield "levels exchanged", {**cube, "levels": cube["levels"][::-1]}
     yield "a huge level", {**cube, "levels": [10**400, 1]}
     yield "levels of 36 for 1", {**vector, "levels": [grid, 1]}
@@ -349,6 +372,10 @@ def refused_reports():
     for field, value in (("voter", 100), ("voter", -1), ("voter", True), ("voter", "5"), ("pairs", [other])):
         yield protocol, json.dumps({**honest, field: value})
     yield protocol, json.dumps({name: value for name, value in honest.items() if name != "voter"})
+    shown = ShownPairs().protocol(1.0, ["a", "b", "c"])
+    honest = {"protocol": digest(shown), "pairs": [[0, 1]], "answers": [1]}
+    for field, value in (("pairs", [[1, 0]]), ("pairs", [[0, 1], [0, 2]]), ("answers", [None]), ("outcome", 1)):
+        yield shown, json.dumps({**honest, field: value})
 
 
 def refused_messages():
