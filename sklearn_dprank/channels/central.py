@@ -706,13 +706,13 @@ class DPBradleyTerry(RankAggregator):
     population from which persons were sampled. **They assume that items are compared with others of many strengths, and
     no group of items only within itself.** They claim too much, by any factor, if nearly all opponents are close in
     strength, as in a ladder, or if groups never meet. The release does not show it, because it does not tell who met
-    whom: between groups that never meet, it has the same distribution for all differences of strength. If opponents
-    were matched, know from the matching that many were not.
+    whom: between groups that never meet, it has the same distribution for all differences of strength. In simulations,
+    the level held if a fifth of the opponents was chosen regardless of strength.
 
-    With one round, intervals are exact for the shares among these persons, as weighted here, whoever met whom. With
-    ``of="population"``, they contain the ranks by share in the population from which the persons are a random sample.
-    The sum of all persons is then treated as normal, with a public bound on its variance, which holds for any opinions.
-    So these intervals remain wide at a large epsilon.
+    With one round, intervals are exact for the shares among these persons, as weighted here, for any choice of
+    opponents. With ``of="population"``, they contain the ranks by share in the population from which the persons are a
+    random sample. The sum of all persons is then treated as normal, with a public bound on its variance, which holds
+    for any opinions. So these intervals remain wide at a large epsilon.
 
     References
     ----------

@@ -100,7 +100,7 @@ class ShareNoise:
     describes : tuple of {"voters", "population"}
         Whose shares the intervals may contain, with the default first.
     assumes : str
-        Empty: whoever met whom, the shares are known.
+        Empty: the intervals hold for any choice of opponents.
     """
 
     exposures: NDArray[np.float64] = field(compare=False)

@@ -994,9 +994,19 @@ fault(
     result(lambda ranks: ranks - 1),
 ).caught_by("test_the_borda_consensus_is_within_its_intervals")
 fault(
+    "published: persons of a population differ by less than they may",
+    "queries.comparisons.NetWinsAndExposures.most_varied",
+    half,
+).caught_by("test_a_population_of_comparisons_varies_at_most_as_stated")
+fault(
+    "published: intervals of a population are those of the voters",
+    "uncertainty.strengths.ShareNoise.intervals",
+    calls(lambda true, self, net_wins, level, of="voters": true(self, net_wins, level)),
+).caught_by("test_intervals_of_a_population_hold_jointly_where_persons_differ_most")
+fault(
     "published: simultaneous intervals of segments have the level of one",
     "channels.segmented.SegmentedAggregator.rank_intervals",
-    available(lambda true, self, level=0.95, simultaneous=False: true(self, level)),
+    available(lambda true, self, level=0.95, simultaneous=False, **of: true(self, level, **of)),
 ).caught_by("test_intervals_are_those_of_the_segment_s_own_net_wins")
 fault(
     "published: segments forget that the shared mean is an estimate",

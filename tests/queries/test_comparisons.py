@@ -248,7 +248,7 @@ def test_contributions_of_persons_are_within_the_region_of_their_variance():
     """Opponents of an item count as much as the item, so the limits of one item are stricter than those of a person."""
     rng = np.random.default_rng(0)
     for norm in ("l1", "l2"):
-        for _ in range(300):
+        for _ in range(60):
             n, m = int(rng.integers(1, 9)), 4
             first = rng.integers(m, size=n)
             second = (first + rng.integers(1, m, size=n)) % m
