@@ -159,9 +159,13 @@ class Profile:
             raise ValueError(f"this needs {_TOO_MANY.format(self.n_items)}")
         if self.rows is not None:
             return _read_only(self.rows.pair_counts(self.n_items))
+        return _read_only(counting.count_pairs(self.positions, self._weight_in_pairs))
+
+    @property
+    def _weight_in_pairs(self):
+        """Weight of each ballot of a table in counts of pairs; None without weights."""
         positions: Any = self.positions
-        each = None if self.weights is None else shortened(self.weights.each, positions.n_listed, self.max_listed)
-        return _read_only(counting.count_pairs(positions, each))
+        return None if self.weights is None else shortened(self.weights.each, positions.n_listed, self.max_listed)
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
@@ -205,8 +209,8 @@ class Profile:
         """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
         if self.rows is not None:
             return _read_only(self.rows.net_wins(self.n_items))
-        are_counted = self.weights is not None or "pairwise_counts" in vars(self)
-        wins = None if are_counted else counting.net_wins(self.positions)  # None if few ballots are strict
+        are_counted = "pairwise_counts" in vars(self)
+        wins = None if are_counted else counting.net_wins(self.positions, self._weight_in_pairs)
         return _read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     def net_wins_within(self, groups: Iterable[Iterable[int]]) -> NDArray[np.int64]:
@@ -283,12 +287,8 @@ class Profile:
         if self.rows is None and self.positions is None:
             raise ValueError(_ONLY_COUNTS)
         weight = np.ones(self.n_voters, dtype=np.int64) if self.weights is None else self.weights.each
-        if self.rows is not None:
-            return self.rows._replace(weight=weight)
-        positions: Any = self.positions
-        ballot, item = np.nonzero(positions.sentinel != positions.table.T)
-        place = positions.table[item, ballot].astype(np.int64)
-        return Listed.of(ballot, item, place, self.n_voters)._replace(weight=weight)
+        rows = counting.lists_of(self.positions) if self.rows is None else self.rows
+        return rows._replace(weight=weight)
 
     def clipped(self, norm: Norm) -> Profile:
         """Return this profile, with comparisons of which each person's own sums are bounded in this norm.

@@ -97,3 +97,22 @@ def test_few_ballots_that_are_not_strict(monkeypatch, odd, by_bytes):
     np.testing.assert_array_equal(counting.net_wins(positions), (wins - wins.T).sum(axis=1))
     placed = counting.merge_placements([counting.count_placements(compact_positions(X[v : v + 1])) for v in range(64)])
     np.testing.assert_array_equal(counting.count_placements(positions), placed)
+
+
+@pytest.mark.parametrize("kind", ["strict", "some strict", "ties", "gaps", "short lists"])
+@pytest.mark.parametrize(("weighted", "n_items"), [(False, 1000), (False, 1001), (True, 100), (True, 101)])
+def test_net_wins_of_many_items_are_the_sums_of_their_margins(kind, weighted, n_items, monkeypatch):
+    """Sorted ballots, beyond the limits, in pieces that do not divide the ballots evenly."""
+    monkeypatch.setattr(counting, "_PLACED", 3 * n_items)
+    rng = np.random.default_rng(n_items)
+    X = rng.random((20, n_items)).argsort(axis=1).astype(float)
+    tied = slice(2, 5) if kind == "some strict" else slice(None)
+    if kind != "strict":
+        X[tied] //= {"gaps": 1, "ties": 4}.get(kind, 2)
+    if kind in ("gaps", "short lists"):
+        X[rng.random(X.shape) < {"gaps": 0.1}.get(kind, 0.98)] = np.nan
+    X[-1] = np.nan if kind == "gaps" else X[-1]
+    columns = {"groups": rng.integers(0, 6, 20), "max_weight": 2, "max_listed": 10} if weighted else {}
+    one, other = (Profile.from_rankings(X, **columns) for _ in range(2))
+    np.testing.assert_array_equal(one.net_wins, other.margins.sum(axis=1))
+    assert n_items in (100, 1000) or "pairwise_counts" not in vars(one)  # no table of pairs was made
