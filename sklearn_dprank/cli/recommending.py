@@ -28,13 +28,28 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--opinion-share", action=Several, one=float, default=[1.0], help=about)
     about = "public bound on the number of items that a ballot lists, for --max-listed of rank"
     add("--max-listed", type=int, metavar="K", help=about)
+    about = "mean number of comparisons of a person: recommend for --comparisons of rank, with --voters persons"
+    add("--comparisons", type=float, metavar="K", help=about)
+    about = "largest number of comparisons of an item, divided by the smallest; default: unknown"
+    add("--exposure-ratio", type=float, metavar="R", help=about)
+    add("--matched", type=float, metavar="SHARE", help="share of opponents who are matched by strength")
     add("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 
 
-def pasted(estimator: Any, max_listed: int | None) -> list[str] | None:
-    """Return the options for which ``rank`` fits this estimator on ballots with this bound, None if it cannot."""
+_A_POINT = "A point is one pair of items in a hundred in the wrong order. Kendall's tau is 1 - points / 50."
+_PROFILE = 'Profile.from_comparisons(votes, "first", "second", outcome="winner", person="person", items=items)'
+_LOG = ["--comparisons", "FIRST", "SECOND", "OUTCOME", "--person", "PERSON", "--items", "@FILE"]
+
+
+def pasted(estimator: Any, options: argparse.Namespace) -> list[str] | None:
+    """Return the options for which ``rank`` fits this estimator on such ballots, None if it cannot."""
     found = options_of(estimator)
-    return found if found is None or max_listed is None else [*found, "--max-listed", str(max_listed)]
+    if found is not None and options.max_listed is not None:
+        found += ["--max-listed", str(options.max_listed)]
+    if found is not None and options.comparisons is not None:
+        named = [] if "--estimator" in found else ["--estimator", type(estimator).__name__]
+        found = [*_LOG, *found, *named]
+    return found
 
 
 def run(options: argparse.Namespace) -> str:
@@ -42,11 +57,21 @@ def run(options: argparse.Namespace) -> str:
     shares = options.opinion_share
     given = {
         name: getattr(options, name)
-        for name in ("delta", "trust", "neighboring", "disagreement", "intervals", "max_listed")
+        for name in (
+            "delta",
+            "trust",
+            "neighboring",
+            "disagreement",
+            "intervals",
+            "max_listed",
+            "exposure_ratio",
+            "matched",
+        )
     }
+    given["comparisons_per_person"] = options.comparisons
     given |= {"k": options.top, "opinion_share": shares[0] if len(shares) == 1 else tuple(shares)}
     renamed = {"n_items": "items", "n_voters": "voters", "k": "top", "opinion_share": "opinion-share"}
-    renamed["max_listed"] = "max-listed"
+    renamed |= {"max_listed": "max-listed", "exposure_ratio": "exposure-ratio", "comparisons_per_person": "comparisons"}
     with own_words(*given, "epsilon", **renamed):
         advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
@@ -57,7 +82,7 @@ def run(options: argparse.Namespace) -> str:
                 for each in (advice, *advice.alternatives)
             )
             own = {
-                "rank_options": pasted(advice.estimator, options.max_listed),
+                "rank_options": pasted(advice.estimator, options),
                 "intervals": advice.intervals,
                 "reason": advice.reason,
             }
@@ -65,6 +90,8 @@ def run(options: argparse.Namespace) -> str:
         return json.dumps(made[0] if len(options.epsilon) == 1 else made)
     missed = "% of the best missed" if options.top else "points of excess error"
     about = [] if options.top else [A_POINT]
+    if options.comparisons is not None:
+        missed, about = "points of error", [_A_POINT]
     if len(advised) > 1:
         rows = [["epsilon", "recommended", "intervals", missed, "from", "to"]]
         for epsilon, advice in advised.items():
@@ -74,6 +101,8 @@ def run(options: argparse.Namespace) -> str:
     (advice,) = advised.values()
     error, (least, largest) = 100 * advice.error, (100 * each for each in advice.error_range)
     expected = f"{error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
-    to_paste = pasted(advice.estimator, options.max_listed)
+    to_paste = pasted(advice.estimator, options)
     run_it = [] if to_paste is None else [f"Options for dprank rank: {' '.join(to_paste)}"]
+    if options.comparisons is not None:
+        run_it.insert(0, f"Fit: {advice.estimator!r}.fit({_PROFILE})")
     return "\n".join([repr(advice.estimator), expected, *about, advice.reason, *run_it])

@@ -4,21 +4,29 @@ The first table has generated votes. Others need data that are not part of the p
 
     python tests/benchmarks/measure_leaderboards.py
     python tests/benchmarks/measure_leaderboards.py --arena arena_tallies.csv --movielens ratings.tsv
+
+It also fits the formula by which ``recommend`` states errors of leaderboards, and confirms it on other votes::
+
+    python tests/benchmarks/measure_leaderboards.py --advice 100
+    python tests/benchmarks/measure_leaderboards.py --advice 0 --arena arena_tallies.csv  # the constants as they stand
 """
 
 import argparse
 import math
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import least_squares
 from scipy.special import expit
 from scipy.stats import kendalltau
 
 from sklearn_dprank import DPBorda, DPBradleyTerry
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_comparisons
+from sklearn_dprank.model_selection import advice, recommend
 from sklearn_dprank.privacy import gaussian_sigma
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -153,6 +161,126 @@ def randomised(epsilon, matched, seed, n_persons=100_000, n_items=20):
     return np.transpose(found)
 
 
+# The formula of `recommend`.
+
+ADVISED = (0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons
+FAMILIES = {"rounds": "rounds", "one round": "pure epsilon"}  # with their estimators
+
+
+class Cell(NamedTuple):
+    """Comparisons to generate: laws of the strengths, exposures, opponents and activities, and public facts."""
+
+    n_items: int
+    n_persons: int
+    mean: float
+    exponent: float  # of Zipf's law
+    matched: float
+    spread: float
+    ties: float
+    activity: float  # standard deviation of its logarithm
+    runs: int
+
+    @classmethod
+    def drawn(cls, seed, rows=150_000, most=60):
+        rng = np.random.default_rng(seed)
+        m, n = int(rng.choice([3, 5, 8, 10, 20, 30, 50, 100, 300])), math.exp(rng.uniform(math.log(200), math.log(1e5)))
+        mean = float(rng.choice([1, 2, 5, 10, 20, 50]))
+        laws = ([0, 0.5, 1, 1.3], [0, 0, 0.3, 0.6], [0.4, 0.7, 1, 1.5], [0, 0.2, 0.4], [0, 0.6, 1.2, 1.2])
+        return cls(
+            m, int(min(n, rows / mean)), mean, *map(float, map(rng.choice, laws)), int(np.clip(5 * most / m, 6, most))
+        )
+
+    def votes(self, rng):
+        """Return (strengths, profile, comparisons per person)."""
+        m, truth = self.n_items, self.spread * rng.standard_normal(self.n_items)
+        activity = self.mean * np.exp(self.activity * rng.standard_normal(self.n_persons) - self.activity**2 / 2)
+        persons = np.repeat(np.arange(self.n_persons), np.maximum(1, np.rint(activity)).astype(int))
+        p = (1.0 + rng.permutation(m)) ** -self.exponent
+        first, second = rng.choice(m, (2, len(persons)), p=p / p.sum())
+        while len(same := np.flatnonzero(first == second)):
+            second[same] = rng.choice(m, len(same), p=p / p.sum())
+        near = np.flatnonzero(rng.random(len(persons)) < self.matched)
+        order, reach = np.argsort(truth), max(1, m // 10)
+        place = np.argsort(order)[first[near]]
+        opponent = rng.integers(np.maximum(place - reach, 0), np.minimum(place + reach, m - 1))
+        second[near] = order[opponent + (opponent >= place)]
+        outcome = np.where(rng.random(len(persons)) < expit(truth[first] - truth[second]), 1, -1)
+        outcome[rng.random(len(persons)) < self.ties] = 0
+        return truth, compared(persons, first, second, outcome, m), len(persons) / self.n_persons
+
+    def facts(self, comparisons):
+        """Return the public arguments of `recommend`, as exact as they can be known."""
+        spreads, margins, _ = advice._of_spreads()
+        p = np.arange(1, self.n_items + 1.0) ** -self.exponent
+        p /= p.sum()
+        second = (p / (1 - p)).sum() - p / (1 - p)
+        exposure = p + (1 - self.matched) * p * second + self.matched / self.n_items
+        return {
+            "n_items": self.n_items,
+            "n_voters": self.n_persons,
+            "comparisons_per_person": comparisons,
+            "disagreement": (1 - (1 - self.ties) * np.interp(self.spread, spreads, margins)) / 2,
+            "exposure_ratio": max(1.0, exposure[0] / exposure[-1]),
+            "matched": self.matched,
+        }
+
+
+def taus_of(cases):
+    """Return means and standard errors of tau of each family at each epsilon, and mean comparisons per person."""
+    found, comparisons = {family: [] for family in FAMILIES}, []
+    for seed, (truth, profile, each) in enumerate(cases):
+        comparisons.append(each)
+        for family, name in FAMILIES.items():
+            fits = [ESTIMATORS[name](epsilon, seed).fit(profile) for epsilon in ADVISED]
+            found[family].append([-kendalltau(fitted.ranks_, truth).statistic for fitted in fits])
+    means = {family: (np.mean(taus, axis=0), np.std(taus, axis=0) / len(taus) ** 0.5) for family, taus in found.items()}
+    return means, float(np.mean(comparisons))
+
+
+def measured_cell(seed, **limits):
+    """Return (facts, taus) of the drawn cell."""
+    cell, rng = Cell.drawn(seed, **limits), np.random.default_rng([seed, 1])
+    means, comparisons = taus_of(cell.votes(rng) for _ in range(cell.runs))
+    return cell.facts(comparisons), means
+
+
+def stated(facts, family):
+    """Return the tau of a family at each epsilon, as `recommend` states it."""
+    taus = []
+    for epsilon in ADVISED:
+        made = recommend(epsilon=epsilon, delta=1e-6, **facts)
+        taus.extend(
+            1 - 2 * each.error
+            for each in (made, *made.alternatives)
+            if (each.estimator.delta > 0) == (family == "rounds")
+        )
+    return np.array(taus)
+
+
+def fitted_constants(cells, family):
+    """Return the constants of a family for which stated taus are nearest to the measured ones."""
+    start = advice.FITTED[family]
+    free = {name: value for name, value in start._asdict().items() if value > 0}
+
+    def misses(powers):  # near 1, because steps of the solver are relative
+        constants = {name: value * math.exp(x - 1) for (name, value), x in zip(free.items(), powers, strict=True)}
+        advice.FITTED[family] = start._replace(**constants)
+        rows = [(stated(facts, family) - means[family][0]) / np.hypot(0.02, means[family][1]) for facts, means in cells]
+        return np.concatenate(rows)
+
+    misses(least_squares(misses, np.ones(len(free)), loss="soft_l1", diff_step=0.01).x)  # sets the constants
+    return advice.FITTED[family]
+
+
+def confirmed(cells, family):
+    """Print the share of cells and epsilons whose stated error is within 25 % of the measured one, or .03 of tau."""
+    found = [(stated(facts, family), *means[family]) for facts, means in cells]
+    said, tau, error = (np.concatenate(each) for each in zip(*found, strict=True))
+    within = [abs(said - tau) <= np.maximum(0.03 + more * error, 0.25 * (1 - tau)) for more in (0, 2)]
+    print(f"    {family}: {within[0].mean():.3f}, {within[1].mean():.3f} up to two standard errors, of {len(tau)}")
+    print(f"    mean difference {np.mean(said - tau):+.3f}, root mean square {np.mean((said - tau) ** 2) ** 0.5:.3f}")
+
+
 def movielens(path, n_items, runs):
     """Yield mean ratings of the films that are rated most, and the profile of all ratings of these films."""
     ratings = pd.read_csv(path, sep="\t")
@@ -164,11 +292,38 @@ def movielens(path, n_items, runs):
         yield truth, profile
 
 
+def fit_advice(n_cells, path):
+    """Fit the constants on generated cells; confirm them on half as many others, with more runs, and on real votes."""
+    cells = [measured_cell(seed) for seed in range(n_cells)]
+    held_out = [measured_cell(40_000 + seed, rows=60_000, most=150) for seed in range(n_cells // 2)]
+    rough = [({**facts, "disagreement": round(20 * facts["disagreement"]) / 20}, means) for facts, means in held_out]
+    for family in FAMILIES if cells else ():
+        print(fitted_constants(cells, family))
+        for name, of in (
+            ("fitted", cells),
+            ("held out", held_out),
+            ("held out, disagreement to the nearest .05", rough),
+        ):
+            print(name)
+            confirmed(of, family)
+    for n_persons, mean, runs in ((2000, 10, 10), (5000, 20, 8), (20_000, 20, 3), (80_000, 20, 2)) if path else ():
+        means, comparisons = taus_of((*case, mean) for case in arena(path, n_persons, mean, runs))
+        facts = {"n_items": 129, "n_voters": n_persons, "comparisons_per_person": comparisons}
+        for known in ({}, {"disagreement": 0.35, "exposure_ratio": 135, "matched": 0.6}):
+            for family in FAMILIES:
+                print(f"arena, {n_persons} persons, {known}, {family}: measured", means[family][0].round(3))
+                print("    stated", stated(facts | known, family).round(3))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arena", help="tallies: model_a, model_b, a_wins, b_wins, tie, both_bad")
     parser.add_argument("--movielens", help="ratings: user_id, item_id, rating")
+    parser.add_argument("--advice", type=int, help="number of generated cells to fit the formula of recommend on")
     given = parser.parse_args()
+    if given.advice is not None:
+        fit_advice(given.advice, given.arena)
+        return
     print("epsilon", 0.3, 1, 3)
     for cell in CELLS:
         print(cell)

@@ -14,7 +14,7 @@ from process_tools import ROOT
 
 from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.cli import main
-from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.datasets import make_comparisons, make_mallows
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -346,6 +346,33 @@ def test_advice(run, printed):
     top = recommend(45, 1e4, 0.005, k=3, disagreement=0.2)
     said = run("recommend", "--items", "45", *common[3:], "--top", "3", "--disagreement", "0.2")
     assert said.splitlines()[0] == repr(top.estimator) and "% of the best missed" in said
+
+
+def test_advice_for_comparisons_shows_the_call_and_the_options(run, printed, tmp_path):
+    common = ["recommend", "--items", "8", "--voters", "800", "--epsilon", "3", "--comparisons", "5"]
+    facts = ["--exposure-ratio", "8", "--matched", "0.2", "--delta", "1e-6"]
+    advice = recommend(8, 800, 3.0, 1e-6, comparisons_per_person=5, exposure_ratio=8, matched=0.2)
+    assert printed(*common, *facts)["error"] == advice.error
+    said = run(*common, *facts).splitlines()
+    assert said[0] == repr(advice.estimator) and "points of error to expect" in said[1]
+    assert said[2] == "A point is one pair of items in a hundred in the wrong order. Kendall's tau is 1 - points / 50."
+    assert said[4] == (
+        f'Fit: {advice.estimator!r}.fit(Profile.from_comparisons(votes, "first", "second", outcome="winner", '
+        'person="person", items=items))'
+    )
+    votes, _ = make_comparisons(800, 8, comparisons_per_person=5, random_state=0)
+    log = [",".join(votes), *(f"{p},m{a},m{b},{won}" for p, a, b, won in zip(*votes.values(), strict=True))]
+    (tmp_path / "votes.csv").write_text("\n".join(log) + "\n")
+    (tmp_path / "models.txt").write_text("\n".join(f"m{k}" for k in range(8)) + "\n")
+    for delta in ("1e-6", "0"):
+        options = printed(*common, "--delta", delta)["rank_options"]
+        assert options[:8] == ["--comparisons", "FIRST", "SECOND", "OUTCOME", "--person", "PERSON", "--items", "@FILE"]
+        named = {"FIRST": "first", "SECOND": "second", "OUTCOME": "winner", "PERSON": "person"}
+        named["@FILE"] = f"@{tmp_path / 'models.txt'}"
+        made = printed("rank", tmp_path / "votes.csv", *(named.get(each, each) for each in options))
+        assert (made["privacy"]["delta"], made["privacy"]["epsilon"]) == (float(delta), 3.0)
+    several = run(*common, *facts, "--epsilon", "1", "3").splitlines()
+    assert several[0].split()[-5:-2] == ["points", "of", "error"] and several[-1] == said[2]
 
 
 def test_advice_for_several_epsilons(run, printed):

@@ -151,6 +151,22 @@ def test_closed_pipe_exits_quietly(arguments, monkeypatch, capsys):
             "--opinion-share must be a number, or the smallest and the largest share, got 3 numbers.",
         ),
         (
+            "recommend --items 5 --voters 9 --epsilon 1 --comparisons 3 --top 2",
+            "--top does not apply to comparisons, got 2; leave it out.",
+        ),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --comparisons 3 --max-listed 2",
+            "--max-listed does not apply to comparisons, got 2; leave it out.",
+        ),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --comparisons 3 --trust local",
+            "--trust must be 'central' with --comparisons, got 'local'.",
+        ),
+        (
+            "recommend --items 5 --voters 9 --epsilon 1 --exposure-ratio 3",
+            "--exposure-ratio describes comparisons, got 3.0; leave it out, or give --comparisons.",
+        ),
+        (
             "recommend --items 5 --voters 9 --epsilon 1 --trust local --neighboring add_remove",
             "--neighboring must be 'replace' or left out for --trust local, where the number of voters is public, got "
             "'add_remove'.",

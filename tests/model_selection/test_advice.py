@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_dprank import (
     DPBorda,
+    DPBradleyTerry,
     DPPrudentOrder,
     DPSwissBorda,
     DPTopK,
@@ -22,15 +23,17 @@ from sklearn_dprank import (
     SecAggSwissBorda,
 )
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.datasets import make_comparisons, make_mallows
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.model_selection import advice as rules, recommend
 from sklearn_dprank.model_selection.advice import (
+    FITTED,
     LEAST_GUESS,
     RESOLUTION,
     RESOLUTION_OF_BEST,
     UNIT,
     ErrorModel,
+    Leaderboard,
     curves,
     expected,
     of_random_order,
@@ -260,6 +263,109 @@ def test_near_ties_are_in_the_range_of_the_best(k):
     assert recommend(9, 100, 0.001, k=k, opinion_share=(0.1, 0.9)).error_range[1] == 1
 
 
+# Leaderboards from comparisons
+
+
+@pytest.fixture(scope="module")
+def leaderboards(example):
+    return example("measure_leaderboards")
+
+
+def test_a_leaderboard_is_recommended_from_public_numbers():
+    common = {"n_items": 30, "n_voters": 2000, "epsilon": 1.0, "comparisons_per_person": 10}
+    pure, rounds = recommend(**common), recommend(**common, delta=1e-6)
+    assert repr(pure.estimator) == "DPBradleyTerry(delta=0.0)" and pure.alternatives == ()
+    assert rounds.estimator.get_params() == DPBradleyTerry().get_params() and rounds.intervals
+    assert [repr(each.estimator) for each in rounds.alternatives] == ["DPBradleyTerry(delta=0.0)"]
+    votes, _ = make_comparisons(200, 30, random_state=0)
+    profile = Profile.from_comparisons(
+        votes, "first", "second", outcome="winner", person="person", items=range(30), max_weight=1
+    )
+    for each in (pure, rounds):
+        fitted = clone(each.estimator).set_params(random_state=0).fit(profile)
+        assert fitted.privacy_.epsilon <= 1 and fitted.privacy_.unit == "all comparisons of one person"
+        assert RESOLUTION <= each.error_range[0] < each.error < each.error_range[1] < 0.5
+        taus = [f"{1 - 2 * error:.2f}" for error in (each.error, *each.error_range[::-1])]
+        assert each.reason.endswith(
+            "Kendall's tau to the true order is expected to be {}, from {} to {}.".format(*taus)
+        )
+    replaced = recommend(**{**common, "epsilon": 2.0}, neighboring="replace")
+    assert replaced.error == pure.error and replaced.estimator.neighboring == "replace"
+
+
+def test_errors_of_leaderboards_by_the_formula():
+    """Two items: one correlation. Persons with one comparison are clipped by nothing."""
+    of, noise, persons = FITTED["rounds"], math.sqrt(2) / 0.236704, 1000
+    model = Leaderboard(2, None, persons, 1.0)
+    s = 1.0
+    share = np.tanh(np.abs(np.random.default_rng(0).standard_normal(10**6)) * s / math.sqrt(2))  # of decided answers
+    half, slope = (1 - share.mean()) / 2, (1 - share**2).mean()
+    met = persons / 2 * slope
+    v = (of.noise * noise / met) ** 2 + of.sampling / met
+    expected_error = math.acos(math.sqrt(1 / (1 + v / s**2))) / math.pi
+    assert model.error("rounds", noise, half, 0.0, 0.0) == pytest.approx(expected_error, rel=0.01)
+    advice = recommend(2, persons, 1.0, 1e-6, comparisons_per_person=1, disagreement=half, exposure_ratio=1)
+    assert advice.estimator.delta == 1e-6 and advice.error == pytest.approx(expected_error, rel=0.01)
+
+
+@pytest.mark.parametrize("family", ["rounds", "one round"])
+def test_errors_of_leaderboards_move_as_they_must(family):
+    def error(n=2000.0, each=10.0, noise=6.0, disagreement=0.35, exponent=1.0, matched=0.3, m=30):
+        return Leaderboard(m, None, n, each).error(family, noise, disagreement, exponent, matched)
+
+    here = error()
+    smaller = [error(n=4000), error(each=20), error(noise=3), error(disagreement=0.3), error(exponent=0.5)]
+    assert max(smaller) < here and error(matched=0.0) < here < error(matched=0.6) and here < error(m=60)
+    assert error(n=1e15, matched=0.0) == RESOLUTION and error(n=1e-300) == error(noise=1e300) == 0.5
+
+
+def test_what_is_unknown_about_comparisons_is_in_the_range():
+    common = {"n_items": 30, "n_voters": 2000, "epsilon": 1.0, "delta": 1e-6, "comparisons_per_person": 10}
+    unknown = recommend(**common)
+    guesses = [{"matched": 0.0}, {"matched": 0.6}, {"exposure_ratio": 1}, {"exposure_ratio": 80}, {"disagreement": 0.4}]
+    for guess in guesses:
+        known = recommend(**common, **guess)
+        assert unknown.error_range[0] <= known.error_range[0] < known.error_range[1] <= unknown.error_range[1]
+        assert known.error != unknown.error
+    assert recommend(**common, matched=0.3, exposure_ratio=30, disagreement=0.35).error == unknown.error
+
+
+@pytest.mark.parametrize("setting", [(20, 2000, 10, 0.0), (20, 2000, 10, 0.6), (8, 1000, 3, 0.3)])
+def test_stated_errors_of_leaderboards_are_near_measured_ones(leaderboards, setting):
+    """Within 25 % of the error, or .03 of tau, for votes with Zipf exposures that no constant was fitted on."""
+    m, n, each, matched = setting
+    cell = leaderboards.Cell(m, n, each, 1.0, matched, 1.0, 0.2, 1.2, 12)
+    rng = np.random.default_rng(7)
+    means, comparisons = leaderboards.taus_of(cell.votes(rng) for _ in range(cell.runs))
+    said, (tau, noise) = leaderboards.stated(cell.facts(comparisons), "rounds"), means["rounds"]
+    assert (abs(said - tau) <= np.maximum(0.03 + 2 * noise, 0.25 * (1 - tau))).all()
+
+
+def test_the_script_finds_the_constants_that_made_the_errors(leaderboards, monkeypatch):
+    monkeypatch.setattr(leaderboards, "ADVISED", (0.3, 3.0))
+    wanted, cells = FITTED["rounds"], []
+    for m, n, each, matched in [(5, 500, 2, 0.0), (30, 3000, 10, 0.3), (50, 20_000, 5, 0.6), (10, 300, 40, 0.0)]:
+        facts = leaderboards.Cell(m, n, each, 1.0, matched, 1.0, 0.2, 1.2, 1).facts(each)
+        cells.append((facts, {"rounds": (leaderboards.stated(facts, "rounds"), 0.01)}))
+    monkeypatch.setitem(FITTED, "rounds", wanted._replace(noise=2.0, sampling=1.0, repeats=0.3))
+    found = leaderboards.fitted_constants(cells, "rounds")
+    assert tuple(found) == pytest.approx(tuple(wanted), rel=0.05)
+
+
+def test_votes_that_fit_the_formula_are_those_of_make_comparisons(leaderboards):
+    """The same law as `make_comparisons`, for Zipf's law and its activity."""
+    cell = leaderboards.Cell(10, 20_000, 5, 1.0, 0.6, 1.0, 0.2, 1.2, 1)
+    _, profile, comparisons = cell.votes(np.random.default_rng(0))
+    votes, _ = make_comparisons(20_000, 10, comparisons_per_person=5, matched=0.6, random_state=0)
+    assert comparisons == pytest.approx(len(votes["person"]) / 20_000, rel=0.02)
+    assert profile.rows.tied.mean() == pytest.approx((votes["winner"] == "tie").mean(), abs=0.01)
+    counts = np.sort(np.bincount(np.concatenate([votes["first"], votes["second"]])))
+    assert np.sort(
+        np.bincount(np.concatenate([profile.rows.winner, profile.rows.loser]))
+    ) / counts.sum() == pytest.approx(counts / counts.sum(), abs=0.02)
+    assert cell.facts(5)["exposure_ratio"] == pytest.approx(counts[-1] / counts[0], rel=0.1)
+
+
 # The error
 
 
@@ -319,6 +425,20 @@ def _without_crowd(estimator):
         ({"neighboring": "both"}, "neighboring must be one of ['add_remove', 'replace'], got 'both'"),
         ({"trust": "local", "neighboring": "add_remove"}, "neighboring must be 'replace' or None for trust='local'"),
         ({"trust": "shuffle"}, "delta must be positive for trust='shuffle', got 0: shuffling hides no voter with"),
+        ({"matched": 0.2}, "matched describes comparisons, got 0.2; leave it out, or give comparisons_per_person."),
+        ({"exposure_ratio": 3, "k": 99}, "exposure_ratio describes comparisons, got 3; leave it out"),
+        (
+            {"comparisons_per_person": 0.5},
+            "comparisons_per_person must be a number of at least 1 and at most 1e+06, got",
+        ),
+        ({"comparisons_per_person": 5, "k": 3, "n_items": 0}, "k does not apply to comparisons, got 3; leave it out."),
+        ({"comparisons_per_person": 5, "max_listed": 2}, "max_listed does not apply to comparisons, got 2; leave"),
+        ({"comparisons_per_person": 5, "opinion_share": 0.2}, "opinion_share does not apply to comparisons, got 0.2"),
+        ({"comparisons_per_person": 5, "opinion_share": (0.1, 1)}, "opinion_share does not apply to comparisons"),
+        ({"comparisons_per_person": 5, "trust": "local"}, "trust must be 'central' with comparisons_per_person, got"),
+        ({"comparisons_per_person": 5, "trust": "nobody"}, "trust must be one of ['central', 'local', 'shuffle', "),
+        ({"comparisons_per_person": 5, "matched": 0.8}, "matched must be a number of at least 0 and at most 0.7, got"),
+        ({"comparisons_per_person": 5, "exposure_ratio": 0}, "exposure_ratio must be a number of at least 1 and at"),
         ({"trust": "local", "epsilon": 501}, "epsilon must be at most 500 for trust='local', got 501"),
     ],
 )
