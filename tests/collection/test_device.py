@@ -20,7 +20,7 @@ from scipy import stats
 from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda, ShufflePairwise
-from sklearn_dprank.collection import Device, RefusedProtocol
+from sklearn_dprank.collection import Allowance, Device, RefusedProtocol
 from sklearn_dprank.collection.hypercube import HypercubeRandomizer
 from sklearn_dprank.collection.pairs import PairsRandomizer
 from sklearn_dprank.collection.protocol import VERSION, decimal_of, digest
@@ -211,6 +211,17 @@ def test_max_epsilon(kind):
         Device(protocol, max_epsilon=math.nextafter(below, 0))
     device = Device.from_json(Device(protocol, max_epsilon=epsilon).to_json())
     assert json.loads(device.to_json())["max_epsilon"] == epsilon
+
+
+@pytest.mark.parametrize("wrong", [3.0, "{}", {"epsilon": 3.0}, Allowance])
+def test_invalid_allowance_raises(wrong):
+    for run in (
+        lambda: Device(protocol_of("rr"), allowance=wrong),
+        lambda: LDPPairwise().client(3, allowance=wrong),
+        lambda: Device.from_json(Device(protocol_of("rr")).to_json(), allowance=wrong),
+    ):
+        with pytest.raises(ValueError, match="allowance must be an Allowance or None"):
+            run()
 
 
 def test_wrong_limits():

@@ -1,6 +1,7 @@
 """Shuffle amplification against enumeration, and against published and derived figures."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
@@ -262,11 +263,15 @@ def test_parameters_out_of_bounds(function, arguments, message):
         function(*arguments)
 
 
-def test_the_closed_form_is_that_of_the_paper():
-    share = math.exp(0.5) / 10_000  # Feldman, McMillan and Talwar (2021), Theorem 3.1
-    inner = 8 * math.sqrt(share * math.log(4e6)) + 8 * share
-    stated = math.log(1 + (math.exp(0.5) - 1) / (math.exp(0.5) + 1) * inner)
-    assert shuffle_amplification(0.5, 10_000, 1e-6, "closed_form") == pytest.approx(stated, rel=1e-12)
+def test_the_closed_form_is_that_of_the_paper_rounded_up():
+    delta = 1e-6
+    for n in range(10_000, 10_030):  # Feldman, McMillan and Talwar (2021), Theorem 3.1
+        with localcontext(prec=40):
+            e = Decimal("0.5").exp()
+            inner = 8 * (e / n * (4 / Decimal(delta)).ln()).sqrt() + 8 * e / n
+            exact = (1 + (e - 1) / (e + 1) * inner).ln()
+            found = Decimal(shuffle_amplification(0.5, n, delta, "closed_form"))
+            assert exact <= found <= exact * (1 + Decimal(2) ** -45)
     limit = math.log(10_000 / (16 * math.log(2e6)))  # of its condition
     for local_epsilon, holds in ((limit - 1e-9, True), (limit + 1e-9, False)):
         assert (shuffle_amplification(local_epsilon, 10_000, 1e-6, "closed_form") < local_epsilon) == holds
