@@ -22,7 +22,7 @@ from ..sampling.bit_source import Bits
 from .allowance import Allowance, Uncopied, unpickled
 from .base import QuestionRandomizer, ReportRandomizer
 from .protocol import RefusedProtocol, decimal_of, digest, float_above, is_digits
-from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
+from .randomizers import checked, client_randomizer
 
 if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
     from .._utils.types import RandomState
@@ -310,5 +310,4 @@ class Device(Uncopied):
         return device
 
     def __reduce__(self):
-        own = None if self._protocol["randomizer"] in CLIENT_RANDOMIZERS else self._randomizer
-        return partial(unpickled, randomizer=own), (type(self), self.to_json())
+        return partial(unpickled, randomizer=self._randomizer), (type(self), self.to_json())
