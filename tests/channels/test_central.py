@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
+from sklearn_dprank.ballots.weights import COMPARISONS, WEIGHT_GRID, WeightBound
 from sklearn_dprank.channels import Central, Exact
 from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.model_selection.search import refits
@@ -29,6 +30,7 @@ from sklearn_dprank.queries import (
     PairTallies,
     PositionalScores,
 )
+from sklearn_dprank.queries.base import bound_in_l2, weighted_sensitivity
 from sklearn_dprank.rules import SwissRule
 from sklearn_dprank.sampling.bit_source import Bits, SeededBits
 
@@ -123,12 +125,17 @@ def test_two_queries_of_one_type_have_their_own_prices():
 
 
 @pytest.mark.parametrize(
-    ("noise", "delta", "message"),
-    [("gaussian", 0.0, "needs delta > 0"), ("laplace", 1e-6, "pure and needs delta=0"), ("knorm", 1e-6, "pure and")],
+    ("parameters", "message"),
+    [
+        ({"noise": "gaussian"}, "noise='gaussian' needs delta > 0"),
+        ({"delta": 1e-6}, "noise='laplace' is pure and needs delta=0"),
+        ({"noise": "knorm", "delta": 1e-6}, "noise='knorm' is pure and needs delta=0"),
+        *(({name: "uniform"}, f"{name} must be") for name in ("noise", "release", "neighboring", "epsilon", "delta")),
+    ],
 )
-def test_noise_and_delta_have_to_agree(noise, delta, message):
-    with pytest.raises(ValueError, match=f"^noise='{noise}' .*{message}"):
-        Central(delta=delta, noise=noise).plan([Ask(NetWins())], M)
+def test_parameters_that_do_not_fit_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        Central(**parameters).plan([Ask(NetWins())], M)
 
 
 def test_many_answers_at_a_small_epsilon_name_it():
@@ -237,6 +244,15 @@ def test_each_session_completes_ballots_with_its_own_coins():
     poll = Central(1e6, release=Histogram()).plan([Ask(Histogram())], 3).open(Profile.from_rankings([[0, 0, 0]]))
     seen = {tuple(poll(Bits.from_random_state(seed)).answer(Histogram()).tolist()) for seed in range(40)}
     assert len(seen) == 6 and {sum(cells) for cells in seen} == {1}
+
+
+@pytest.mark.parametrize(
+    ("noise", "delta", "kind"), [("gaussian", 1e-6, bound_in_l2), ("laplace", 0.0, weighted_sensitivity)]
+)
+def test_comparisons_of_a_person_are_bounded_in_the_norm_of_the_noise(noise, delta, kind):
+    bound = WeightBound(COMPARISONS, 5 * WEIGHT_GRID, 2, "comparisons")
+    (price,) = Central(delta=delta, noise=noise).plan([Ask(NetWins())], M, bound=bound).prices.values()
+    assert price.sensitivity == kind(NetWins(), M, "add_remove", bound.most, 2)
 
 
 # Answers that no ballot can change are exact and free

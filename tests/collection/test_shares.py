@@ -152,6 +152,13 @@ def test_more_voters_and_a_larger_modulus_are_accepted(field):
     assert Device({**BORDA, field: BORDA[field] + 1}).protocol[field] == BORDA[field] + 1
 
 
+def test_numbers_of_voters_are_at_most_2_to_the_40():
+    assert Device({**BORDA, "modulus_bits": 53, "min_reports": 2**40, "max_reports": 2**40})
+    for least, field in ((200, "max_reports"), (2**40 + 1, "min_reports")):
+        with pytest.raises(RefusedProtocol, match=f"protocol: {field} must be"):
+            Device({**BORDA, "modulus_bits": 53, "min_reports": least, "max_reports": 2**40 + 1})
+
+
 def test_too_many_numbers():
     assert summand("histogram", 8).numbers == math.factorial(8)
     for statistic, n_items in (("margins", 700), ("histogram", 11)):
