@@ -126,8 +126,11 @@ def test_a_fit_is_charged_before_it_reads_and_stays_charged(reading, estimator, 
         raise stopped_by
 
     reading.append(read)
+    fresh = clone(estimator)
     with pytest.raises(type(stopped_by)) as error:
-        budget.fit(clone(estimator), X)
+        budget.fit(fresh, X)
+    steps = getattr(fresh, "named_steps", {"": fresh}).values()
+    assert not [name for step in steps for name in vars(step) if name.endswith("_")]  # nothing is handed over
     assert "still charged" in error.value.__notes__[0]
     assert tuple(then) == budget.releases_
     assert len(then) == 1

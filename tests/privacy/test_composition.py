@@ -140,7 +140,10 @@ def test_under_replace_doubles_mu():
     assert twice.epsilon < 2.0 and twice.delta == pytest.approx(1e-6 * (1 + math.e))
     assert gaussian_delta(twice.epsilon, gaussian_sigma(1.0, 1e-6) / 2) <= twice.delta * (1 + 1e-9)
     assert PrivacyGuarantee.compose([twice] * 4).epsilon < 2 * twice.epsilon + 0.5
-    assert Losses(approximate=((700.5, 1e-320),)).twice() == Losses(approximate=((1401.0, 1.0),))  # nothing overflows
+    several = Losses(0.25, (0.5,), ((700.5, 1e-320),))
+    assert several.twice() == Losses(1.0, (1.0,), ((1401.0, 1.0),))  # e^700 does not overflow
+    with pytest.raises(ValueError, match="losses must hold mu_squared"):
+        several._replace(approximate=(1.0,)).check()
 
 
 @settings(max_examples=25)

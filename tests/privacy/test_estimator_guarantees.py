@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import sys
 from threading import Thread
 from types import SimpleNamespace
 
@@ -23,10 +24,25 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.estimator_guarantees import guarantee_before, last_step, last_step_params
+from sklearn_dprank.privacy.estimator_guarantees import (
+    guarantee_before,
+    last_step,
+    last_step_params,
+    warn_in_worker,
+)
 
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 RATINGS = np.array([[4.0, 3.0, 2.0, np.nan]] * 666 + [[4.0, 3.0, 2.0, 1.0]] * 333)
+
+
+def test_only_a_private_fit_in_a_worker_of_dask_warns(monkeypatch, recwarn):
+    private = PrivacyGuarantee(1.0, 0.0, "central", "add_remove", "noise")
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(get_worker=lambda: None))
+    for harmless in (private.simulated(False), PrivacyGuarantee.nothing()):
+        warn_in_worker(harmless)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="inside a worker of dask"):
+        warn_in_worker(private)
 
 
 def test_the_last_step_gets_the_parameters_with_its_name():

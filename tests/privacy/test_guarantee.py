@@ -53,6 +53,7 @@ def test_text_of_a_guarantee(shown, text):
     [
         *((name, 3) for name in ("how", "arithmetic", "unit", "caveats", "whom", "losses", "certified")),
         *(("caveats", (3,)), ("whom", ("curator",)), ("whom", (("central", 3),))),
+        *(("epsilon", -1.0), ("epsilon", math.nan), ("delta", -1e-9), ("delta", 1 + 1e-9), ("neighboring", "add")),
     ],
 )
 def test_fields_of_another_kind_are_refused(field, wrong):
