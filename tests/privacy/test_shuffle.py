@@ -160,8 +160,9 @@ def test_the_converse_of_cheu_et_al_fails():
 def test_songs_claim_can_be_negative_and_inverts():
     with pytest.warns(UnsoundAmplificationWarning):
         assert shuffle_amplification(1.0, 100 // 6, 1e-4, "song2022") < 0
-    with pytest.warns(UnsoundAmplificationWarning):
+    with pytest.warns(UnsoundAmplificationWarning) as warned:
         assert shuffle_local_epsilon(1.0, 100, 1e-4, "song2022") == pytest.approx(1 + math.log(100))
+    assert warned[0].filename == __file__  # the caller's line
 
 
 # Rounding, order and limits.

@@ -14,7 +14,16 @@ from query_examples import examples
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
-from sklearn_dprank.queries import Ask, NetWins, OrderUtility, PairMargin, PersonsByWeight, Query, ScoresByHistogram
+from sklearn_dprank.queries import (
+    AllMargins,
+    Ask,
+    NetWins,
+    OrderUtility,
+    PairMargin,
+    PersonsByWeight,
+    Query,
+    ScoresByHistogram,
+)
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
@@ -193,6 +202,11 @@ def test_an_ask_is_one_answer_for_the_whole_budget_by_default():
 def test_a_query_without_a_definition_is_not_answered(method):
     with pytest.raises(NotImplementedError):
         getattr(Query(), method)(3, "add_remove")
+
+
+def test_an_answer_follows_from_itself_and_from_what_it_is_derived_from():
+    assert all(query.is_derivable_from(AllMargins()) for query in (AllMargins(), NetWins(), PairMargin(0, 1)))
+    assert not any(query.is_derivable_from(NetWins()) for query in (AllMargins(), PairMargin(0, 1)))
 
 
 def test_a_kind_is_the_query_or_its_type_and_the_parameters_in_kind_by():
