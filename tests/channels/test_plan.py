@@ -41,6 +41,7 @@ from sklearn_dprank.rules import (
     SortByScore,
 )
 from sklearn_dprank.sampling.bit_source import Bits
+from sklearn_dprank.uncertainty import NormalLaw
 
 # Answers are never more than were planned
 
@@ -166,6 +167,14 @@ def test_both_directions_of_a_pair_are_one_answer(channel):
     answers.answer(PairMargin(0, 1))
     with pytest.raises(BudgetExhausted):
         answers.answer(PairMargin(1, 2))
+
+
+def test_published_numbers_have_their_noise_if_its_law_is_known():
+    answers = Answers(3, None)
+    answers.publish_numbers(NetWins(), np.array([2, 0, -2]))
+    assert set(answers.published) == {"scores"}
+    answers.publish_numbers(AllMargins(), np.zeros((3, 3)), NormalLaw(1.0))
+    assert answers.published["noise"].on == "margins" and set(answers.published) == {"scores", "margins", "noise"}
 
 
 def test_coins_that_break_ties_are_fair():
