@@ -152,6 +152,14 @@ def test_more_voters_and_a_larger_modulus_are_accepted(field):
     assert Device({**BORDA, field: BORDA[field] + 1}).protocol[field] == BORDA[field] + 1
 
 
+def test_the_modulus_leaves_room_for_the_noise():
+    loud = {**BORDA, "rate": [10**12, 1]}
+    enough = shares.modulus_bits(summand("net_wins", 4), BORDA["max_reports"], 1e12)
+    assert Device({**loud, "modulus_bits": enough})
+    with pytest.raises(RefusedProtocol, match="protocol: modulus_bits must be"):
+        Device({**loud, "modulus_bits": enough - 1})
+
+
 def test_numbers_of_voters_are_at_most_2_to_the_40():
     assert Device({**BORDA, "modulus_bits": 53, "min_reports": 2**40, "max_reports": 2**40})
     for least, field in ((200, "max_reports"), (2**40 + 1, "min_reports")):

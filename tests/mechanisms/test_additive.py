@@ -18,6 +18,7 @@ from sklearn_dprank.mechanisms import (
     KNormNoise,
     LaplaceNoise,
     NoNoise,
+    SkellamNoise,
     ThresholdNoise,
 )
 from sklearn_dprank.mechanisms.additive import _BLOCK, least_threshold
@@ -58,7 +59,10 @@ def moves(query, neighboring, m=3):
 
 @pytest.mark.parametrize(
     "noise",
-    [LaplaceNoise(Fraction(1, 5)), LaplaceNoise(Fraction(3, 2)), GaussianNoise(2.5), GaussianNoise(0.4)],
+    [
+        *(LaplaceNoise(Fraction(1, 5)), LaplaceNoise(Fraction(3, 2))),
+        *(GaussianNoise(2.5), GaussianNoise(0.4), SkellamNoise(Fraction(5, 2))),
+    ],
     ids=repr,
 )
 def test_law_of_the_noise(noise):
@@ -69,7 +73,8 @@ def test_law_of_the_noise(noise):
     drawn = np.array([released(noise, None, centre, bits) - centre for _ in range(size // 10)])
     far = np.abs(drawn).max() + 1
     cells = np.arange(-far, far + 1)
-    expected = noise_pmf(noise, cells)
+    is_skellam = isinstance(noise, SkellamNoise)
+    expected = stats.skellam.pmf(cells, *[float(noise.rate)] * 2) if is_skellam else noise_pmf(noise, cells)
     assert expected.sum() == pytest.approx(1, abs=0.01)
     for column in drawn.T:
         observed = np.bincount(column + far, minlength=len(cells))
@@ -234,6 +239,7 @@ def test_threshold_of_families_of_known_value():
     length, within = np.arange(1, 11)[:, np.newaxis], np.tril(np.ones((10, 10)))
     assert least_threshold(within / np.sqrt(length), 1e-6) == pytest.approx(5.75342, abs=1e-5)
     assert least_threshold(within, 1e-6) == pytest.approx(6.19934, abs=1e-5)
+    assert -np.expm1(10 * stats.norm.logcdf(least_threshold(within, 1e-6) - 1)) <= 1e-6
 
 
 @pytest.mark.parametrize("k", [1, 3])
