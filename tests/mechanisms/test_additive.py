@@ -170,6 +170,8 @@ def test_laplace_epsilon_too_small_for_the_arithmetic_is_refused():
             calibrated("laplace", sensitivity, Fraction(1, 10**30), 0.0)
         least = float(str(refused.value).rpartition(" ")[2].rstrip("."))
         assert calibrated("laplace", sensitivity, Fraction(least), 0.0).rate > 0
+        with pytest.raises(ValueError, match="use at least"):
+            calibrated("laplace", sensitivity, Fraction(least) * Fraction(98, 100), 0.0)
     edge = Fraction(1, 2**48 - 1)
     assert calibrated("laplace", Sensitivity(1, Fraction(1)), edge, 0.0).rate == edge
     with pytest.raises(ValueError, match="use at least"):
