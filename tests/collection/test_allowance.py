@@ -54,7 +54,7 @@ def test_deltas_of_several_polls_add_up():
     assert allowance.spent[1] == 3e-6
     assert refused(lambda: Device(summed("d"), allowance=allowance), "and delta=3e-06 are spent")
     Device(protocol("d"), allowance=allowance)  # needs no delta
-    assert refused(lambda: Device(summed("e"), allowance=Allowance(epsilon=200.0)), "delta=1e-06, which the allowance")
+    assert refused(lambda: Device(summed("e"), allowance=Allowance(epsilon=200.0)), "with delta of at least 1e-06")
 
 
 def test_decimal_deltas_fill_the_allowance_exactly():
