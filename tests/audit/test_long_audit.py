@@ -107,7 +107,7 @@ def asked(estimator, voters):
     opened[0].ask = remember
     rule.aggregate(opened[0])
     heard += [price.query for kind, price in plan.prices.items() if kind not in {query.kind for query in heard}]
-    vectors = [np.array([one.vector(query).ravel() for one in opened]) for query in heard]
+    vectors = [np.array([one._vector(query).ravel() for one in opened]) for query in heard]
     return [(query, plan.prices[query.kind]) for query in heard], vectors, plan.guarantee
 
 

@@ -7,15 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 from audit_tools import worst_delta
+from audited import SHOWN
 from local_tools import law_of
 from long_tools import compared_by
+from sklearn.base import clone
 
-from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.privacy import shuffle_amplification
 from sklearn_dprank.queries import PairTallies
 from sklearn_dprank.sampling.bit_source import Bits
 
-LOCAL, DELTA = 1.5, 0.1
+_, SHUFFLED = SHOWN
+LOCAL, DELTA = SHUFFLED.local_epsilon, SHUFFLED.delta
 OUTCOMES = (1, 0, None)
 
 
@@ -40,7 +42,7 @@ def largest_delta(shown, least, epsilon):
 
     A tie is a fair coin, and its law the mean of two others.
     """
-    estimator = ShufflePairwise(local_epsilon=LOCAL, delta=DELTA, pairs="shown", min_reports=least)
+    estimator = clone(SHUFFLED).set_params(min_reports=least)
     mine, *others = shown
     worst = 0.0
     for fixed in product((1, 0), repeat=sum(map(len, others))):
@@ -69,8 +71,7 @@ def largest_delta(shown, least, epsilon):
 )
 def test_released_counts_keep_epsilon_and_delta_of_one_pair(shown):
     """The pairs that devices draw are part of what is released. A pair with fewer than three messages is not."""
-    estimator = ShufflePairwise(local_epsilon=LOCAL, delta=DELTA, pairs="shown", min_reports=3)
-    guarantee = estimator.guarantee_before(compared_by([[(0, 1, 1)]] * 3))
+    guarantee = SHUFFLED.guarantee_before(compared_by([[(0, 1, 1)]] * 3))
     assert guarantee.epsilon == shuffle_amplification(LOCAL, 3, DELTA) < 1.5
     found = largest_delta(shown, 3, guarantee.epsilon)
     assert 0.2 * DELTA < found <= DELTA * (1 + 1e-9)
@@ -86,9 +87,8 @@ def test_reports_about_other_pairs_do_not_hide_a_person():
 
 def test_pair_with_too_few_reports_is_left_out():
     """Whether it is does not depend on the outcomes."""
-    estimator = ShufflePairwise(local_epsilon=LOCAL, delta=DELTA, pairs="shown", min_reports=3)
     for outcome in OUTCOMES:
-        law = released_law(estimator, [[(0, 1, outcome)], *([[(1, 2, 1)]] * 3), [(2, 0, 1), (1, 2, 0)]])
+        law = released_law(SHUFFLED, [[(0, 1, outcome)], *([[(1, 2, 1)]] * 3), [(2, 0, 1), (1, 2, 0)]])
         counts = Counter()
         for text, probability in law.items():
             wins = np.array(json.loads(text))

@@ -55,7 +55,10 @@ def message(call, *arguments, error=ValueError, **named):
         (np.empty((0, 3)), "0 sample(s) (shape=(0, 3)) while a minimum of 1 is required"),
         ([[SECRET], [1]], "1 feature(s) (shape=(2, 1)) while a minimum of 2 is required"),
         ([["first", str(SECRET)]], "X must hold numbers (NaN for no opinion), got text"),
-        (pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}), "got text in column 'milk'; turn orders"),
+        (
+            pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}),
+            "got text in column 'milk'; read orders of names by",
+        ),
         (pd.DataFrame({"tea": pd.to_datetime([SECRET]), "milk": [1]}), "got dates in column 'tea';"),
         ([[10**400 + SECRET, 1]], "X must hold numbers that floats can hold, and column 0 holds a larger one"),
         (f"{SECRET}.soc", "X is a str, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib"),

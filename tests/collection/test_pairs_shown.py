@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from itertools import product
 
+import audited
 import numpy as np
 import pytest
 from local_tools import law_of, worst_ratio
@@ -19,7 +20,7 @@ from sklearn_dprank.queries import PairTallies
 from sklearn_dprank.sampling.bit_source import Bits
 from sklearn_dprank.theory import yan
 
-SHOWN = LDPPairwise(epsilon=1.5, pairs="shown")
+SHOWN, _ = audited.SHOWN
 PAIRS = [(0, 1), (2, 0), (0, 1)]
 OUTCOMES = (1, 0, None)
 

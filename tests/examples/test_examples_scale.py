@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from sklearn_dprank._utils.checks import MOST_MEASURED
 from sklearn_dprank.ballots.profile import Shape
+from sklearn_dprank.channels.base import MOST_MEASURED
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("resource")  # not on Windows

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import DPBorda
-from sklearn_dprank._utils import progress
+from sklearn_dprank._utils import lazy
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 
@@ -120,7 +120,7 @@ def test_ctrl_c_at_the_keyboard(backend, tmp_path):
 @pytest.fixture
 def at_once(monkeypatch):
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    monkeypatch.setattr(lazy, "_DELAY", 0.0)
 
 
 def test_progress_of_one_process(at_once, capsys):
@@ -139,6 +139,6 @@ def test_no_progress_where_none_is_wanted(at_once, capsys):
 
 def test_without_tqdm(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    monkeypatch.setattr(lazy, "_DELAY", 0.0)
     assert np.isfinite(sweep().fit(X).best_score_)
     assert capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ from oracles import cost_of, distinct_ballots, naive_counts, permutohedron_gauge
 from query_examples import examples
 
 from sklearn_dprank.ballots import Profile, weights
+from sklearn_dprank.ballots.weights import COMPARISONS, WeightBound
 from sklearn_dprank.model_selection.private import NetAgreement
 from sklearn_dprank.queries import (
     AllMargins,
@@ -24,7 +25,7 @@ from sklearn_dprank.queries import (
     PersonsByWeight,
     PositionalScores,
 )
-from sklearn_dprank.queries.base import bound_in_l2, weighted_sensitivity
+from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 M, BOUND, GRID = 3, 2.5, 6  # a coarse grid: a person has at most 15 units
@@ -130,6 +131,7 @@ def test_total_weight_is_private_under_both_relations(neighboring):
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 def test_a_bound_in_l2_is_one_in_l1_for_all_numbers_of_a_query(neighboring):
     for m in (3, 40):
-        limit = bound_in_l2(AllMargins(), m, neighboring, 720720, None)
+        bound = WeightBound(COMPARISONS, 720720, form="comparisons")
+        limit = weighted_sensitivity(AllMargins(), m, neighboring, bound, "l2")
         assert limit.l2_squared == {"add_remove": 1, "replace": 4}[neighboring] * 720720**2 * m * (m - 1) / 2
         assert limit.l1**2 >= limit.l2_squared * m * (m - 1) / 2  # by Cauchy and Schwarz

@@ -108,6 +108,11 @@ SHUFFLES = {
         local_epsilon=5.0, delta=0.05, min_reports=9, randomizer=song.PrintedGaussian(0.05)
     ),
 }
+# The same for comparisons whose pairs are public: no trust, and a trusted shuffler.
+SHOWN = (
+    dp.LDPPairwise(epsilon=1.5, pairs="shown"),
+    dp.ShufflePairwise(local_epsilon=1.5, delta=0.1, min_reports=3, pairs="shown"),
+)
 # Trusted curator, continual release: the joint law of all totals that a stream publishes.
 STREAMS = {
     "two periods": dp.DPStreamingBorda(horizon=2),
@@ -129,6 +134,7 @@ AUDITED = [
     *DENSITIES.values(),
     *TRANSCRIPTS.values(),
     *SHUFFLES.values(),
+    *SHOWN,
     *STREAMS.values(),
     *SUMS.values(),
 ]
