@@ -689,7 +689,10 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
     most = 1 if options.max_weight is None else options.max_weight
     if options.max_listed is not None and unranked(options) == "last":
-        raise ValueError("--max-listed needs --unranked no_opinion: with last, every ballot lists all items.")
+        raise ValueError(
+            "--max-listed is for --estimator DPPositionalRule, which scores short lists, or for --unranked no_opinion: "
+            "with --unranked last, every ballot lists all items."
+        )
     limits: dict[str, Any] = {"max_weight": most, "max_listed": options.max_listed}
     with own_words(max_weight="max-weight", max_listed="max-listed"):
         profile = Profile.from_rankings(values, items=items, groups=persons, sample_weight=weights, **limits)

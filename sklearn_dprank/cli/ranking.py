@@ -201,7 +201,10 @@ def options_of(estimator: Any) -> list[str] | None:
 def _check_outputs(options, intervals):
     """Raise if an output cannot be drawn or written."""
     if options.plot is not None and not intervals:
-        raise ValueError("--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or Gaussian noise.")
+        raise ValueError(
+            "--plot draws rank intervals, which private items and some estimators do not have: leave it out, or use "
+            "DPBorda, DPPairwise, DPBradleyTerry or DPPositionalRule with public items and Laplace or Gaussian noise."
+        )
     last = None if options.budget is None else accounts.last_result(options.budget)
     outputs = {"--budget": last, "--plot": options.plot, "--report": options.report}
     printing.check_outputs(outputs, [options.file, options.budget])

@@ -18,7 +18,8 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--items", type=int, required=True, help="number of items")
     add("--voters", type=float, required=True, help="public estimate of the number of voters")
     add("--epsilon", action=Several, one=float, required=True, help="privacy losses, with blanks or commas between")
-    add("--delta", type=float, default=0.0, help="needed for shuffle and secure_aggregation, such as 1e-6; default: 0")
+    about = "needed for shuffle and secure_aggregation, such as 1e-6; default: 0, with --comparisons 1e-6, as in rank"
+    add("--delta", type=float, help=about)
     about = "what is trusted: a curator (central, the default), servers, a shuffler, or only the voter's device"
     add("--trust", choices=["central", "secure_aggregation", "shuffle", "local"], default="central", help=about)
     add("--neighboring", choices=["add_remove", "replace"], help="hide whether somebody voted, or only how")
@@ -55,6 +56,8 @@ def pasted(estimator: Any, options: argparse.Namespace) -> list[str] | None:
 def run(options: argparse.Namespace) -> str:
     """Return the recommendation for one epsilon, or a table for several."""
     shares = options.opinion_share
+    if options.delta is None:
+        options.delta = 0.0 if options.comparisons is None else 1e-6
     given = {
         name: getattr(options, name)
         for name in (

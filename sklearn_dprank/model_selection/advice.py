@@ -832,7 +832,10 @@ def _check_comparisons(comparisons_per_person, trust, exposure_ratio, matched):
         check_number(matched, "matched", least=0, most=MOST_MATCHED)
     check_choice(trust, "trust", _CHOICES)
     if trust != "central":
-        raise ValueError(f"trust must be 'central' with comparisons_per_person, got {trust!r}.")
+        raise ValueError(
+            f"trust must be 'central' with comparisons_per_person, got {trust!r}. Without a curator, LDPPairwise and "
+            "ShufflePairwise rank comparisons with pairs='shown'; no error was measured for them."
+        )
 
 
 def _refuse(arguments, why, remedy):

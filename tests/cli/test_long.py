@@ -374,7 +374,7 @@ def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsy
             "--no-answer lists 'x', which is also in --items or --tie",
         ),
         ([*CHOSEN, "--row-is-person"], "--choices does not take --row-is-person; leave that out."),
-        ([*CHOSEN, "--max-listed", "2"], "--max-listed needs --unranked no_opinion"),
+        ([*CHOSEN, "--max-listed", "2"], "--max-listed is for --estimator DPPositionalRule"),
         (["c.csv", "--choices", "Rank 1,Rank 4"], "--choices 'Rank 4' is none of the columns; these are Rank 1, Rank"),
         (["c.csv", "--ratings", "--ties", "a"], "--ratings does not take --ties; leave that out."),
         (

@@ -114,7 +114,10 @@ def test_there_is_either_a_file_or_an_example(arguments, message, run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--plot p.png --noise knorm", "--plot draws rank intervals: use DPBorda or DPPairwise with Laplace or"),
+        (
+            "--plot p.png --noise knorm",
+            "--plot draws rank intervals, which private items and some estimators do not have",
+        ),
         ("--plot p.png --top 2", "--plot draws rank intervals"),
         ("--plot p.abc", "--plot: its name must end in one of"),
         ("--plot none/p.png", "--plot: the folder of none/p.png does not exist; make it first."),
