@@ -215,7 +215,7 @@ def test_missing_ratings_after_a_complete_first_row():
     [
         ("yes", [[1, 2]], r"^higher_is_better must be True or False, got 'yes'\.$"),
         (1, [[1, 2]], r"^higher_is_better must be True or False, got 1\.$"),
-        (True, [["good", "bad"]], r"^X must hold numbers \(NaN for no opinion\), got text in column 0; turn orders"),
+        (True, [["good", "bad"]], r"^X must hold numbers \(NaN for no opinion\), got text in column 0; read orders"),
         (True, [[1, -np.inf]], "^Input X contains infinity"),
     ],
 )

@@ -587,9 +587,9 @@ class Shuffler(_Receiver):
 
     A batch has at least ``min_reports`` voters, and no voter is in two batches. So the central guarantee of the
     protocol holds for each batch, and several batches cost a voter no more than one. ``min_reports`` of the voters in
-    *each* batch must be honest. An attacker who sends all submissions of a batch but one learns as much about that one
-    as its local epsilon allows. Accept submissions from registered voters, one from each. Decide when to release by
-    numbers and dates only.
+    *each* batch must be honest; with shown pairs, that many for each pair that is released. An attacker who sends all
+    submissions of a batch but one learns as much about that one as its local epsilon allows. Accept submissions from
+    registered voters, one from each. Decide when to release by numbers and dates only.
 
     The shuffler does not verify ``central_epsilon``, which needs SciPy. Its operator can compare it with
     `~sklearn_dprank.privacy.shuffle_amplification`.

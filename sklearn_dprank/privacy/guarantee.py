@@ -13,7 +13,7 @@ from textwrap import TextWrapper
 from typing import NamedTuple, Self
 
 from .._utils.checks import CHANGED_BALLOTS, check_choice, check_flag, check_number, check_whole, safe_repr
-from ..ballots.weights import COMPARISON, OF_PERSONS, OUTCOME
+from ..ballots.weights import COMPARISON, OF_PERSONS, OUTCOME, OUTCOMES
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
@@ -305,6 +305,9 @@ class PrivacyGuarantee:
             of_person, delta = self.unit in OF_PERSONS, self.delta
             more = f" For a person with k of them, epsilon is k times as large{', and delta grows too' * (delta > 0)}."
             neighbours = NEIGHBORING[self.neighboring].format(self.unit, "person" if of_person else "voter")
+            hidden = _HIDDEN[self.unit == COMPARISON, self.neighboring]
+            if self.unit in (OUTCOME, OUTCOMES):
+                hidden = _OUTCOMES_HIDDEN
             treatments = "; ".join(TRUST[name].treatment for name in self.trust.split(AND))
             failure = "the bound on probabilities always holds"
             if delta:
@@ -314,7 +317,7 @@ class PrivacyGuarantee:
                 plainly,
                 f"Released: {self.how}.",
                 f"Unit: {self.unit}.{'' if of_person else more}",
-                f"Hidden: {_HIDDEN[self.unit == COMPARISON, self.neighboring]} ({neighbours}).",
+                f"Hidden: {hidden} ({neighbours}).",
                 f"Trust: {treatments}. Trusted parties: {', '.join(self.parties) or 'none'}.",
                 f"Epsilon = {self.epsilon:.6g}: {odds}.",
                 f"Delta = {delta:.6g}: {failure}.",
@@ -357,6 +360,7 @@ _HIDDEN = {  # by whether the unit is a comparison, and by relation
     (True, "add_remove"): "whether somebody compared two items, and how",
     (True, "replace"): "which items somebody compared, and how",
 }
+_OUTCOMES_HIDDEN = "who won in the comparisons that somebody made, but not which items they compared"
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
@@ -380,6 +384,11 @@ _GAMES = {
         "a person voted in the one or the other of two ways",
     ),
 }
+_OUTCOMES_GAME = (
+    "somebody knows all outcomes of other people and which items you compared, and that your outcomes are one of two "
+    "possibilities, with a 50 % chance each",
+    "a person's outcomes were the one or the other of two possibilities",
+)
 
 
 def _in_words(guarantee):
@@ -393,7 +402,9 @@ def _in_words(guarantee):
     is_person = guarantee.unit in OF_PERSONS
     known, guessed = _GAMES[is_person, guarantee.neighboring]
     ratio, single = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE))), "person" if is_person else "ballot"
-    if guarantee.unit in (COMPARISON, OUTCOME):
+    if guarantee.unit in (OUTCOME, OUTCOMES):
+        (known, guessed), single = _OUTCOMES_GAME, "outcome" if guarantee.unit == OUTCOME else "person"
+    if guarantee.unit == COMPARISON:
         single = "comparison"
         known, guessed = (text.replace("ballot", single).replace("cast", "made") for text in (known, guessed))
     share = (ratio + guarantee.delta) / (1 + ratio)

@@ -153,6 +153,8 @@ class PairMargin(Query):
     def __post_init__(self):
         check_whole(self.i, "i", 0)
         check_whole(self.j, "j", 0)
+        if self.i == self.j:
+            raise ValueError(f"i and j must be different items, got {self.i} twice.")
 
     def check(self, n_items: int) -> None:
         for name, item in (("i", self.i), ("j", self.j)):

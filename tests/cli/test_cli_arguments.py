@@ -160,8 +160,8 @@ def test_closed_pipe_exits_quietly(arguments, monkeypatch, capsys):
         ),
         (
             "recommend --items 5 --voters 9 --epsilon 1 --comparisons 3 --trust local",
-            "--trust must be 'central' with --comparisons, got 'local'. Without a curator, LDPPairwise and ShufflePairwise "
-            "rank comparisons with pairs='shown'; no error was measured for them.",
+            "--trust must be 'central' with --comparisons, got 'local'. Without a curator, LDPPairwise and "
+            "ShufflePairwise rank comparisons with pairs='shown'; no error was measured for them.",
         ),
         (
             "recommend --items 5 --voters 9 --epsilon 1 --exposure-ratio 3",

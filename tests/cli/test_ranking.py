@@ -116,7 +116,7 @@ def test_there_is_either_a_file_or_an_example(arguments, message, run):
     [
         (
             "--plot p.png --noise knorm",
-            "--plot draws rank intervals, which private items and some estimators do not have",
+            "--plot draws rank intervals, which private items and some estimators do not",
         ),
         ("--plot p.png --top 2", "--plot draws rank intervals"),
         ("--plot p.abc", "--plot: its name must end in one of"),

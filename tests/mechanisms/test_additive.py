@@ -10,7 +10,7 @@ from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.weights import WEIGHT_GRID
+from sklearn_dprank.ballots.weights import BALLOT, WEIGHT_GRID, WeightBound
 from sklearn_dprank.mechanisms import (
     GaussianNoise,
     GaussianThreshold,
@@ -247,7 +247,7 @@ def test_threshold_of_families_of_known_value():
 @pytest.mark.parametrize("k", [1, 3])
 def test_half_of_delta_is_for_the_noise_and_half_for_the_threshold(k):
     query, delta = TopListScores(), 1e-4
-    sensitivity = weighted_sensitivity(query, 9, "add_remove", WEIGHT_GRID, k)
+    sensitivity = weighted_sensitivity(query, 9, "add_remove", WeightBound(BALLOT, WEIGHT_GRID, k))
     noise = GaussianThreshold(k).calibrated(query, sensitivity, 9, Fraction(1), delta)
     spent = gaussian_delta(1.0, noise.sigma, math.sqrt(sensitivity.l2_squared))
     alone = [(noise.threshold - row[row > 0]) / noise.sigma for row in query.family(k)]
