@@ -27,10 +27,9 @@ from ..collection.reports import (
     FOLLOW,
     Inbox,
     as_reports,
-    bits_of,
     columns,
     new_numbers,
-    pairs_of,
+    pair_answers,
     reject_unless,
     whole_numbers,
 )
@@ -363,10 +362,9 @@ class _InteractiveAnswers(Answers):
         """Return (first, second, answers); refuse invalid reports, and more than one for each voter asked."""
         asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
         whole_numbers(asked, number, number, "another question")
-        first, second = pairs_of(pairs, self.n_items)
+        first, second, answered = pair_answers(pairs, answers, self.n_items)
         among = np.isin(first * self.n_items + second, allowed @ (self.n_items, 1))
         reject_unless(among.all(), "pair out of range")
-        answered = bits_of(answers)
         new = new_numbers(numbers, received)
         reject_unless(len(received) + len(reports) <= n_asked, "more reports than voters asked")
         received |= new  # last, because a refused block is read again in halves

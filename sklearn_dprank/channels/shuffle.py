@@ -33,11 +33,10 @@ from ..collection.reports import (
     FOLLOW,
     ReportReader,
     Tally,
-    bits_of,
     columns,
     end_to_end,
     new_numbers,
-    pairs_of,
+    pair_answers,
     reject_unless,
     whole_numbers,
 )
@@ -290,8 +289,8 @@ class _ShuffledReader(ReportReader):
         reject_unless(all(type(message) is dict for message in messages), "not a JSON object")
         numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
         shuffle = whole_numbers(numbers, 0, self._shuffles - 1, "shuffle out of range")
-        m, (first, second) = self._n_items, pairs_of(pairs, self._n_items)
-        wins = np.where(bits_of(answers), first * m + second, second * m + first)
+        m, (first, second, answered) = self._n_items, pair_answers(pairs, answers, self._n_items)
+        wins = np.where(answered, first * m + second, second * m + first)
         return shuffle, first, second, shuffle * m**2 + wins
 
 

@@ -18,7 +18,7 @@ from ..queries.base import n_pairs
 from ..queries.pairs import AllMargins
 from ..uncertainty.laws import AnswersLaw
 from .base import Drawn, LevelsRandomizer, Randomizer, ReceivedReports, listed, opinions
-from .protocol import as_text, levels_within, pair_count, refuse_unless
+from .protocol import as_text, levels_within, refuse_unless
 from .reports import columns, reject_unless
 
 VARIANTS = ("best_cap", "half_tie")
@@ -37,12 +37,12 @@ class HypercubeRandomizer(LevelsRandomizer):
         refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
         refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
         super().check(protocol)
-        capped = is_whole(cap, 0, (pair_count(protocol) - 1) // 2) if variant == "best_cap" else cap is None
+        capped = is_whole(cap, 0, (n_pairs(len(protocol["items"])) - 1) // 2) if variant == "best_cap" else cap is None
         refuse_unless(capped, "cap", "less than half the number of pairs for 'best_cap', null for 'half_tie'")
 
     def block(self, protocol):
         """Return the number of voters to simulate at a time."""
-        return max(1, _BLOCK // pair_count(protocol))
+        return max(1, _BLOCK // n_pairs(len(protocol["items"])))
 
     def draw(self, protocol, ballots, bits):
         """Draw a corner near each voter's own, bool, shape (n_voters, n_pairs), with pairs in row-major order.
@@ -197,7 +197,7 @@ class HypercubeSampling(Randomizer):
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
         (signs,) = columns(reports, "signs")
-        d = pair_count(protocol)
+        d = n_pairs(len(protocol["items"]))
         form = set(map(type, signs)) == {str} and set(map(len, signs)) == {2 * -(-d // 8)}
         reject_unless(form and _DIGITS.fullmatch("".join(signs)), _SIGNS)
         packed = np.frombuffer(bytes.fromhex("".join(signs)), dtype=np.uint8).reshape(len(signs), -1)
@@ -211,7 +211,7 @@ class HypercubeSampling(Randomizer):
 
     @staticmethod
     def are_counts(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
-        d = pair_count(protocol)
+        d = n_pairs(len(protocol["items"]))
         return counts.shape == (d,) and counts.min() >= 0 and counts.max() <= n_reports
 
     @staticmethod
@@ -230,6 +230,6 @@ class HypercubeSampling(Randomizer):
 
 def _scale(protocol):
     """Return the factor that makes a corner unbiased: E z = (1 - 2 E k / d) v, where k signs differ."""
-    d = pair_count(protocol)
+    d = n_pairs(len(protocol["items"]))
     _, weights = _differing(d, protocol["variant"], protocol["cap"], *protocol["levels"])
     return d * sum(weights) / sum(weight * (d - 2 * k) for k, weight in enumerate(weights))

@@ -53,6 +53,7 @@ from .base import (
 )
 from .protocol import (
     FLIP_GRID,
+    LARGEST_FLIP,
     UNCHANGED,
     as_text,
     cost_as_text,
@@ -61,12 +62,10 @@ from .protocol import (
     flips_cost,
     is_amount,
     is_digits,
-    is_flip,
-    pair_count,
     refuse_unless,
     total,
 )
-from .reports import bits_of, columns, end_to_end, pairs_of, reject_unless, whole_numbers
+from .reports import columns, end_to_end, pair_answers, reject_unless, whole_numbers
 
 _BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
 PAIRS = ("hidden", "assigned", "shown")  # values of ``pairs``, of estimators and of protocols for a shuffler
@@ -87,12 +86,13 @@ class PairsRandomizer(ReportRandomizer):
 
     def check(self, protocol):
         """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
-        n, flip = pair_count(protocol), protocol["flip"]
+        n, flip = n_pairs(len(protocol["items"])), protocol["flip"]
         rule = f"an integer from 1 to the number of pairs, at most {MOST_QUERIES:,}"
         refuse_unless(is_whole(protocol["n_queries"], 1, min(n, MOST_QUERIES)), "n_queries", rule)
         refuse_unless(protocol["n_queries"] == 1 or n <= _LARGEST_MARKS, "n_queries", "1 for so many items")
         refuse_unless(protocol["n_queries"] == 1 or not asks_comparisons(protocol), "n_queries", "1 for shown pairs")
-        form = type(flip) is list and len(flip) == 2 and is_flip(flip[0]) and is_whole(flip[1], FLIP_GRID, FLIP_GRID)
+        form = type(flip) is list and len(flip) == 2 and is_whole(flip[0], 1, LARGEST_FLIP)
+        form = form and is_whole(flip[1], FLIP_GRID, FLIP_GRID)
         refuse_unless(form, "flip", "[numerator, 2^52], above 0 and at most a half")
 
     def spent(self, protocol):
@@ -101,7 +101,7 @@ class PairsRandomizer(ReportRandomizer):
 
     def block(self, protocol):
         """Return the number of voters to simulate at a time."""
-        return max(1, _BLOCK // (pair_count(protocol) if protocol["n_queries"] > 1 else 1))
+        return max(1, _BLOCK // (n_pairs(len(protocol["items"])) if protocol["n_queries"] > 1 else 1))
 
     def read(self, ballot, protocol):
         """Return what `draw` takes, and a key of the voter's ballot, or of the person's comparisons."""
@@ -125,7 +125,7 @@ class PairsRandomizer(ReportRandomizer):
             both = np.zeros_like(first)
             return first, second, flipped_answers(both, both + 1, protocol["flip"][0], shown, bits)
         else:
-            n_voters, k, n = ballots.table.shape[1], protocol["n_queries"], pair_count(protocol)
+            n_voters, k, n = ballots.table.shape[1], protocol["n_queries"], n_pairs(len(protocol["items"]))
             if self.draws_distinct:
                 number = distinct(n_voters, k, n, bits.assignment)
             else:
@@ -171,7 +171,7 @@ def hidden_wins(protocol, ballots, bits):
     counts are drawn in integers. Messages must be independent. The K distinct pairs of a voter under "rr" are
     dependent, so this method does not apply to them.
     """
-    cells, unflipped = 2 * pair_count(protocol), FLIP_GRID - 2 * protocol["flip"][0]
+    cells, unflipped = 2 * n_pairs(len(protocol["items"])), FLIP_GRID - 2 * protocol["flip"][0]
     n_voters, coins = ballots.table.shape[1], 0
     answers = np.zeros(cells, dtype=np.int64)  # of each pair: second before first, first before second
     first, second = np.nonzero(~np.tri(len(ballots.table), dtype=bool))  # faster than np.triu_indices
@@ -257,7 +257,7 @@ class AssignedRandomizer(PairsRandomizer):
         seed = is_digits(protocol["assignment_seed"], SEED_DIGITS)
         refuse_unless(seed, "assignment_seed", f"{SEED_DIGITS} lowercase hexadecimal digits")
         # Each hash draws one of 2^b numbers, which is a new pair with probability (n - found) / 2^b.
-        n = pair_count(protocol)
+        n = n_pairs(len(protocol["items"]))
         hashes = sum(-(-(1 << (n - 1).bit_length()) // (n - found)) for found in range(protocol["n_queries"]))
         refuse_unless(hashes <= MOST_HASHES, "n_queries", f"so small that {MOST_HASHES:,} hashes find its pairs")
 
@@ -290,7 +290,7 @@ class AssignedRandomizer(PairsRandomizer):
 
 def public_pairs(protocol, voters):
     """Return (first, second), arrays of shape (len(voters), K): the items of the pairs of registered voters."""
-    seed, k, n = protocol["assignment_seed"], protocol["n_queries"], pair_count(protocol)
+    seed, k, n = protocol["assignment_seed"], protocol["n_queries"], n_pairs(len(protocol["items"]))
     mask, numbers = (1 << (n - 1).bit_length()) - 1, []
     for voter in voters:
         # The first k distinct numbers below n in the public sequence of a voter; each is exactly uniform. Only k
@@ -380,9 +380,10 @@ class InteractiveRandomizer(QuestionRandomizer):
         rule = f"an integer from 1 to {MOST_ANSWERS:,}"
         refuse_unless(is_whole(protocol["answers"], 1, MOST_ANSWERS), "answers", rule)
         refuse_unless(is_whole(protocol["flip_grid"], FLIP_GRID, FLIP_GRID), "flip_grid", "2^52")
-        form = type(flips) is dict and set(flips) == set(KINDS) and is_flip(flips["each"])
+        form = type(flips) is dict and set(flips) == set(KINDS) and is_whole(flips["each"], 1, LARGEST_FLIP)
+        form = form and (flips["last"] is None or is_whole(flips["last"], 1, LARGEST_FLIP))
         rule = "{'each': numerator, 'last': numerator or null}, above 0 and at most a half of 2^52"
-        refuse_unless(form and (flips["last"] is None or is_flip(flips["last"])), "flips", rule)
+        refuse_unless(form, "flips", rule)
 
     def spent(self, protocol):
         """Return the epsilon of all answers of a device, the last resort included, as a Decimal."""
@@ -398,7 +399,7 @@ class InteractiveRandomizer(QuestionRandomizer):
             number, kind, pairs = question["question"], question["kind"], question["pairs"]
             follows = question["protocol"] == digest(protocol) and is_whole(number, 1)
             follows = follows and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
-            if follows and type(pairs) is list and 1 <= len(pairs) <= pair_count(protocol):
+            if follows and type(pairs) is list and 1 <= len(pairs) <= n_pairs(len(protocol["items"])):
                 if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
                     return f"{kind} {number}", number, kind, pairs
         raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
@@ -492,8 +493,8 @@ class PairFlips(Randomizer):
         also = ("protocol", "voter") if cls.names_voters else ("protocol",)
         pairs, answers = columns(reports, "pairs", "answers", also=also)
         m, k, reason = len(protocol["items"]), protocol["n_queries"], "wrong number of answers"
-        answered = bits_of(end_to_end(answers, k, reason)).reshape(-1, k)
-        first, second = (items.reshape(-1, k) for items in pairs_of(end_to_end(pairs, k, reason), m))
+        read = pair_answers(end_to_end(pairs, k, reason), end_to_end(answers, k, reason), m)
+        first, second, answered = (column.reshape(-1, k) for column in read)
         ordered = np.sort(first * m + second, axis=1)
         reject_unless((ordered[:, 1:] != ordered[:, :-1]).all(), "pair asked twice")
         return first, second, answered
@@ -569,7 +570,7 @@ class PairFlips(Randomizer):
             B / (K (1 - 2 f)^2) for B = C(n_items, 2) pairs, K queries and flip probability f.
         """
         gain = 1 - 2 * protocol["flip"][0] / FLIP_GRID
-        return pair_count(protocol) / (protocol["n_queries"] * gain**2)
+        return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * gain**2)
 
 
 class RandomizedResponse(PairFlips):

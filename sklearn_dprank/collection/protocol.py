@@ -15,6 +15,7 @@ from ..privacy.rounding import rounded_up
 
 VERSION = 3
 FLIP_GRID = 2**52  # probabilities are multiples of 1 / FLIP_GRID, so they are sampled exactly
+LARGEST_FLIP = FLIP_GRID // 2  # numerator of a fair coin
 #: End of messages that refuse a question.
 UNCHANGED = "it must be what the curator asked the devices of this very protocol, unchanged"
 LARGEST_NAME = 1000  # characters of an item's name
@@ -131,11 +132,6 @@ def total(costs):
         return sum(costs, Decimal(0))
 
 
-def is_flip(flip):
-    """Return whether `flip` is the numerator, over 2^52, of a flip probability above 0 and at most 1/2."""
-    return is_whole(flip, 1, FLIP_GRID // 2)
-
-
 def flips_cost(flip: int, times: int = 1) -> Decimal:
     """Return the epsilon of randomised answers with a given flip probability.
 
@@ -159,11 +155,6 @@ def check_max_listed(protocol):
     if "max_listed" in protocol:
         most = len(protocol["items"]) - 1
         refuse_unless(is_whole(protocol["max_listed"], 2, most), "max_listed", "from 2 to the number of items less 1")
-
-
-def pair_count(protocol):
-    """Return the number of pairs of items of a protocol."""
-    return math.comb(len(protocol["items"]), 2)
 
 
 # Flip probabilities and levels for a given epsilon, on a grid of 2^-52.
@@ -210,9 +201,9 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
     with localcontext(prec=60):
         # Above about 36 per answer, the result is the smallest numerator, 1.
         flip = max(1, math.ceil(FLIP_GRID / (1 + min(budget / times, Decimal(64)).exp())))
-    while flip < FLIP_GRID // 2 and flips_cost(flip, times) > budget:
+    while flip < LARGEST_FLIP and flips_cost(flip, times) > budget:
         flip += 1
-    if flip >= FLIP_GRID // 2:
+    if flip >= LARGEST_FLIP:
         raise ValueError(
             f"epsilon={float(epsilon)} is too small for {safe_repr(times)} answer(s): each would be a fair coin; it "
             f"must be above {Decimal(times) * Decimal('1e-15'):.6g}."
@@ -225,7 +216,7 @@ def flip_above(probability):
 
     The factor covers the rounding errors of a few elementary functions.
     """
-    return min(max(math.ceil(probability * (1 + 2.0**-50) * FLIP_GRID), 1), FLIP_GRID // 2)
+    return min(max(math.ceil(probability * (1 + 2.0**-50) * FLIP_GRID), 1), LARGEST_FLIP)
 
 
 def cost_as_text(spent):

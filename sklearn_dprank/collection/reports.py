@@ -226,29 +226,18 @@ def whole_numbers(numbers, low, high, reason):
     return found.astype(np.int64, copy=False)
 
 
-def pairs_of(asked, n_items):
-    """Return the items (i, j) of pairs as two arrays.
+def pair_answers(pairs, answers, n_items):
+    """Return answers about pairs as three arrays: the items i and j of each pair, and whether i precedes j.
 
     Raises
     ------
     RefusedReport
-        If a pair is not a list [i, j] of item indices, i < j.
+        If a pair is not a list [i, j] of item indices, i < j, or an answer is not 0 or 1.
     """
-    items = whole_numbers(end_to_end(asked, 2, _PAIR), 0, n_items - 1, _PAIR)
+    items = whole_numbers(end_to_end(pairs, 2, _PAIR), 0, n_items - 1, _PAIR)
     first, second = items[::2], items[1::2]
     reject_unless((first < second).all(), _PAIR)
-    return first, second
-
-
-def bits_of(answers):
-    """Return answers as an array of bool.
-
-    Raises
-    ------
-    RefusedReport
-        If an answer is not 0 or 1.
-    """
-    return whole_numbers(answers, 0, 1, "answer out of range").astype(bool)
+    return first, second, whole_numbers(answers, 0, 1, "answer out of range").astype(bool)
 
 
 # Counts of accepted and refused reports.
@@ -311,26 +300,21 @@ class Inbox:
             numbers = [report[number] for report in known if type(report.get(number)) is int]
             if len(names) > 1 and len(set(numbers)) == len(numbers):  # the first of equal numbers must stay first
                 known.sort(key=lambda report: places[report["protocol"]])
-            for name, mine in groupby(known, itemgetter("protocol")):
-                for drawn in self._read_halves(list(mine), name, read):
-                    yield name, drawn
-
-    def _read_halves(self, reports, name, read):
-        """Yield ``read(reports, name)``, or the results for the halves if it refuses one of the reports."""
-        waiting = [reports]  # a stack, with the first reports on top
-        while waiting:
-            mine = waiting.pop()
-            try:
-                drawn = read(mine, name)
-            except RefusedReport as error:
-                if len(mine) == 1:
-                    self.refused[error.reason] += 1
+            # A stack, with the first reports on top. If `read` refuses one of several reports, it reads each half.
+            waiting = [list(mine) for _, mine in groupby(known, itemgetter("protocol"))][::-1]
+            while waiting:
+                mine = waiting.pop()
+                name, half = mine[0]["protocol"], len(mine) // 2
+                try:
+                    drawn = read(mine, name)
+                except RefusedReport as error:
+                    if half:
+                        waiting += [mine[half:], mine[:half]]
+                    else:
+                        self.refused[error.reason] += 1
                 else:
-                    half = len(mine) // 2
-                    waiting += [mine[half:], mine[:half]]
-            else:
-                self.accepted += len(mine)
-                yield drawn
+                    self.accepted += len(mine)
+                    yield name, drawn
 
     @property
     def published(self):

@@ -23,8 +23,9 @@ from numpy.typing import ArrayLike
 from .._utils.checks import check_whole, is_pair, is_whole, safe_repr
 from ..privacy.errors import BudgetExhausted
 from ..privacy.new_file import make_whole
+from ..queries.base import n_pairs
 from ..sampling.bit_source import SecureBits
-from .protocol import digest, is_digits, pair_count, refuse_unless
+from .protocol import digest, is_digits, refuse_unless
 from .randomizers import checked
 from .reports import LONGEST, Inbox, as_reports, blocks, columns, lines, of_protocol, parsed, reject_unless
 from .shares import RoundsRandomizer, commitment, report_number, sum_about, sums
@@ -533,7 +534,7 @@ def checked_design(design, protocol):
     if not inside or (pairs[:, 1:] == pairs[:, :-1]).any():
         raise ValueError(f"{rule}, of distinct pairs (i, j) of items, i < j, for each voter.")
     found, counts = np.unique(pairs, return_counts=True)
-    least = counts.min() if len(found) == pair_count(protocol) else 0
+    least = counts.min() if len(found) == n_pairs(len(protocol["items"])) else 0
     if counts.max() > least + 1:
         raise ValueError("design must be balanced: each pair equally often, or once more, as balanced_design makes it.")
     return rows.astype(np.int64)
@@ -695,10 +696,10 @@ class Shuffler(_Receiver):
             kept = dict(self._file.rows())
             waiting = [kept.pop(key) for key in list(kept) if key.startswith(_WAITING)]
             if self._design is not None:  # a voter hides among the messages about each assigned pair
-                n_pairs = pair_count(self._protocol)
+                pairs = n_pairs(len(self._protocol["items"]))
                 counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
-                required = least * self._protocol["n_queries"] // n_pairs
-                fewest = min(counts.values()) if len(counts) == n_pairs else 0
+                required = least * self._protocol["n_queries"] // pairs
+                fewest = min(counts.values()) if len(counts) == pairs else 0
                 if fewest < required:
                     raise ValueError(
                         f"release needs at least {required} waiting messages about each pair, got {fewest}. No message "
