@@ -19,7 +19,6 @@ CHANGED_BALLOTS = {"add_remove": 1, "replace": 2}
 LEAST_EPSILON = 1e-9
 #: A smaller delta, divided among a few answers, comes close to the smallest double.
 LEAST_DELTA = 1e-200
-_MOST_JOBS = 10_000
 _LONGEST = 200  # characters of a value in a message
 _LARGEST_INTEGER = 2**53 - 1  # beyond it, languages read a JSON number differently
 
@@ -209,13 +208,6 @@ def check_delta(delta: Any, name: str = "delta") -> None:
         raise ValueError(
             f"{name} is too small for the arithmetic, got {safe_repr(delta)}; use at least {LEAST_DELTA:g}, or 0."
         )
-
-
-def check_jobs(n_jobs: Any, name: str = "n_jobs") -> None:
-    """Raise ValueError unless `n_jobs` is None or a non-zero integer, as in joblib, of at most `_MOST_JOBS` in size."""
-    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and not (whole and n_jobs != 0 and abs(int(n_jobs)) <= _MOST_JOBS):
-        raise ValueError(f"{name} must be None or an integer but 0, up to {_MOST_JOBS}, got {safe_repr(n_jobs)}.")
 
 
 def changed_ballots(neighboring: Any) -> int:

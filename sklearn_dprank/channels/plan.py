@@ -298,11 +298,11 @@ def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
     raise Unanswerable(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
 
 
-def check_derivable(channel: Channel, asks: list[Ask], released: Query, remedy: str) -> None:
-    """Raise ValueError unless all asks follow from `released`, the single report of each voter."""
+def check_derivable(channel: Channel, asks: list[Ask], released: Query, reports: str) -> None:
+    """Raise ValueError unless all asks follow from `released`, which the single `reports` of voters give."""
     for ask in asks:
         if not ask.query.is_derivable_from(released):
-            refuse(channel, ask.query, remedy)
+            refuse(channel, ask.query, f"{reports} give {released}.")
         if ask.times > 1 and isinstance(ask.query, PairTallies):
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 

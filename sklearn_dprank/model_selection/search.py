@@ -22,7 +22,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import check_flag, check_jobs, check_number, check_whole, refuse_unknown, safe_repr
+from .._utils.checks import check_flag, check_number, check_whole, refuse_unknown, safe_repr
 from .._utils.estimators import (
     AllowsMissing,
     BaseEstimator,
@@ -431,11 +431,15 @@ def results_frame(search: GridSearchCV) -> Any:
 
 # `cross_validate`: repeated fits of one estimator.
 
+_MOST_JOBS = 10_000  # or -10,000: as in joblib, negative numbers count from the number of cores
+
 
 def metrics_of(estimator, n_trials, scoring, n_jobs):
     """Return scorers by name, where None is the estimator's own score; raise ValueError if a parameter is invalid."""
     check_whole(n_trials, "n_trials", most=MOST_TRIALS)
-    check_jobs(n_jobs)
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and n_jobs != 0 and abs(int(n_jobs)) <= _MOST_JOBS):
+        raise ValueError(f"n_jobs must be None or an integer but 0, up to {_MOST_JOBS}, got {safe_repr(n_jobs)}.")
     if not hasattr(estimator, "set_params") and not is_function(estimator):
         raise ValueError(
             f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "

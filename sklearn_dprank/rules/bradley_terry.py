@@ -103,7 +103,14 @@ class OutcomesRule(Rule):
         pairs, place = np.unique(np.minimum(i, j) * m + np.maximum(i, j), return_inverse=True)
         wins = np.array([np.bincount(place, one_way * each, len(pairs)) for each in (i < j, i > j)])
         i, j = np.divmod(pairs, m)  # each pair once, i < j, and how often i and how often j won
-        strengths = outcome_strengths(i, j, wins, m, self.ridge)
+        if 2 * len(i) >= _FULL * m * m:
+            table = np.zeros((m, m))
+            table[i, j], table[j, i] = wins
+            strengths = bradley_terry_strengths((Tallies(0.0, table),), self.ridge)
+        else:
+            margins = (wins[0] - wins[1]) / wins.sum(axis=0)
+            start = (np.bincount(i, margins, m) - np.bincount(j, margins, m)) * 2 / m
+            strengths = newton(PairLoss(m, i, j, [(0.0, wins)], float(self.ridge)), start).round(_DECIMALS)
         published = {"strengths": strengths}
         _warn_of_groups(i, j, m)
         if answers.paired and m <= _MOST_ERRORS:
@@ -122,17 +129,6 @@ def _warn_of_groups(i, j, m):
             "group by itself.",
             stacklevel=6,  # the caller of `fit`
         )
-
-
-def outcome_strengths(i, j, wins, m, ridge):
-    """Return the strengths, as `bradley_terry_strengths`, of the pairs i < j; `wins` has shape (2, n_pairs)."""
-    if 2 * len(i) >= _FULL * m * m:
-        table = np.zeros((m, m))
-        table[i, j], table[j, i] = wins
-        return bradley_terry_strengths((Tallies(0.0, table),), ridge)
-    margins = (wins[0] - wins[1]) / wins.sum(axis=0)
-    start = (np.bincount(i, margins, m) - np.bincount(j, margins, m)) * 2 / m
-    return newton(PairLoss(m, i, j, [(0.0, wins)], float(ridge)), start).round(_DECIMALS)
 
 
 def standard_errors(i, j, n, strengths, ridge):

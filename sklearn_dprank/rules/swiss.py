@@ -283,10 +283,12 @@ class SwissRule(Rule):
         def fit_all(pairs=None):
             nonlocal fit
             fit = fitted(rounds, n_voters, float(self.ridge), pairs, fit)
-            return fit
+            # Strengths are rounded to ten digits of the largest, because all may be tiny.
+            unit = 10.0 ** (np.floor(np.log10(np.abs(fit.strengths).max(initial=0) or 1.0)) - _DIGITS)
+            return fit, np.round(fit.strengths / unit) * unit + 0.0  # no -0.0
 
         def order():  # a round of all items has the same order with and without a fit
-            return descending(_rounded(fit_all().strengths) if rounds[1:] else rounds[0].wins, answers)
+            return descending(fit_all()[1] if rounds[1:] else rounds[0].wins, answers)
 
         for number in range(len(_SHARES)):
             query = GroupNetWins(_groups(number, answers.n_items, order), number)
@@ -313,7 +315,7 @@ class SwissRule(Rule):
                 margins[first, second], margins[second, first] = answer, -answer
                 weights[first, second] = weights[second, first] = 1 / deviation**2
                 pairs = PairMargins(margins, weights)
-        scores = _rounded(fit_all(pairs).strengths)
+        fit, scores = fit_all(pairs)
         found = descending(scores, answers)
         return Consensus(found if pairs is None else _searched(found, fit, pairs, answers.coins), {"scores": scores})
 
@@ -341,7 +343,7 @@ def _last_question(rounds, fit_all, order, n_voters, answers):
     if m >= 2 and noise_of_many <= _DROWNED * n_voters:
         # The misfit is the variance of true margins around those of the model. A net win is a sum of margins over
         # opponents. Noise alone explains its squared residuals up to two deviations.
-        fit = fit_all()
+        fit, _ = fit_all()
         groups = [(each, len(group)) for each in rounds for group in each.groups or [range(m)]]
         opponents = sum(size * (size - 1) / each.deviation**2 for each, size in groups)
         free = fit.residuals.size - m  # degrees of freedom of a chi-square, whose deviation is sqrt(2 free)
@@ -395,9 +397,3 @@ def _searched(order, fit, pairs, coins):
         if total_cost(cost, kicked) < total_cost(cost, found):
             found = kicked
     return found
-
-
-def _rounded(values):
-    """Return numbers rounded to ten digits of the largest, because all strengths may be tiny."""
-    unit = 10.0 ** (np.floor(np.log10(np.abs(values).max(initial=0) or 1.0)) - _DIGITS)
-    return np.round(values / unit) * unit + 0.0  # no -0.0
