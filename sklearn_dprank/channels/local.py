@@ -199,7 +199,7 @@ def _opened(randomizer, protocols, personal, reader, voters):
     else:
         counts = reader(voters)
         hint = "" if personal else " If voters have their own epsilon, give epsilons=."
-        published, received = counts.inbox(f"Devices {FOLLOW}.{hint}").published, reader.received(counts)
+        published, received = counts.published(f"Devices {FOLLOW}.{hint}"), reader.received(counts)
     return partial(_answers, randomizer, next(iter(protocols.values())), published, received, groups)
 
 

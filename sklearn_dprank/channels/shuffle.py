@@ -303,7 +303,7 @@ def _opened(protocol, n_messages, published, reader, voters):
         published = {**published, "reports_accepted": voters.n_voters, "reports_refused": {}}
         return partial(_answers, protocol, published, None, ballots_of(voters))
     counts = reader(voters)
-    inbox = counts.inbox(f"Devices {FOLLOW}.")
+    published = {**published, **counts.published(f"Devices {FOLLOW}.")}
     received, wins = reader.total(counts)
     # With assigned pairs, the only shuffle has k messages of each voter.
     hiding = [("in a shuffle", received.min(), least if reader.is_hidden else least * k)]
@@ -316,7 +316,7 @@ def _opened(protocol, n_messages, published, reader, voters):
                 f"(min_reports={least}); no result is released."
             )
     accepted = int(received.min() if reader.is_hidden else received.sum() // k)
-    return partial(_answers, protocol, {**published, **inbox.published, "reports_accepted": accepted}, wins, None)
+    return partial(_answers, protocol, {**published, "reports_accepted": accepted}, wins, None)
 
 
 def _answers(protocol, published, wins, ballots, bits):

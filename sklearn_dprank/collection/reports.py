@@ -443,8 +443,8 @@ class ReportCounts:
         """
         return np.frombuffer(b"".join(self.submissions.values()), dtype=np.int64)
 
-    def inbox(self, remedy: str) -> Inbox:
-        """Return an inbox with these numbers of accepted and refused reports.
+    def published(self, remedy: str) -> dict[str, Any]:
+        """Return the numbers of accepted and refused reports, which a release publishes.
 
         Parameters
         ----------
@@ -453,17 +453,16 @@ class ReportCounts:
 
         Returns
         -------
-        Inbox
-            The inbox.
+        dict
+            ``reports_accepted`` and ``reports_refused``.
 
         Raises
         ------
         ValueError
             If no report was accepted.
         """
-        inbox = Inbox(self.reports_accepted, Counter(self.reports_refused))
-        inbox.require(remedy)
-        return inbox
+        Inbox(self.reports_accepted, Counter(self.reports_refused)).require(remedy)
+        return {"reports_accepted": self.reports_accepted, "reports_refused": dict(self.reports_refused)}
 
     def __add__(self, other: ReportCounts) -> Self:
         if not isinstance(other, ReportCounts):
