@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -181,9 +182,8 @@ def test_a_publication_is_paid_once_and_everything_follows_from_it():
     margins = session.answer(AllMargins())
     assert spent(session) == HALF
     np.testing.assert_array_equal(session.answer(NetWins()), margins.sum(axis=1))
-    for i in range(M):
-        for j in range(M):
-            assert session.answer(PairMargin(i, j)) == margins[i, j]
+    for i, j in permutations(range(M), 2):
+        assert session.answer(PairMargin(i, j)) == margins[i, j]
     assert spent(session) == HALF
     with pytest.raises(LookupError):
         session.answer(PositionalScores((2.0, 1.0, 0.0)))
