@@ -28,6 +28,7 @@ from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import kemeny_positions
 from sklearn_dprank.privacy import shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle import balanced_group_size
+from sklearn_dprank.rules import KemenyRule
 from sklearn_dprank.theory.yan import best_query_count
 
 TRIALS = 8
@@ -102,7 +103,7 @@ def local(epsilon, n_items):
     """Return the local mechanisms by name."""
     return {
         "LDP-KwikSort:RR (published)": LDPKwikSort(epsilon, best_query_count(epsilon, n_items, variant="as_printed")),
-        "DJW, Kemeny (published)": LDPPairwise(epsilon, randomizer="djw", rule="kemeny"),
+        "DJW, Kemeny (published)": LDPPairwise(epsilon, randomizer="djw", rule=KemenyRule(shrink=False)),
         "one pair, Bradley-Terry": LDPPairwise(epsilon),
         "adaptive rounds": LDPAdaptivePairs(epsilon),
         "PrivUnitG Borda": LDPBorda(epsilon),

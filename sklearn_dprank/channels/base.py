@@ -140,6 +140,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
     periods_: int
     noise_: PublishedNoise
     optimal_gap_: float
+    shrinkage_: float
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float

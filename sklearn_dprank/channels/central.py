@@ -844,10 +844,13 @@ class DPPairwise(_PublishedOnce):
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
         With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
-        the noisy margins that it overrules. Computed from the release only.
+        the shrunk noisy margins that it overrules. Computed from the release only.
+    shrinkage_ : float
+        With the Kemeny rule: factor of the part of the margins that no scores explain, see
+        `~sklearn_dprank.rules.KemenyRule`.
     margins_ : ndarray, shape (n_items, n_items)
-        Noisy margins: number of voters who prefer the row's item to the column's, minus the number who prefer the
-        column's.
+        Noisy margins, not shrunk: number of voters who prefer the row's item to the column's, minus the number who
+        prefer the column's. `rank_intervals` and `pair_confidence` use them too.
     noise_ : PublishedNoise
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     max_weight_ : float
@@ -874,6 +877,9 @@ class DPPairwise(_PublishedOnce):
     keeps the number of voters n private, and no guarantee needs clipping (see `~sklearn_dprank.theory.alabi`). If n is
     public, you can clip ``margins_`` as post-processing. This helps Borda a little if Laplace noise exceeds n, and
     hardly helps Kemeny.
+
+    The Kemeny rule shrinks the part of the margins that is mostly noise (`~sklearn_dprank.rules.KemenyRule`). The order
+    may therefore contradict margins of ``margins_``. ``rule=KemenyRule(shrink=False)`` does not shrink.
 
     By default, the search for a Kemeny order stops once ``optimal_gap_`` is small compared with the noise
     (`~sklearn_dprank.rules.KemenyRule`). An exact search takes longer and has about the same error.
@@ -1033,6 +1039,9 @@ class DPKwikSort(RankAggregator):
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
         Only set if the answers ran out: certified bound, as in `Kemeny`, for the Kemeny order of all noisy margins.
+    shrinkage_ : float
+        Only set if the answers ran out: factor of the part of the margins that no scores explain, see
+        `~sklearn_dprank.rules.KemenyRule`.
     max_weight_ : float
         Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons, weights or ``max_listed``.
     max_listed_ : int

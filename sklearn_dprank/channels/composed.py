@@ -46,6 +46,9 @@ class Aggregator(RankAggregator):
     optimal_gap_ : float
         With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
         the noisy margins that it overrules. Computed from the release only.
+    shrinkage_ : float
+        With the Kemeny rule: factor of the part of the margins that no scores explain, see
+        `~sklearn_dprank.rules.KemenyRule`. Only if the noise has a known standard deviation.
     reports_accepted_ : int
         Number of reports, answers or shuffled messages that were counted. In secure aggregation, number of voters in
         the smallest sum.

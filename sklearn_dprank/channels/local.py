@@ -273,6 +273,9 @@ class LDPPairwise(RankAggregator):
     optimal_gap_ : float
         With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
         the noisy margins that it overrules. Computed from the release only.
+    shrinkage_ : float
+        With the Kemeny rule: factor of the part of the margins that no scores explain, see
+        `~sklearn_dprank.rules.KemenyRule`. Only if the noise has a known standard deviation.
     margins_ : ndarray, shape (n_items, n_items)
         Estimated margins: share of voters who prefer the row's item to the column's, minus the opposite share. 0 for a
         pair without answers.

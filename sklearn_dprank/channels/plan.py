@@ -147,9 +147,15 @@ class Answers:
     def deviation(self, query: Query) -> float | None:
         """Return the standard deviation of the noise in each number of the answer, or None if it is unknown.
 
-        It is public, and 0 for exact answers. It is known if the query `needs_noise_scale`.
+        It is public, and 0 for exact answers. It is known if the query `needs_noise_scale`. For published margins, it
+        is the root of the mean variance.
         """
-        return None
+        noise = self.published.get("noise")
+        if query != AllMargins() or noise is None or noise.on != "margins":
+            return None
+        pairs = np.triu_indices(self.n_items, 1)
+        std = np.broadcast_to(noise.law.std, (self.n_items, self.n_items))[pairs]
+        return float(np.sqrt(np.mean(np.where(np.isfinite(std), std, 0) ** 2)))  # inf: no answer, the margin is 0
 
     def close(self) -> None:
         """Raise an error if the messages received cannot give a consensus; called after the rule's last answer."""

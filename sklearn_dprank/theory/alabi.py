@@ -865,7 +865,8 @@ def corollary_bound(
     ----------
     source : {"Corollary 3", "Corollary 4", "Corollary 6", "Corollary 7", "Corollary 9", "Corollary 12"}
         A source of ``GUARANTEES``. In this order: `DPPairwise` with Laplace and Gaussian noise, `DPKwikSort` with
-        Laplace and Gaussian noise, ``LDPPairwise(randomizer="djw", rule="kemeny")`` and `LDPGroupKwikSort`.
+        Laplace and Gaussian noise, ``LDPPairwise(randomizer="djw", rule="kemeny")`` and `LDPGroupKwikSort`. The bounds
+        are proved for the Kemeny order of the margins as they are, ``rule=KemenyRule(shrink=False)``.
     n_voters, n_items : int
         Numbers n and m.
     epsilon : float

@@ -25,7 +25,8 @@ from sklearn_dprank.orders.permutations import (
     quicksort_query_bound,
 )
 from sklearn_dprank.privacy.errors import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, Histogram, PairMargin
+from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PairTallies
+from sklearn_dprank.queries.pairs import Tallies
 from sklearn_dprank.rules import (
     HierarchicalRule,
     InstantRunoffRule,
@@ -222,9 +223,9 @@ def cost_of(margins, order):
 def test_known_noise_ends_the_search_early(deviation):
     """The gap is at most the noise in the margins that the order of net wins overrules."""
     margins = random_margins(np.random.default_rng(2), 20, 500)
-    exact = KemenyRule(tolerance=0.0).aggregate(Noisy(margins, deviation))
+    exact = KemenyRule(tolerance=0.0, shrink=False).aggregate(Noisy(margins, deviation))
     assert exact.published == {"optimal_gap": 0.0}
-    found = KemenyRule().aggregate(Noisy(margins, deviation))
+    found = KemenyRule(shrink=False).aggregate(Noisy(margins, deviation))
     net_wins = np.argsort(-margins.sum(axis=1), kind="stable")
     overruled = (np.triu(margins[np.ix_(net_wins, net_wins)]) < 0).sum()
     gap = found.published["optimal_gap"]
@@ -236,6 +237,39 @@ def test_known_noise_ends_the_search_early(deviation):
         assert found.order.tolist() == exact.order.tolist()
 
 
+@pytest.mark.parametrize("deviation", [0.0, 1.0, 30.0, 60.0, 1e9])
+def test_the_part_that_no_scores_explain_shrinks_by_its_noise(deviation):
+    """The space of this part has 10 dimensions with 6 items, and a projection gives it."""
+    margins = random_margins(np.random.default_rng(4), 6, 100)
+    pairs = np.triu_indices(6, 1)
+    differences = np.eye(6)[pairs[0]] - np.eye(6)[pairs[1]]
+    rest = margins[pairs] - differences @ np.linalg.lstsq(differences, margins[pairs], rcond=None)[0]
+    rho = max(0.0, 1 - 10 * deviation**2 / (rest**2).sum())
+    found = KemenyRule(tolerance=0.0).aggregate(Noisy(margins, deviation))
+    assert found.published.get("shrinkage", 1.0) == pytest.approx(rho)
+    shrunk = np.zeros((6, 6))
+    shrunk[pairs] = margins[pairs] - (1 - rho) * rest
+    costs = [cost_of(shrunk - shrunk.T, list(order)) for order in permutations(range(6))]
+    assert cost_of(shrunk - shrunk.T, found.order) == pytest.approx(min(costs))
+    if deviation == 1e9:
+        assert found.order.tolist() == np.argsort(-margins.sum(axis=1), kind="stable").tolist()
+
+
+def test_margins_of_scores_alone_and_two_items_shrink_without_an_error():
+    scores = np.array([4, 0, -1, -3])
+    found = KemenyRule().aggregate(Noisy(scores[:, None] - scores, 2.0))
+    assert found.order.tolist() == [0, 1, 2, 3]
+    assert KemenyRule().aggregate(Noisy(np.array([[0, -3], [3, 0]]), 5.0)).order.tolist() == [1, 0]
+
+
+def test_randomised_answers_have_the_mean_variance_of_their_margins():
+    wins = np.array([[0, 6, 0], [2, 0, 9], [0, 7, 0]])  # 8 answers, none, and 16
+    answers = Answers(3, coins=None)
+    answers.publish_numbers(PairTallies(), (Tallies(0.25, wins),), Tallies(0.25, wins).law)
+    assert answers.deviation(AllMargins()) == pytest.approx(np.sqrt((1 / (0.5**2 * 8) + 1 / (0.5**2 * 16)) / 3))
+    assert answers.deviation(NetWins()) is None
+
+
 def test_unknown_noise_leaves_the_search_exact():
     margins = random_margins(np.random.default_rng(2), 20, 500)
     for session in (ScriptedAnswers(margins), Noisy(margins, None)):
@@ -244,9 +278,9 @@ def test_unknown_noise_leaves_the_search_exact():
 
 def test_private_margins_have_a_gap_and_exact_ones_have_none():
     profile = Profile.from_rankings(make_mallows(50, 20, 1.0, random_state=0))
-    found = DPPairwise(epsilon=1.0, random_state=0).fit(profile)
+    found = DPPairwise(epsilon=100.0, random_state=0).fit(profile)
     assert found.optimal_gap_ > 0
-    assert DPPairwise(epsilon=1.0, rule=KemenyRule(tolerance=0.0), random_state=0).fit(profile).optimal_gap_ == 0
+    assert DPPairwise(epsilon=100.0, rule=KemenyRule(tolerance=0.0), random_state=0).fit(profile).optimal_gap_ == 0
     assert Kemeny().fit(profile).optimal_gap_ == 0
 
 

@@ -55,6 +55,7 @@ ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, []
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
 FACTS = {
     "optimal_gap_",
+    "shrinkage_",
     "reports_accepted_",
     "reports_refused_",
     "local_epsilon_",
