@@ -95,9 +95,14 @@ def checked_of(noise: Any, of: Any) -> dict[str, Any]:
         return {}
     check_choice(of, "of", get_args(Of))
     if of not in noise.describes:
+        remedy = {
+            "voters": "use DPBradleyTerry(n_rounds=1), which has both",
+            "population": 'publish net wins with neighboring="replace", such as DPBorda(neighboring="replace"), which '
+            "makes the number of voters public, of ballots without persons, weights or max_listed",
+        }
         raise ValueError(
-            f'of="{of}" is unknown for this release: leave `of` out for intervals of="{noise.describes[0]}", or use '
-            "DPBradleyTerry(n_rounds=1), which has both."
+            f'of="{of}" is unknown for this release: leave `of` out for intervals of="{noise.describes[0]}", or '
+            f"{remedy[of]}."
         )
     return {"of": of}
 
@@ -562,8 +567,17 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         release and from public numbers, so they cost no privacy.
 
         Intervals of "voters" refer to those whose ballots were counted, and account for the noise. Intervals of a
-        "population" also account for the random choice of the voters, approximately. So far, only
-        `~sklearn_dprank.DPBradleyTerry` has them: with one round it has both kinds, with several rounds only these.
+        "population" also account for the random choice of the voters. The population may have any opinions.
+
+        - If a curator or servers add up net wins (`~sklearn_dprank.DPBorda`, `~sklearn_dprank.DPStreamingBorda`,
+          `~sklearn_dprank.SecAggBorda`), they use the number of voters, and the largest variance that ballots can have.
+          So they need ``neighboring="replace"``, which makes that number public (the only relation of
+          `~sklearn_dprank.SecAggBorda`), and one ballot per person, without weights or ``max_listed``.
+        - If voters randomise their ballots (`~sklearn_dprank.LDPPairwise`, `~sklearn_dprank.ShufflePairwise`,
+          `~sklearn_dprank.LDPBorda`), both kinds are the same, because the noise depends on who was asked what.
+        - `~sklearn_dprank.DPBradleyTerry` has both kinds with one round, and only these with several rounds. They hold
+          approximately.
+
         The level holds for each release separately, and for each period of a stream. With `~sklearn_dprank.LDPBorda`,
         the noise is the sum of many reports, and is treated as normal.
 

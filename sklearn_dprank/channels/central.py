@@ -403,7 +403,9 @@ class CuratorAnswers(Answers):
         if name is not None and law is not None and (query.published_always or len(self.prices) == 1):
             grid = self.grid * query.steps
             votes = np.array(answer) if grid == 1 else answer / grid
-            self.published |= {name: votes, "noise": PublishedNoise(name, law, grid)}
+            is_public = type(query) is NetWins and not any(self._sensitivity(NumberOfVoters()))
+            n_voters = profile.n_voters if is_public and self.max_listed is None and profile.bound is None else None
+            self.published |= {name: votes, "noise": PublishedNoise(name, law, grid, n_voters)}
         return answer
 
     def _vector(self, query):

@@ -57,7 +57,7 @@ from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
-from ..queries import Ask, NumberOfVoters, Query
+from ..queries import Ask, NetWins, NumberOfVoters, Query
 from ..queries.statistics import statistic
 from ..rules import Rule, SortByScore, SwissRule
 from ..sampling.poisson import LARGEST_RATE
@@ -104,7 +104,8 @@ def _opened(prices, release, protocol, published, least, n_voters, max_listed, v
     published = {**published, **inbox.published, "reports_accepted": accepted}
     if name is not None:
         law = SkellamNoise(price.mechanism.rate * accepted).law
-        published |= {name: answer, "noise": PublishedNoise(name, law)}
+        n_voters = accepted if type(price.query) is NetWins and max_listed is None else None
+        published |= {name: answer, "noise": PublishedNoise(name, law, n_voters=n_voters)}
     return partial(_answers_of_sum, price.query, answer, published, n_items)
 
 

@@ -28,7 +28,7 @@ from ..privacy.composition import Losses
 from ..privacy.errors import BudgetExhausted
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import round_down, rounded_up
-from ..queries import Ask, Query, Sensitivity
+from ..queries import Ask, NetWins, Query, Sensitivity
 from ..queries.base import weighted_sensitivity
 from ..rules import SortByScore
 from ..sampling.bit_source import Bits, BitSource
@@ -219,7 +219,7 @@ class Streaming(BaseEstimator):
         how += "" if bound is None else listed_text(bound.max_listed)
         guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
         needs = frozenset(query.needs for query in prices)
-        reads: Any = partial(partial, Stream, prices)
+        reads: Any = partial(partial, Stream, prices, self.neighboring == "replace")
         return Plan(guarantee, reads, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
 
@@ -230,6 +230,8 @@ class Stream(Answers):
     ----------
     period : int
         Number of periods so far.
+    n_voters : int
+        Number of ballots so far.
     prices : dict of {Query: CorrelatedNoise}
         Queries that are added up, and their noise. Fixed when the stream begins.
     bits : Bits
@@ -241,7 +243,14 @@ class Stream(Answers):
     far. Without a seed, they do not reveal future noise.
     """
 
-    def __init__(self, prices: dict[Query, CorrelatedNoise], profile: Profile, bits: Bits, before: Any = None) -> None:
+    def __init__(
+        self,
+        prices: dict[Query, CorrelatedNoise],
+        number_is_public: bool,
+        profile: Profile,
+        bits: Bits,
+        before: Any = None,
+    ) -> None:
         if before is not None and prices != before.prices:
             raise ValueError(
                 "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
@@ -252,6 +261,7 @@ class Stream(Answers):
         self.bits = bits if before is None or before.bits.certified else deepcopy(before.bits)
         super().__init__(profile.n_items, self.bits.coins)
         self.period: int = 1 if before is None else before.period + 1
+        self.n_voters: int = profile.n_voters + (0 if before is None else before.n_voters)
         self.prices = prices
         if profile.bound is not None:
             self.grid, self.max_listed = WEIGHT_GRID, profile.max_listed
@@ -267,7 +277,9 @@ class Stream(Answers):
             if len(prices) == 1 and query.published_as is not None:
                 answer = self.answer(query)
                 self.published[query.published_as] = answer if self.grid == 1 else answer / self.grid
-                self.published["noise"] = PublishedNoise(query.published_as, price.law(self.period), self.grid)
+                is_known = number_is_public and type(query) is NetWins and profile.bound is None
+                law, n_voters = price.law(self.period), self.n_voters if is_known else None
+                self.published["noise"] = PublishedNoise(query.published_as, law, self.grid, n_voters)
         self.published["periods"] = self.period
 
     def answer(self, query: Query) -> Any:

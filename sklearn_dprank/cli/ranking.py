@@ -32,7 +32,8 @@ from ..channels.central import (
 from ..channels.segmented import SegmentedAggregator
 from ..privacy.budget import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
-from ..uncertainty import StrengthNoise
+from ..uncertainty import PublishedNoise
+from ..uncertainty.laws import Of
 from . import accounts, files, printing
 
 _EXAMPLE = "1,000 simulated votes"
@@ -59,6 +60,11 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--window", type=int, help="window of DPPrudentOrder without delta, 2 to 12; needed above 16 items; try 7")
     add("--top", type=int, metavar="K", help="release only the best K items, in order")
     add("--level", type=float, default=0.95, help="simultaneous coverage of the intervals; default: %(default)s")
+    about = (
+        "whose ranks the intervals contain: of the voters (the default), or of the population that they are a random "
+        "sample of, for DPBorda with --neighboring replace; DPBradleyTerry is of a population by default"
+    )
+    add("--of", choices=["voters", "population"], help=about)
     add("--plot", type=Path, metavar="FILE", help="draw the intervals (png, pdf, svg); replaces an existing file")
     add("--report", type=Path, metavar="FILE", help="write an HTML page for publication; replaces an existing file")
     add = added.add_argument_group("budget").add_argument
@@ -99,11 +105,15 @@ def run(options: argparse.Namespace) -> str:
         ballots, cells = files.read(options)
         if options.segments is not None:
             given["segments"] = labels(cells, estimator.classes)
+    _check_of(options, estimator, ballots, intervals)
     budget = _opened_budget(options, estimator, ballots, given)
     with accounts.until_kept() if budget else nullcontext():
         with _own_words():
             fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
-        made: dict[str, Any] = {"simulated": options.example, **results(fitted, ballots.item_names, options.level)}
+        made: dict[str, Any] = {
+            "simulated": options.example,
+            **results(fitted, ballots.item_names, options.level, options.of),
+        }
         made["unranked"] = None if options.example or options.comparisons else files.unranked(options)
         if hasattr(fitted, "max_weight_") and (options.person or options.weight):
             made["max_weight"] = fitted.max_weight_
@@ -127,7 +137,9 @@ def run(options: argparse.Namespace) -> str:
             display = RankIntervalDisplay if options.segments is None else SegmentsDisplay
             name = f"{_EXAMPLE}, " if options.example else ""
             name += f"epsilon = {options.epsilon:g}"
-            printing.save(display.from_estimator(fitted, level=options.level, name=name).plot().figure_, options.plot)
+            drawn: dict[str, Any] = {"level": options.level, "name": name}
+            drawn |= {} if options.of is None else {"of": options.of}
+            printing.save(display.from_estimator(fitted, **drawn).plot().figure_, options.plot)
     if options.report is not None:
         with _attempt(options, f"Report: {options.report}", written):
             document = page(made, best=options.top is not None)
@@ -210,6 +222,23 @@ def _check_outputs(options, intervals):
     printing.check_outputs(outputs, [options.file, options.budget])
 
 
+def _check_of(options, estimator, ballots, intervals):
+    """Raise ValueError if the release will have no intervals of those that ``--of`` names."""
+    if options.of is None:
+        return
+    if not intervals or options.segments is not None:
+        raise ValueError("--of is for rank intervals of all voters: use DPBorda or DPBradleyTerry, without --segments.")
+    if options.of == "voters" and isinstance(estimator, DPBradleyTerry) and estimator.delta:
+        raise ValueError("--of voters needs one round, if the estimator is DPBradleyTerry; add --delta 0.")
+    number_is_known = type(estimator) is DPBorda and options.neighboring == "replace" and ballots.bound is None
+    if options.of == "population" and not (number_is_known or isinstance(estimator, DPBradleyTerry)):
+        raise ValueError(
+            "--of population needs the number of voters: use DPBorda with --neighboring replace, which makes it "
+            "public, on one row a voter without --person, --weight and --max-listed; for long files, use "
+            "DPBradleyTerry."
+        )
+
+
 def _opened_budget(options, estimator, ballots, given):
     """Return the budget to charge, None without one; create no budget that this release does not fit."""
     epsilon, delta = options.budget_epsilon, options.budget_delta
@@ -282,11 +311,12 @@ def _loosely(text):
 # Results, and what is printed and written.
 
 
-def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
-    """Return the consensus or the segments, with the intervals and their level if the release has intervals."""
+def results(fitted: Any, names: Any, level: float, of: Of | None = None) -> dict[str, Any]:
+    """Return the consensus or the segments, with the intervals and what they contain if the release has intervals."""
     is_segmented, intervals = hasattr(fitted, "segments_"), None
     if hasattr(fitted, "rank_intervals"):
-        intervals = fitted.rank_intervals(level, simultaneous=True) if is_segmented else [fitted.rank_intervals(level)]
+        together = fitted.rank_intervals(level, **({"simultaneous": True} if is_segmented else {"of": of}))
+        intervals = together if is_segmented else [together]
     made: list[dict[str, Any]] = []
     for number, order in enumerate(fitted.consensus_ if is_segmented else [fitted.consensus_]):
         one: dict[str, Any] = {"consensus": [str(item) for item in order]}
@@ -298,9 +328,9 @@ def results(fitted: Any, names: Any, level: float) -> dict[str, Any]:
             one["size"] = round(float(fitted.sizes_[number]))
             one["own_weight"] = round(float(fitted.own_weights_[number]), 4)
         made.append(one)
-    stated: dict[str, Any] = {} if intervals is None else {"level": level}
-    if isinstance(getattr(fitted, "noise_", None), StrengthNoise):
-        stated |= {"approximate": True, "assumes": fitted.noise_.assumes}  # of a population
+    stated: dict[str, Any] = {} if intervals is None else {"level": level, "of": of or fitted.noise_.describes[0]}
+    if stated.get("of") == "population" and not isinstance(fitted.noise_, PublishedNoise):
+        stated |= {"approximate": True, "assumes": fitted.noise_.assumes}
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 
@@ -308,19 +338,19 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     """Return a result as it is printed, with a line for each file that was written."""
     if form == "json":
         return json.dumps(made)
-    segments = made.get("segments")
+    segments, of_population = made.get("segments"), made.get("of") == "population"
     lines = [f"{_EXAMPLE} on five drinks, epsilon = {made['privacy']['epsilon']:g}\n"] if made["simulated"] else []
     for each in segments or [made]:
         ends = each.get("intervals")
-        rows = [["rank", "item", ("likely" if "approximate" in made else "without noise") if ends else ""]]
+        rows = [["rank", "item", ("in population" if of_population else "without noise") if ends else ""]]
         for rank, item in enumerate(each["consensus"], start=1):
             rows.append([str(rank), item, "{} to {}".format(*ends[item]) if ends else ""])
         lines += [title(each)] if segments else []
         lines.append(f"{printing.as_table(rows)}\n")
-    if "approximate" in made:
+    if of_population:
         about = [
-            "The intervals contain the ranks in the population from which the persons are a sample, all at once with "
-            f"probability about {made['level']:g}, if {made['assumes']}. They may be published."
+            "The intervals contain the ranks in the population from which the persons are a random sample, all at once "
+            f"with probability {_at_least(made)} {made['level']:g}{_condition(made)}. They may be published."
         ]
     elif "level" in made:
         about = [
@@ -346,6 +376,16 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")
     return "\n".join(lines)
+
+
+def _at_least(made):
+    """Return the word before the level."""
+    return "about" if "approximate" in made else "at least"
+
+
+def _condition(made):
+    """Return what the intervals assume, as the end of a sentence."""
+    return f", if {made['assumes']}" if made.get("assumes") else ""
 
 
 def _names_of(made):
@@ -391,15 +431,16 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     numbers = f"epsilon = {made['privacy']['epsilon']:.6g}"
     numbers += f", delta = {made['privacy']['delta']:g}" if made["privacy"]["delta"] else ""
     texts = []
-    if "approximate" in made:
+    percent = min(round(100 * made.get("level", 0), 4), 99.9999)  # a level below 1 never reads as certain
+    of_population = made.get("of") == "population"
+    if of_population:
         texts.append(
             "Each bar shows the ranks that an item is likely to have among all people, if those who took part are a "
-            "random sample of them. The dot shows its rank here. The probability that all bars are right is about "
-            f"{100 * made['level']:.6g} %, if {made['assumes']}. "
-            "If the bars of two items overlap, their order is not sure."
+            f"random sample of them. The dot shows its rank here. The probability that all bars are right is "
+            f"{_at_least(made)} {percent:.10g} %{_condition(made)}. If the bars of two items overlap, their order is "
+            "not sure."
         )
     elif "level" in made:
-        percent = min(round(100 * made["level"], 4), 99.9999)  # a level below 1 never reads as certain
         texts.append(
             "Each bar shows the ranks that an item may have without the noise, and the dot shows its rank here. The "
             f"probability that all bars are right is at least {percent:.10g} %. If the bars of two items "
@@ -424,7 +465,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
         texts.append(_heavy(made) or plain)
     texts += _lengths(made)
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
-    heading = "Likely ranks" if "approximate" in made else "Rank without noise"
+    heading = "Likely ranks among all people" if of_population else "Rank without noise"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(
         title=f"The best {n_items} in order" if best else f"Ranking of {n_items} items",
         guarantee=f"Published with differential privacy: {numbers}".replace(" = ", f"{_BLANK}={_BLANK}"),

@@ -103,8 +103,8 @@ class RankIntervalDisplay(Display):
 
     Notes
     -----
-    Intervals of voters describe only the uncertainty from the noise. They do not describe a population from which the
-    voters may be a sample. The picture states whose ranks they are.
+    Intervals of voters describe only the uncertainty from the noise. Those of a population also describe that of its
+    sample. The picture states whose ranks they are.
 
     .. rubric:: Privacy
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ Of: TypeAlias = Literal["voters", "population"]
 _CELLS = 500  # cells per standard deviation, for noise on a finer grid
 _REACH = 30  # standard deviations; the probability beyond them is negligible
 _LEAST = 1e-20  # smaller standard deviations are raised to this, to avoid division by 0
+_TAIL = 120 * (math.e / 5) ** 5  # 5.7, by Pinelis: a sum of bounded variables has at most so many normal tails
 _NEARLY_NORMAL = 10**7  # rate of Skellam noise above which the normal distribution replaces sums of probabilities
 
 
@@ -63,10 +64,7 @@ class _Additive:
         4.48
         """
         law: _Additive = self if self.most is None else NormalLaw(self.most, self.grid)
-        cell = max(law.grid, law.std / _CELLS)
-        reach = int(_REACH * law.std / cell) + 1
-        # Probability that a value is below the lower edge of each cell.
-        below = 1 - law.tail((np.arange(-reach, reach + 2) - 0.5) * cell)
+        cell, reach, below = law._cells()
 
         def chance_within(k):
             last = np.minimum(np.arange(len(below) - 1) + k + 1, len(below) - 1)
@@ -75,6 +73,61 @@ class _Additive:
 
         found = bisect_left(range(2 * reach), level, key=chance_within)
         return cell * (found if cell == law.grid else found + 2)
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def sampled_quantile(self, n_items: int, level: float, deviation: float) -> float:
+        """Return what no difference of two noisy sums exceeds with probability `level`, if it is at most 0 on average.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of noisy sums.
+        level : float
+            Between 0 and 1; for all pairs of sums together.
+        deviation : float
+            Limit on a voter's part of a difference, times the square root of the number of voters.
+
+        Returns
+        -------
+        float
+            A safe value for voters drawn independently from any population, and for any number of them.
+
+        Notes
+        -----
+        Let S be a sum of independent variables between -b and b whose means are at most 0. Then P(S >= x) is at most
+        5.7 times the probability for a normal variable of standard deviation b sqrt(n). This holds for all x, and thus
+        also with independent noise added to both. By Boole's inequality, all m (m - 1) ordered pairs share the risk.
+
+        References
+        ----------
+        Pinelis (2006), "On normal domination of (super)martingales".
+
+        Examples
+        --------
+        >>> from sklearn_dprank.uncertainty import NormalLaw
+        >>> round(NormalLaw(30.0).sampled_quantile(2, 0.95, 40.0))  # 2.62 times sqrt(2 30^2 + 40^2)
+        153
+        """
+        from scipy.signal import fftconvolve
+        from scipy.special import ndtr
+
+        cell, reach, below = self._cells()
+        chances, deviation = np.diff(below), max(deviation, _LEAST)
+        # Rounding of two numbers to cells changes their difference by at most one cell.
+        noise = (np.arange(-2 * reach, 2 * reach + 1) + (cell != self.grid)) * cell
+        of_noise = np.maximum(fftconvolve(chances, chances[::-1]), 0)
+        step, risk = math.hypot(deviation, self.std, cell) / _CELLS, (1 - level) / max(n_items * (n_items - 1), 1)
+
+        def is_safe(k):
+            return _TAIL * (of_noise @ ndtr((noise - k * step) / deviation)) <= risk
+
+        return step * bisect_left(range(4 * _REACH * _CELLS), True, key=is_safe)
+
+    def _cells(self):
+        """Return the width of cells, how many there are on each side, and P(noise < lower edge) of each cell."""
+        cell = max(self.grid, self.std / _CELLS)
+        reach = int(_REACH * self.std / cell) + 1
+        return cell, reach, 1 - self.tail((np.arange(-reach, reach + 2) - 0.5) * cell)
 
     def p_values(self, margins: NDArray[Any]) -> NDArray[np.float64]:
         """Return upper bounds on the p-values of H0: margin <= 0.
@@ -332,13 +385,15 @@ class PublishedNoise:
     grid : int, default=1
         The law is that of the noise on `grid` times the answer: 720720 for weighted ballots, whose counts are integers
         in units of 1 / 720720.
+    n_voters : int or None, default=None
+        Number of voters whose net wins are the scores, if it is public and each of them has one ballot of weight 1.
 
     Examples
     --------
     >>> from sklearn_dprank import DPBorda
     >>> borda = DPBorda(epsilon=0.5, random_state=0).fit([[0, 1, 2]] * 100)
     >>> borda.noise_
-    PublishedNoise(on='scores', law=LaplaceLaw(rate=Fraction(1, 8)), grid=1)
+    PublishedNoise(on='scores', law=LaplaceLaw(rate=Fraction(1, 8)), grid=1, n_voters=None)
     >>> round(borda.noise_.law.std, 1)
     11.3
     """
@@ -346,14 +401,24 @@ class PublishedNoise:
     on: str
     law: LaplaceLaw | NormalLaw | SkellamLaw | AnswersLaw
     grid: int = 1
-    describes: ClassVar[tuple[Of, ...]] = ("voters",)
+    n_voters: int | None = None
+
+    @property
+    def describes(self) -> tuple[Of, ...]:
+        """Whose ranks the intervals may contain, with the default first."""
+        return ("voters", "population") if self._covers_sampling or self.n_voters is not None else ("voters",)
+
+    @property
+    def _covers_sampling(self):
+        """Whether the law bounds randomised reports of voters with any opinions, also of voters drawn at random."""
+        return isinstance(self.law, AnswersLaw) or getattr(self.law, "most", None) is not None
 
     @property
     def orders(self) -> bool:
         """Whether the noisy answer determines an order of the items."""
         return self.on in ("scores", "net_wins", "margins")
 
-    def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
+    def rank_intervals(self, published: NDArray[Any], level: float, of: Of = "voters") -> NDArray[np.int64]:
         """Return the best and worst ranks, all jointly with probability `level`: shape (n_items, 2).
 
         Parameters
@@ -362,6 +427,8 @@ class PublishedNoise:
             The noisy answer.
         level : float
             Between 0 and 1.
+        of : {"voters", "population"}, default="voters"
+            Whose ranks they contain: one of `describes`.
 
         Notes
         -----
@@ -373,6 +440,11 @@ class PublishedNoise:
         therefore needs a true hypothesis with a p-value of at most (1 - level) over the number of true ones. By Boole's
         inequality, this has a probability of at most 1 - level, for any dependence between pairs.
 
+        Population: the laws of randomised reports hold for a random voter, too. So a binomial bound on answers is also
+        one for answers of random voters, and ``most`` of a normal law bounds the mean square of a report. With a
+        curator, a voter changes the difference of two net wins by at most 2 (m - 1), and ``sampled_quantile`` takes
+        the place of the quantile of the range.
+
         References
         ----------
         Holm (1979), "A simple sequentially rejective multiple test procedure".
@@ -382,7 +454,12 @@ class PublishedNoise:
         if self.on == "margins":
             sure = self._sure_pairs(published, level)
             return np.column_stack([sure.sum(axis=0), m - 1 - sure.sum(axis=1)])
-        least, rising = self.law.range_quantile(m, level), np.sort(published)  # type: ignore[union-attr]
+        law: Any = self.law
+        if of == "voters" or self._covers_sampling:
+            least = law.range_quantile(m, level)
+        else:
+            least = law.sampled_quantile(m, level, 2 * (m - 1) * math.sqrt(self.n_voters or 0))
+        rising = np.sort(published)
         first_above = _first_places(lambda places: rising[places] - published > least, m)
         n_below = _first_places(lambda places: published - rising[places] <= least, m)
         return np.column_stack([m - first_above, m - 1 - n_below])

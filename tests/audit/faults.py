@@ -1004,6 +1004,11 @@ fault(
     calls(lambda true, self, net_wins, level, of="voters": true(self, net_wins, level)),
 ).caught_by("test_intervals_of_a_population_hold_jointly_where_persons_differ_most")
 fault(
+    "published: limits of a population assume half of the voters' spread",
+    "uncertainty.laws._Additive.sampled_quantile",
+    calls(lambda true, self, n_items, level, deviation: true(self, n_items, level, deviation / 2)),
+).caught_by("test_limit_of_differences_with_noise_of_integers")
+fault(
     "published: simultaneous intervals of segments have the level of one",
     "channels.segmented.SegmentedAggregator.rank_intervals",
     available(lambda true, self, level=0.95, simultaneous=False, **of: true(self, level, **of)),

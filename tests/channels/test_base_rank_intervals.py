@@ -15,6 +15,8 @@ from sklearn_dprank import (
     DPKemenySampler,
     DPKwikSort,
     DPPairwise,
+    DPPositionalRule,
+    DPStreamingBorda,
     LDPAdaptivePairs,
     LDPBorda,
     LDPPairwise,
@@ -79,13 +81,70 @@ def test_shapes_and_sense(estimator):
 
 
 @every
-def test_other_estimators_have_intervals_of_the_voters_only(estimator):
+def test_intervals_are_those_of_the_voters_unless_asked_otherwise(estimator):
     fitted = estimator.set_params(random_state=0).fit(PROFILE)
     np.testing.assert_array_equal(fitted.rank_intervals(of="voters"), fitted.rank_intervals())
-    with pytest.raises(ValueError, match=r'of="population" is unknown for this release: leave `of` out'):
-        fitted.rank_intervals(of="population")
     with pytest.raises(ValueError, match=r"of must be one of \['voters', 'population'\], got 'all'"):
         fitted.rank_intervals(of="all")
+
+
+# Estimators whose sum of net wins has a public number of voters.
+SUMMED = [
+    DPBorda(0.2, neighboring="replace"),
+    DPBorda(0.2, 1e-6, "gaussian", neighboring="replace"),
+    SecAggBorda(0.2),
+    DPStreamingBorda(0.2, neighboring="replace"),
+]
+
+
+@pytest.mark.parametrize("estimator", SUMMED, ids=repr)
+def test_intervals_of_a_population_follow_from_the_largest_variance_of_ballots(estimator):
+    fitted = estimator.set_params(random_state=0).fit(PROFILE)
+    assert fitted.noise_.n_voters == 1500
+    gaps = fitted.scores_[:, None] - fitted.scores_
+    surely = gaps > fitted.noise_.law.sampled_quantile(6, 0.9, 10 * np.sqrt(1500))
+    np.testing.assert_array_equal(fitted.rank_intervals(0.9, of="population"), ranks(surely))
+    assert 0 < surely.sum() < (gaps > fitted.noise_.law.range_quantile(6, 0.9)).sum()
+
+
+@pytest.mark.parametrize("estimator", [e for e in SPEAKING if type(e).__name__[:3] in ("LDP", "Shu")], ids=repr)
+def test_randomised_reports_have_the_same_intervals_for_voters_and_population(estimator):
+    fitted = estimator.set_params(random_state=0).fit(PROFILE)
+    np.testing.assert_array_equal(fitted.rank_intervals(of="population"), fitted.rank_intervals())
+
+
+LISTED = Profile.from_rankings(BALLOTS, max_listed=3)
+ONE_EACH = Profile.from_rankings(BALLOTS, groups=np.arange(len(BALLOTS)))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "profile"),
+    [
+        (DPBorda(), PROFILE),
+        (DPStreamingBorda(), PROFILE),
+        (DPPairwise(neighboring="replace"), PROFILE),
+        (DPPositionalRule(neighboring="replace"), PROFILE),
+        (DPBorda(neighboring="replace"), LISTED),
+        (DPBorda(neighboring="replace"), ONE_EACH),
+        (DPStreamingBorda(neighboring="replace"), LISTED),
+        (SecAggBorda(max_listed=3), PROFILE),
+    ],
+    ids=repr,
+)
+def test_intervals_of_a_population_need_a_public_number_of_voters_of_weight_one(estimator, profile):
+    fitted = estimator.set_params(random_state=0).fit(profile)
+    assert fitted.noise_.n_voters is None
+    with pytest.raises(ValueError, match=r'of="population" is unknown .* leave `of` out .* neighboring="replace"'):
+        fitted.rank_intervals(of="population")
+
+
+def test_a_stream_counts_the_voters_of_all_periods():
+    stream = DPStreamingBorda(neighboring="replace", random_state=0)
+    for ballots, n_voters in ((BALLOTS[:400], 400), (np.empty((0, 6)), 400), (BALLOTS[400:], 1500)):
+        stream = stream.partial_fit(ballots)
+        assert stream.noise_.n_voters == n_voters
+    empty = DPStreamingBorda(neighboring="replace", random_state=0).partial_fit(np.empty((0, 6)))
+    assert (empty.rank_intervals(0.9999, of="population") == [0, 5]).all()
 
 
 @pytest.mark.parametrize("estimator", [e for e in SPEAKING if "Borda" in type(e).__name__], ids=repr)
@@ -202,6 +261,26 @@ def test_coverage(estimator, votes):
     ballots = {"mallows": PROFILE, "even": EVEN, "weak": WEAK, "near": near}[votes]
     profile = ballots if isinstance(ballots, Profile) else Profile.from_rankings(ballots)
     assert coverage(estimator, profile, 1000) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [*SUMMED, LDPPairwise(2.0), LDPBorda(1.0), ShufflePairwise(0.5)], ids=repr)
+@pytest.mark.parametrize("n_voters", [20, 500])
+@pytest.mark.parametrize("population", ["camps", "tied", "skewed"])
+def test_coverage_of_a_population(estimator, n_voters, population):
+    """At least nominal, in 300 samples: opposite camps, cycles, or an item that few voters like much."""
+    up = np.arange(6)
+    ballots = {
+        "camps": [up, up[::-1]],
+        "tied": [np.roll(up, k) for k in range(6)],
+        "skewed": [up, *[np.roll(up, -1)] * 5],
+    }[population]
+    everybody, rng, right = Profile.from_rankings(np.array(ballots)), np.random.default_rng(0), 0
+    for seed in range(300):
+        sample = np.array(ballots)[rng.integers(len(ballots), size=n_voters)]
+        fitted = estimator.set_params(random_state=seed).fit(sample)
+        right += holds(fitted.rank_intervals(of="population"), truth(everybody, fitted.noise_))
+    assert right / 300 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 300)
 
 
 @pytest.mark.parametrize("m", [2, 5])

@@ -122,12 +122,16 @@ def test_a_leaderboard_is_the_default_for_ratings_and_comparisons(run):
     said = run(*COMPARED, "--row-is-person", *ITEMS, "--epsilon", "1", *budget)
     assert "this release has delta = 1e-06: give the new budget that much" in said and not Path("b").exists()
     pure = json.loads(run(*COMPARED, "--row-is-person", *ITEMS, "--epsilon", "50", "--delta", "0", "--format", "json"))
-    assert pure["privacy"]["delta"] == 0 and "approximate" not in pure
+    assert pure["privacy"]["delta"] == 0 and pure["of"] == "voters" and "approximate" not in pure
+    options = [*COMPARED, "--row-is-person", *ITEMS, "--epsilon", "50", "--delta", "0", "--of", "population"]
+    sampled = json.loads(run(*options, "--format", "json"))
+    assert (sampled["of"], sampled["approximate"], sampled["assumes"]) == ("population", True, "")
+    assert "with probability about 0.95. They may be published." in " ".join(run(*options).split())
     options = [*COMPARED, "--person", "judge", *ITEMS, "--epsilon", "1", *budget, "--budget-delta", "1e-6"]
     said = run(*options, "--report", "r.html")
     (release,) = PrivacyBudget.open("b").releases_
     assert (release.what, release.guarantee.unit) == ("DPBradleyTerry", "all comparisons of one person")
-    assert "the population from which the persons are a sample" in " ".join(said.split())
+    assert "the population from which the persons are a random sample" in " ".join(said.split())
     page = Path("r.html").read_text(encoding="utf-8")
     for text in (said, page):
         assert "no group of items only within itself" in " ".join(text.split())

@@ -147,6 +147,34 @@ def test_pictures_need_matplotlib_before_a_charge(run, without):
     assert json.loads(run(*FILE, "--epsilon", "500", "--report", "r.html", "--format", "json"))["consensus"] == NAMES
 
 
+def test_intervals_of_a_population_are_named_so_everywhere(run):
+    options = [*FILE, "--epsilon", "500", "--neighboring", "replace"]
+    wide, page = made_and_page(run, *options, "--of", "population")
+    narrow = json.loads(run(*options, "--of", "voters", "--format", "json"))
+    assert (wide["of"], narrow["of"]) == ("population", "voters") and "approximate" not in wide
+    for item, (best, worst) in narrow["intervals"].items():
+        assert wide["intervals"][item][0] <= best and worst <= wide["intervals"][item][1]
+    assert page.texts["th"][2] == "Likely ranks among all people" and "random sample" in page.texts["p"][2]
+    said = " ".join(run(*options, "--of", "population").split())
+    assert "rank item in population" in said and "with probability at least 0.95. They may" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--of population", "--of population needs the number of voters: use DPBorda with --neighboring replace"),
+        ("--of population --neighboring replace --estimator DPPairwise", "--of population needs the number"),
+        ("--of population --neighboring replace --max-listed 2", "--of population needs the number"),
+        ("--of population --top 1", "--of is for rank intervals"),
+        ("--of voters --noise knorm", "--of is for rank intervals"),
+        ("--of voters --estimator DPBradleyTerry", "--of voters needs one round, if the estimator is DPBradleyTerry"),
+    ],
+)
+def test_intervals_that_the_release_will_not_have_are_refused_before_the_budget_is_charged(options, message, run):
+    said = run(*FILE, "--epsilon", "1", *options.split(), "--budget", "b", "--budget-epsilon", "9")
+    assert said.startswith(f"dprank rank: {message}") and not Path("b").exists()
+
+
 @pytest.mark.parametrize("level", ["0.95", "0.5", "0.999", "0.99999999", "0.9999999999999"])
 def test_a_report_shows_the_release(level, run):
     made, page = made_and_page(run, *FILE, "--epsilon", "0.05", "--level", level)
@@ -459,7 +487,7 @@ def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatc
 # --- what an output may hold
 
 PUBLIC = {
-    *("simulated", "consensus", "level", "intervals", "unranked", "privacy", "budget", "spent", "remaining"),
+    *("simulated", "consensus", "level", "of", "intervals", "unranked", "privacy", "budget", "spent", "remaining"),
     *("segments", "segment", "size", "own_weight", "max_weight"),
     *("epsilon", "delta", "trust", "neighboring", "how", "arithmetic", "certified", "caveats", "unit", "whom"),
     "statement",

@@ -70,6 +70,12 @@ def test_the_label_says_whose_ranks_are_drawn_and_what_they_assume(plt, inside, 
     assert display.intervals.tolist() == fitted.rank_intervals(of=of).tolist()
 
 
+def test_the_label_of_borda_names_the_population(plt):
+    fitted = DPBorda(neighboring="replace", random_state=0).fit(X)
+    display = RankIntervalDisplay.from_estimator(fitted, of="population").plot()
+    assert "of a population" in display.ax_.get_xlabel() and "voters" not in display.ax_.get_xlabel()
+
+
 @pytest.mark.parametrize("n_items", [60, 110, 300])
 def test_names_of_many_items_do_not_overlap(plt, inside, apart, n_items):
     fitted = DPBorda(1.0, random_state=0).fit(make_mallows(50, n_items, 0.9, random_state=0))

@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, multivariate_hypergeom, skellam, studentized_range
+from scipy.stats import kstest, multivariate_hypergeom, norm, skellam, studentized_range
 
 from sklearn_dprank import (
     Aggregator,
@@ -24,7 +24,7 @@ from sklearn_dprank.channels import Central, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.theory import hay, yan
-from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
+from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
 
 PROFILE = Profile.from_rankings(make_mallows(1000, 5, 0.8, random_state=0))
 PAIRS = np.triu_indices(5, 1)
@@ -84,12 +84,45 @@ def test_tails_of_rounded_normal_noise():
 def test_noise_of_a_curator_has_the_published_law(estimator, on):
     noise, law = noise_of(estimator, PROFILE, 300)
     noise = (noise if on == "scores" else noise[:, *PAIRS]).ravel()
-    assert estimator.noise_ == PublishedNoise(on, law)
+    assert (estimator.noise_.on, estimator.noise_.law) == (on, law)
     # A p-value of a distance that integers make smaller than for a continuous law: jittered within their cells.
     jitter = np.random.default_rng(0).uniform(size=len(noise))
     uniform = law.tail(noise) - jitter * (law.tail(noise) - law.tail(noise + 1))
     assert kstest(uniform, "uniform").pvalue > 1e-3
     assert noise.std() == pytest.approx(law.std, rel=0.12)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 80.0])
+def test_limit_of_differences_with_normal_noise(scale):
+    """5.7 times the tail of a normal variable with the variance of both: .05 for the 12 ordered pairs of four items."""
+    of_both = scale * np.hypot(5.0, np.sqrt(2) * 3.0)
+    expected = norm.isf(0.05 / 12 / 5.6990) * of_both
+    law = NormalLaw(3.0 * scale, grid=0.0)
+    assert expected <= law.sampled_quantile(4, 0.95, 5.0 * scale) <= expected + 0.01 * of_both
+
+
+@pytest.mark.parametrize("deviation", [0.5, 9.0, 200.0])
+@pytest.mark.parametrize("law", [LaplaceLaw(Fraction(1, 8)), LaplaceLaw(Fraction(3)), SkellamLaw(Fraction(40))])
+def test_limit_of_differences_with_noise_of_integers(law, deviation):
+    """Against the sum over both noises, with the normal tail beyond."""
+    z = np.arange(-700, 701)
+    chance = law.tail(z) - law.tail(z + 1)
+    differences, of_both = np.arange(-1400, 1401), np.convolve(chance, chance[::-1])
+    limit = law.sampled_quantile(3, 0.9, deviation)
+
+    def risk(x):
+        return 5.6990 * 6 * of_both @ norm.sf((x - differences) / deviation)
+
+    assert risk(limit) <= 0.1 * (1 + 1e-4) and risk(limit - 0.01 * np.hypot(deviation, law.std) - 1e-9) > 0.1
+
+
+def test_limit_of_differences_of_no_voters_is_that_of_the_noise():
+    law = LaplaceLaw(Fraction(1, 4))
+    z = np.arange(-400, 401)
+    chance = law.tail(z) - law.tail(z + 1)
+    tails = np.convolve(chance, chance[::-1])[::-1].cumsum()[::-1]  # P(difference >= x) for x = -800, -799, ...
+    least = np.arange(-800, 801)[tails * 5.6990 * 2 <= 0.05][0]
+    assert law.sampled_quantile(2, 0.95, 0.0) == pytest.approx(least - 1, abs=0.1)  # what no difference exceeds
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1), Fraction(50), Fraction(12345, 2)])
