@@ -97,8 +97,9 @@ def checked_of(noise: Any, of: Any) -> dict[str, Any]:
     if of not in noise.describes:
         remedy = {
             "voters": "use DPBradleyTerry(n_rounds=1), which has both",
-            "population": 'publish net wins with neighboring="replace", such as DPBorda(neighboring="replace"), which '
-            "makes the number of voters public, of ballots without persons, weights or max_listed",
+            "population": 'use an estimator of net wins such as DPBorda with neighboring="replace", which makes the '
+            "number of voters public, or DPBorda(population=True) with Gaussian noise, for ballots without persons, "
+            "weights or max_listed",
         }
         raise ValueError(
             f'of="{of}" is unknown for this release: leave `of` out for intervals of="{noise.describes[0]}", or '
@@ -573,6 +574,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
           `~sklearn_dprank.SecAggBorda`), they use the number of voters, and the largest variance that ballots can have.
           So they need ``neighboring="replace"``, which makes that number public (the only relation of
           `~sklearn_dprank.SecAggBorda`), and one ballot per person, without weights or ``max_listed``.
+        - ``DPBorda(population=True)`` releases the covariance of ballots, too. Its intervals are narrower, hold
+          approximately, and do not need a public number of voters.
         - If voters randomise their ballots (`~sklearn_dprank.LDPPairwise`, `~sklearn_dprank.ShufflePairwise`,
           `~sklearn_dprank.LDPBorda`), both kinds are the same, because the noise depends on who was asked what.
         - `~sklearn_dprank.DPBradleyTerry` has both kinds with one round, and only these with several rounds. They hold

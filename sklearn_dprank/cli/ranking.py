@@ -32,7 +32,6 @@ from ..channels.central import (
 from ..channels.segmented import SegmentedAggregator
 from ..privacy.budget import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
-from ..uncertainty import PublishedNoise
 from ..uncertainty.laws import Of
 from . import accounts, files, printing
 
@@ -62,7 +61,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--level", type=float, default=0.95, help="simultaneous coverage of the intervals; default: %(default)s")
     about = (
         "whose ranks the intervals contain: of the voters (the default), or of the population that they are a random "
-        "sample of, for DPBorda with --neighboring replace; DPBradleyTerry is of a population by default"
+        "sample of, for DPBorda with --noise gaussian or --neighboring replace; default of DPBradleyTerry: population"
     )
     add("--of", choices=["voters", "population"], help=about)
     add("--plot", type=Path, metavar="FILE", help="draw the intervals (png, pdf, svg); replaces an existing file")
@@ -187,6 +186,8 @@ def _estimator(options):
         raise ValueError(f"{kind} needs --delta above 0, because its noise is Gaussian; 1e-6 is usual.")
     if options.noise == "knorm" and kind != "DPBorda":
         raise ValueError(f"--noise knorm is for DPBorda; use --noise laplace or gaussian for {kind}.")
+    if options.of == "population" and kind == "DPBorda" and options.noise == "gaussian":
+        given["population"] = True
     return estimator.set_params(**given)
 
 
@@ -205,6 +206,7 @@ def options_of(estimator: Any) -> list[str] | None:
     params = estimator.get_params()
     found = ["--epsilon", str(params.pop("epsilon"))]
     found += ["--top", str(params.pop("k"))] if name == "DPTopK" else ["--estimator", name] * (name != "DPBorda")
+    found += ["--of", "population"] * params.pop("population", False)
     for option, value in params.items():
         found += [f"--{option}", str(value)] if value != default[option] else []
     return found
@@ -230,12 +232,13 @@ def _check_of(options, estimator, ballots, intervals):
         raise ValueError("--of is for rank intervals of all voters: use DPBorda or DPBradleyTerry, without --segments.")
     if options.of == "voters" and isinstance(estimator, DPBradleyTerry) and estimator.delta:
         raise ValueError("--of voters needs one round, if the estimator is DPBradleyTerry; add --delta 0.")
-    number_is_known = type(estimator) is DPBorda and options.neighboring == "replace" and ballots.bound is None
-    if options.of == "population" and not (number_is_known or isinstance(estimator, DPBradleyTerry)):
+    is_borda = type(estimator) is DPBorda and (options.neighboring == "replace" or estimator.population)
+    if options.of == "population" and not (
+        isinstance(estimator, DPBradleyTerry) or (is_borda and ballots.bound is None)
+    ):
         raise ValueError(
-            "--of population needs the number of voters: use DPBorda with --neighboring replace, which makes it "
-            "public, on one row a voter without --person, --weight and --max-listed; for long files, use "
-            "DPBradleyTerry."
+            "--of population needs DPBorda with --noise gaussian --delta 1e-6, or with --neighboring replace, on one "
+            "row a voter without --person, --weight and --max-listed; for long files, use DPBradleyTerry."
         )
 
 
@@ -329,8 +332,8 @@ def results(fitted: Any, names: Any, level: float, of: Of | None = None) -> dict
             one["own_weight"] = round(float(fitted.own_weights_[number]), 4)
         made.append(one)
     stated: dict[str, Any] = {} if intervals is None else {"level": level, "of": of or fitted.noise_.describes[0]}
-    if stated.get("of") == "population" and not isinstance(fitted.noise_, PublishedNoise):
-        stated |= {"approximate": True, "assumes": fitted.noise_.assumes}
+    if stated.get("of") == "population" and (assumes := fitted.noise_.assumes) is not None:
+        stated |= {"approximate": True, "assumes": assumes}
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 

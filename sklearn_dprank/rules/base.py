@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.estimators import BaseEstimator, parametrized
 from .._utils.types import Scores
-from ..queries import Ask, NetWins, PositionalScores, TopListScores
+from ..queries import Ask, NetWins, NumberOfVoters, PositionalScores, TopListScores
+from ..queries.scores import NetWinProducts
 
 
 class Consensus(NamedTuple):
@@ -149,6 +151,31 @@ class SortByScore(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         (ask,) = self.asks(answers.n_items)
         return Consensus(descending(answers.answer(ask.query), answers))
+
+
+class BordaOfSampleRule(Rule):
+    """Rule that sorts items by net wins with Gaussian noise, and estimates how they vary between samples of voters.
+
+    15 % of the budget pay for the second moments of ballots, and 2 % for the number of voters if it is not public.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules.base import BordaOfSampleRule
+    >>> [str(ask.share) for ask in BordaOfSampleRule().asks(3)]
+    ['83/100', '3/20', '1/50']
+    """
+
+    def asks(self, n_items: int) -> list[Ask]:
+        shares = {NetWins(): Fraction(83, 100), NetWinProducts(): Fraction(15, 100), NumberOfVoters(): Fraction(2, 100)}
+        return [Ask(query, share=share) for query, share in shares.items()]
+
+    def aggregate(self, answers: Any) -> Consensus:
+        net_wins, products, number = (ask.query for ask in self.asks(answers.n_items))
+        scores, noise_of = answers.answer(net_wins), (answers.deviation(net_wins), answers.deviation(products))
+        # Two standard deviations more leave a larger covariance.
+        n_voters = answers.answer(number) + 2 * answers.deviation(number)
+        law = NetWinProducts.law(scores, answers.answer(products), n_voters, *noise_of)
+        return Consensus(descending(scores, answers), {"scores": np.array(scores), "noise": law})
 
 
 def _top_list_scores(scores, name="scores"):

@@ -20,6 +20,7 @@ _CELLS = 500  # cells per standard deviation, for noise on a finer grid
 _REACH = 30  # standard deviations; the probability beyond them is negligible
 _LEAST = 1e-20  # smaller standard deviations are raised to this, to avoid division by 0
 _TAIL = 120 * (math.e / 5) ** 5  # 5.7, by Pinelis: a sum of bounded variables has at most so many normal tails
+_DRAWS, _IN_TAIL, _MOST_DRAWN = 4000, 20, 100  # simulated ranges, how many exceed a quantile, and of how many items
 _NEARLY_NORMAL = 10**7  # rate of Skellam noise above which the normal distribution replaces sums of probabilities
 
 
@@ -387,13 +388,15 @@ class PublishedNoise:
         in units of 1 / 720720.
     n_voters : int or None, default=None
         Number of voters whose net wins are the scores, if it is public and each of them has one ballot of weight 1.
+    covariance : ndarray of float, shape (n_items, n_items), or None, default=None
+        Noisy estimate of the covariance of the scores through the choice of the voters, if it was released.
 
     Examples
     --------
     >>> from sklearn_dprank import DPBorda
     >>> borda = DPBorda(epsilon=0.5, random_state=0).fit([[0, 1, 2]] * 100)
     >>> borda.noise_
-    PublishedNoise(on='scores', law=LaplaceLaw(rate=Fraction(1, 8)), grid=1, n_voters=None)
+    PublishedNoise(on='scores', law=LaplaceLaw(rate=Fraction(1, 8)), grid=1, n_voters=None, covariance=None)
     >>> round(borda.noise_.law.std, 1)
     11.3
     """
@@ -402,11 +405,18 @@ class PublishedNoise:
     law: LaplaceLaw | NormalLaw | SkellamLaw | AnswersLaw
     grid: int = 1
     n_voters: int | None = None
+    covariance: NDArray[np.float64] | None = field(default=None, compare=False)
 
     @property
     def describes(self) -> tuple[Of, ...]:
         """Whose ranks the intervals may contain, with the default first."""
-        return ("voters", "population") if self._covers_sampling or self.n_voters is not None else ("voters",)
+        is_sampled = self._covers_sampling or self.n_voters is not None or self.covariance is not None
+        return ("voters", "population") if is_sampled else ("voters",)
+
+    @property
+    def assumes(self) -> str | None:
+        """What intervals of a population assume, as for `StrengthNoise`; None if they are not approximate."""
+        return None if self.covariance is None else ""
 
     @property
     def _covers_sampling(self):
@@ -443,7 +453,8 @@ class PublishedNoise:
         Population: the laws of randomised reports hold for a random voter, too. So a binomial bound on answers is also
         one for answers of random voters, and ``most`` of a normal law bounds the mean square of a report. With a
         curator, a voter changes the difference of two net wins by at most 2 (m - 1), and ``sampled_quantile`` takes
-        the place of the quantile of the range.
+        the place of the quantile of the range. With a covariance, the sums and their noise are treated as normal. The
+        limit of a difference is its standard deviation, times the quantile of the largest difference in these units.
 
         References
         ----------
@@ -455,6 +466,9 @@ class PublishedNoise:
             sure = self._sure_pairs(published, level)
             return np.column_stack([sure.sum(axis=0), m - 1 - sure.sum(axis=1)])
         law: Any = self.law
+        if of == "population" and self.covariance is not None:
+            sure = published[:, np.newaxis] - published > self._sampled_limits(level)
+            return np.column_stack([sure.sum(axis=0), m - 1 - sure.sum(axis=1)])
         if of == "voters" or self._covers_sampling:
             least = law.range_quantile(m, level)
         else:
@@ -463,6 +477,25 @@ class PublishedNoise:
         first_above = _first_places(lambda places: rising[places] - published > least, m)
         n_below = _first_places(lambda places: published - rising[places] <= least, m)
         return np.column_stack([m - first_above, m - 1 - n_below])
+
+    def _sampled_limits(self, level):
+        """Return what differences of scores do not exceed by chance, by the covariance: shape (n_items, n_items)."""
+        from scipy.special import ndtri
+
+        covariance: Any = self.covariance
+        m = len(covariance)
+        total = covariance + self.law.std**2 * np.eye(m)
+        variances = np.diag(total)
+        deviations = np.sqrt(np.maximum(variances[:, np.newaxis] + variances - 2 * total, _LEAST))
+        if m > _MOST_DRAWN or (1 - level) * _DRAWS < _IN_TAIL:  # the quantile is Boole's
+            return -ndtri((1 - level) / max(m * (m - 1), 2)) * deviations
+        values, vectors = np.linalg.eigh(total)
+        drawn = np.random.default_rng(0).standard_normal((_DRAWS, m)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        largest = np.zeros(_DRAWS)
+        for item in range(m - 1):
+            ratios = np.abs(drawn[:, item + 1 :] - drawn[:, [item]]) / deviations[item, item + 1 :]
+            np.maximum(largest, ratios.max(axis=1), out=largest)
+        return np.quantile(largest, level) * deviations
 
     def _sure_pairs(self, margins, level):
         """Return by Holm's procedure which items are above which, shape (n_items, n_items)."""

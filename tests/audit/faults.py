@@ -172,6 +172,10 @@ fault("prudent order: half of the sensitivity", "queries.MaxViolatedMargin.sensi
 fault("prudent order: replaced as added", "queries.MaxViolatedMargin.sensitivity", only_added).caught_by(COST)
 fault("top k: half of the sensitivity", "queries.MaxViolatedPrefixMargin.sensitivity", half_l1).caught_by(COST)
 fault("top k: replaced as added", "queries.MaxViolatedPrefixMargin.sensitivity", only_added).caught_by(COST)
+fault("products of net wins: half in L2", "queries.scores.NetWinProducts.sensitivity", half_l2).caught_by(VECTOR)
+fault("products of net wins: replaced as added", "queries.scores.NetWinProducts.sensitivity", only_added).caught_by(
+    VECTOR
+)
 fault(
     "number of voters: public where voters come and go",
     "queries.NumberOfVoters.sensitivity",

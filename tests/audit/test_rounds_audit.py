@@ -82,6 +82,16 @@ def test_no_ballot_tells_more_than_stated(m, neighboring):
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_a_ballot_tells_no_more_by_net_wins_and_their_products_than_stated(m, neighboring):
+    """A strict ballot that is added uses up everything; opposite ones have the same products."""
+    ballots, estimator = distinct_ballots(m), clone(ROUNDS["Borda of a sample"]).set_params(neighboring=neighboring)
+    mu, guarantee = worst_mu(estimator, ballots, [range(m)] * 3, neighboring, seeds=[0])
+    delta = gaussian_delta(guarantee.epsilon, 1.0, mu)
+    assert (0.99 if neighboring == "add_remove" else 0.3) * guarantee.delta < delta <= guarantee.delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("m", [14, 21, 45])
 def test_no_ballot_tells_more_in_any_groups(m, neighboring):
     """With groups, which noise and coins choose: strict, tied and partial ballots of many kinds."""

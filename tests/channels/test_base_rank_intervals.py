@@ -263,6 +263,52 @@ def test_coverage(estimator, votes):
     assert coverage(estimator, profile, 1000) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1000)
 
 
+BOUGHT = DPBorda(1.0, 1e-6, "gaussian", population=True)
+
+
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_the_covariance_of_ballots_is_estimated(neighboring):
+    """With almost no noise, it is n times that of the sample."""
+    fitted = DPBorda(1e4, 1e-6, "gaussian", neighboring, population=True, random_state=0).fit(WEAK)
+    assert fitted.noise_.describes == ("voters", "population") and fitted.noise_.n_voters is None
+    alone = np.array([Profile.from_rankings([ballot]).net_wins for ballot in WEAK])
+    np.testing.assert_allclose(fitted.noise_.covariance, np.cov(alone.T, bias=True) * len(WEAK), rtol=0.03, atol=60)
+    np.testing.assert_allclose(fitted.scores_, alone.sum(axis=0), atol=3)
+
+
+def test_intervals_by_the_covariance_are_between_those_of_the_voters_and_of_the_largest_variance():
+    ballots = make_mallows(1500, 6, 0.9, random_state=0)
+    bought = BOUGHT.set_params(random_state=0).fit(ballots)
+    free = DPBorda(1.0, 1e-6, "gaussian", "replace", random_state=0).fit(ballots)
+    intervals = [bought.rank_intervals(), *(fitted.rank_intervals(of="population") for fitted in (bought, free))]
+    voters, by_covariance, largest = (np.ptp(each, axis=1).sum() for each in intervals)
+    assert voters < by_covariance < largest
+
+
+def test_a_covariance_needs_gaussian_noise_and_ballots_of_weight_one():
+    with pytest.raises(ValueError, match="population=True needs Gaussian noise, got noise='laplace'; set noise="):
+        DPBorda(population=True).fit(PROFILE)
+    for profile in (ONE_EACH, LISTED):
+        with pytest.raises(ValueError, match="it does not count the weights of ballots; pass a Profile without them"):
+            BOUGHT.fit(profile)
+    with pytest.raises(ValueError, match="keep='positions'"):
+        BOUGHT.fit(Profile.from_rankings(BALLOTS, keep="counts"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("n_voters", [200, 1000])
+def test_coverage_by_the_covariance_where_all_items_are_tied(neighboring, epsilon, n_voters):
+    """The worst case: any claim is wrong. At least .93 of 400 samples, less two standard errors."""
+    rng, right = np.random.default_rng(0), 0
+    for seed in range(400):
+        sample = rng.permuted(np.tile(np.arange(8), (n_voters, 1)), axis=1)
+        fitted = DPBorda(epsilon, 1e-6, "gaussian", neighboring, population=True, random_state=seed).fit(sample)
+        right += (fitted.rank_intervals(of="population") == [0, 7]).all()
+    assert right / 400 > 0.93 - 2 * np.sqrt(0.93 * 0.07 / 400)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", [*SUMMED, LDPPairwise(2.0), LDPBorda(1.0), ShufflePairwise(0.5)], ids=repr)
 @pytest.mark.parametrize("n_voters", [20, 500])

@@ -155,6 +155,10 @@ def test_intervals_of_a_population_are_named_so_everywhere(run):
     for item, (best, worst) in narrow["intervals"].items():
         assert wide["intervals"][item][0] <= best and worst <= wide["intervals"][item][1]
     assert page.texts["th"][2] == "Likely ranks among all people" and "random sample" in page.texts["p"][2]
+    bought = [*FILE, "--epsilon", "500", "--noise", "gaussian", "--delta", "1e-6", "--of", "population"]
+    made = json.loads(run(*bought, "--format", "json"))
+    assert (made["of"], made["approximate"], made["assumes"]) == ("population", True, "")
+    assert "NetWinProducts" in made["privacy"]["how"] and made["privacy"]["neighboring"] == "add_remove"
     said = " ".join(run(*options, "--of", "population").split())
     assert "rank item in population" in said and "with probability at least 0.95. They may" in said
 
@@ -162,9 +166,9 @@ def test_intervals_of_a_population_are_named_so_everywhere(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--of population", "--of population needs the number of voters: use DPBorda with --neighboring replace"),
-        ("--of population --neighboring replace --estimator DPPairwise", "--of population needs the number"),
-        ("--of population --neighboring replace --max-listed 2", "--of population needs the number"),
+        ("--of population", "--of population needs DPBorda with --noise gaussian --delta 1e-6, or with --neighboring"),
+        ("--of population --neighboring replace --estimator DPPairwise", "--of population needs DPBorda"),
+        ("--of population --neighboring replace --max-listed 2", "--of population needs DPBorda"),
         ("--of population --top 1", "--of is for rank intervals"),
         ("--of voters --noise knorm", "--of is for rank intervals"),
         ("--of voters --estimator DPBradleyTerry", "--of voters needs one round, if the estimator is DPBradleyTerry"),

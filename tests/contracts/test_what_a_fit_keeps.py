@@ -17,6 +17,7 @@ from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.queries.statistics import net_wins
 from sklearn_dprank.rules import Consensus, NewtonBradleyTerryRule, SortByScore, SwissRule
 from sklearn_dprank.uncertainty import (
     AnswersLaw,
@@ -28,6 +29,7 @@ from sklearn_dprank.uncertainty import (
     StrengthNoise,
 )
 
+WINS = net_wins(X.T, 99)
 # What is published with noise, and what it must not be.
 NOISY = {
     "estimator['margins_']": [Profile.from_rankings(X).margins],
@@ -43,6 +45,7 @@ for rule in (NewtonBradleyTerryRule(), NewtonBradleyTerryRule(1)):
         NOISY.setdefault(f"estimator['{name}']", []).append(vars(without_noise)[name])
     for name in ("exposures", "shares", "deviations"):
         NOISY.setdefault(f"estimator['noise_'].{name}", []).append(without_noise.exposures_)
+NOISY["estimator['noise_'].covariance"] = [WINS.T @ WINS, np.cov(WINS.T) * N_VOTERS]
 # The number of voters asked about each pair, drawn independently of the ballots.
 ASKED = "estimator['noise_'].law.asked"
 

@@ -61,6 +61,7 @@ ROUNDS = {
     "Swiss": dp.DPSwissBorda(delta=1e-3),
     "Swiss, replace": dp.DPSwissBorda(delta=1e-3, neighboring="replace"),
     "leaderboard": dp.DPBradleyTerry(delta=1e-3),
+    "Borda of a sample": dp.DPBorda(delta=1e-3, noise="gaussian", population=True),
 }
 # Trusted curator, public segments: what the orders of all segments reveal, also about a voter who moves.
 SEGMENTS = {

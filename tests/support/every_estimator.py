@@ -26,7 +26,12 @@ VARIANTS = {
     ],
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
-    "DPBorda": [{"noise": "gaussian", "delta": 1e-6}, {"noise": "knorm"}, {"neighboring": "replace"}],
+    "DPBorda": [
+        {"noise": "gaussian", "delta": 1e-6},
+        {"noise": "gaussian", "delta": 1e-6, "population": True},
+        {"noise": "knorm"},
+        {"neighboring": "replace"},
+    ],
     "DPBradleyTerry": [{"delta": 0.0}, {"n_rounds": 1, "neighboring": "replace"}, {"n_rounds": 2}],
     "DPHistogram": [
         {"noise": "gaussian", "delta": 1e-6},

@@ -24,7 +24,7 @@ from sklearn_dprank.channels import Central, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.theory import hay, yan
-from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
+from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 
 PROFILE = Profile.from_rankings(make_mallows(1000, 5, 0.8, random_state=0))
 PAIRS = np.triu_indices(5, 1)
@@ -123,6 +123,26 @@ def test_limit_of_differences_of_no_voters_is_that_of_the_noise():
     tails = np.convolve(chance, chance[::-1])[::-1].cumsum()[::-1]  # P(difference >= x) for x = -800, -799, ...
     least = np.arange(-800, 801)[tails * 5.6990 * 2 <= 0.05][0]
     assert law.sampled_quantile(2, 0.95, 0.0) == pytest.approx(least - 1, abs=0.1)  # what no difference exceeds
+
+
+def test_limits_by_a_covariance_are_quantiles_of_the_largest_difference():
+    """Three independent scores of variance 4 + 5: the studentized range. Two scores: the normal quantile."""
+    three = PublishedNoise("scores", NormalLaw(2.0), covariance=5.0 * np.eye(3))
+    two = PublishedNoise("scores", NormalLaw(1.0), covariance=np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    limits = studentized_range.ppf(0.9, 3, 1e9) * 3, norm.isf(0.05) * np.sqrt(2 * 1 + 6), norm.isf(5e-5) * np.sqrt(8)
+    for noise, level, limit in zip((three, two, two), (0.9, 0.9, 0.9999), limits, strict=True):
+        m = len(noise.covariance)
+        for factor, worst in ((0.95, m - 1), (1.05, 0)):
+            published = np.r_[factor * limit, np.zeros(m - 1)]
+            assert noise.rank_intervals(published, level, "population")[0].tolist() == [0, worst]
+
+
+def test_limits_of_many_items_are_those_of_boole():
+    noise = PublishedNoise("scores", NormalLaw(1.0), covariance=np.eye(101))
+    limit = norm.isf(0.05 / (101 * 100)) * 2
+    for factor, worst in ((0.999, 100), (1.001, 0)):
+        published = np.r_[factor * limit, np.zeros(100)]
+        assert noise.rank_intervals(published, 0.95, "population")[0].tolist() == [0, worst]
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1), Fraction(50), Fraction(12345, 2)])
