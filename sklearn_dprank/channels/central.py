@@ -508,6 +508,10 @@ class DPBorda(RankAggregator):
     wins are centred. Under "add_remove", they need r times the printed noise for the same epsilon, and no voter count.
     Under "replace", the printed scale spends 2 r epsilon, which is more than epsilon.
 
+    With ``population=True``, intervals of a population at level .95 held in 93 to 100 % of the samples: 200 to 5,000
+    voters, epsilon from .3 to 3, and 8 to 15 items of camps, spatial, Mallows and tied populations. From n_voters
+    epsilon = 300 on, they were at most 1.23 times as wide as with the exact covariance. Scores have 10 % more noise.
+
     References
     ----------
     Hay, Elagina and Miklau (2017), Section 3.2 (P-BORDA); Joseph and Yu (2023) for K-norm sampling; Balle and Wang
