@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, softmax
+from scipy.special import logsumexp, ndtr, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import (
@@ -168,10 +168,11 @@ class SegmentSizes(Query):
         return Sensitivity(change, Fraction(change))
 
 
-# Pooled estimates of segments: a normal model with a shared mean, from noisy sums of known variance.
+# Pooled estimates of segments: a normal model with a shared mean, averaged over unknown variances and sizes.
 
-_BETWEEN = np.append(0.0, 0.5 ** np.arange(15, -1, -1))  # variances between segments, relative to the largest
-_WITHIN = 0.5 ** np.arange(4, -1, -1)  # variances between the voters of one segment, relative to the largest
+# Signal / largest variance, part of the signal that differs between segments, and completeness of the ballots.
+_GRID = np.array(list(product(0.25 ** np.arange(8), [0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 1], 16.0 ** -np.arange(4)))).T
+_DRAWS, _POINTS = 32, 256  # draws of all sizes, and grid points of one size
 
 
 class Pooled(NamedTuple):
@@ -184,7 +185,7 @@ class Pooled(NamedTuple):
     own_weights : ndarray of float, shape (n_segments,)
         Share of the deviation from the shared mean that an estimate keeps of the segment's own noisy mean, from 0 to 1.
     std : ndarray of float, shape (n_segments,)
-        Posterior standard deviation of each mean.
+        Posterior standard deviation of each of these means.
     """
 
     means: NDArray[np.float64]
@@ -192,50 +193,62 @@ class Pooled(NamedTuple):
     std: NDArray[np.float64]
 
 
-class _Model:
-    """Normal model of the segments' noisy means and the noisy overall mean, for given variances.
+def _drawn_sizes(noisy, deviation):
+    """Return draws from the posterior of the sizes, shape (_DRAWS, n_segments); the seed is public."""
+    least, most = np.maximum(noisy - 8 * deviation, min(1, deviation)), np.maximum(noisy, 0) + 8 * deviation + 1
+    grid = np.geomspace(least, most, _POINTS)
+    fits = 2 * np.log(grid) - ((grid - noisy) / deviation) ** 2 / 2
+    scales = np.geomspace(5, max(10, most.max()), 32)
+    evidence = [(logsumexp(fits - grid / scale, axis=0) - 2 * np.log(scale)).sum() for scale in scales]
+    levels, rng = (np.arange(_DRAWS) + 0.5) / _DRAWS, np.random.default_rng(0)
+    of_scales = rng.permuted(np.searchsorted(softmax(evidence).cumsum(), levels))
+    of_sizes = rng.permuted(np.tile(levels, (len(noisy), 1)), axis=1).T
+    drawn = np.empty((_DRAWS, len(noisy)))
+    for row, scale, level in zip(drawn, scales[of_scales], of_sizes, strict=True):
+        below = softmax(fits - grid / scale, axis=0).cumsum(axis=0) < level
+        row[:] = np.take_along_axis(grid, below.sum(axis=0)[np.newaxis], axis=0)[0]
+    return drawn
 
-    Segment s has the true mean y_s = theta + d_s, where theta is unknown and d_s ~ N(0, a_s). The noisy means are
-    `own`, y_s + N(0, v_s), and `total`, sum p_s y_s + N(0, v). In the code, a is `spread`, p is `shares`, and v_s and v
-    are `own_noise` and `total_noise`. Their covariance matrix V is D = diag(a_s + v_s), bordered by k_s = p_s a_s. All
-    vectors over the items sum to 0, so `degrees`, one less than the number of items, are independent.
-    """
 
-    def __init__(self, own, total, shares, spread, own_noise, total_noise, degrees):
-        self.shares, self.spread, self.own_noise = shares, spread, own_noise
-        self.diagonal = spread + own_noise
-        self.border = shares * spread / self.diagonal  # D^-1 k
-        self.corner = total_noise + (shares**2 * spread * own_noise / self.diagonal).sum()  # Schur complement of D
-        ones, total_one = self.solved(np.ones((len(shares), 1)), np.ones(1))
-        self.precision = ones.sum() + total_one.sum()  # 1' V^-1 1
-        weighted, weighted_total = self.solved(own, total)
-        self.centre = (weighted.sum(axis=0) + weighted_total) / self.precision  # estimate of theta
-        rest, rest_total = own - self.centre, total - self.centre
-        self.solved_rest, self.solved_total = self.solved(rest, rest_total)
-        misfit = (rest * self.solved_rest).sum() + (rest_total * self.solved_total).sum()
-        log_volume = np.log(self.diagonal).sum() + np.log(self.corner) + np.log(self.precision)
-        #: Restricted log likelihood, up to a constant.
-        self.log_likelihood = -(degrees * log_volume + misfit) / 2
-        self.pull = ones[:, 0] + shares * total_one[0]  # a_s times it is cov(d_s, data) V^-1 1
-
-    def solved(self, own, total):
-        """Return V^-1 (own, total)."""
-        last = (total - self.border @ own) / self.corner
-        return own / self.diagonal[:, np.newaxis] - np.outer(self.border, last), last
-
-    def estimate(self):
-        """Return the best linear predictions of y and their posterior variances."""
-        pulls = self.solved_rest + np.outer(self.shares, self.solved_total)
-        means = self.centre + self.spread[:, np.newaxis] * pulls
-        # The variance of d given the segment's own answer, less what the total explains, plus the part of theta.
-        given_own = self.spread * self.own_noise / self.diagonal
-        by_total = (self.spread * (self.shares - self.border)) ** 2 / self.corner
-        of_centre = (1 - self.spread * self.pull) ** 2 / self.precision
-        return means, given_own - by_total + of_centre
+def _given_sizes(sizes, own, total, deviation, total_deviation, largest):
+    """Return means, second moments and own weights for known sizes; `pooled` explains the symbols."""
+    signal, part, complete = _GRID
+    shared, between, within = largest * signal * (1 - part), largest * signal * part, largest * (1 - signal) * complete
+    spread = between[:, np.newaxis] + within[:, np.newaxis] / sizes  # a
+    diagonal = sizes**2 * spread + deviation**2  # D
+    kept, lost = sizes**2 * spread / diagonal, deviation**2 / diagonal  # K and 1 - K
+    left = spread * lost  # v
+    corner = total_deviation**2 + (sizes**2 * left).sum(axis=1)  # C
+    seen = (sizes * lost).sum(axis=1)  # M
+    rest = total - kept @ own  # r
+    pull = (sizes / diagonal) @ own + (seen / corner)[:, np.newaxis] * rest
+    scale = 1 + shared * ((sizes**2 / diagonal).sum(axis=1) + seen**2 / corner)
+    theta = (shared / scale)[:, np.newaxis] * pull
+    misfit = (1 / diagonal) @ (own**2).sum(axis=1) + (rest**2).sum(axis=1) / corner - (theta * pull).sum(axis=1)
+    degrees = max(own.shape[1] - 1, 1)
+    likelihood = -(degrees * (np.log(diagonal).sum(axis=1) + np.log(corner * scale)) + misfit) / 2
+    chances = softmax(likelihood + np.log(complete) / 2)[:, np.newaxis]
+    # Given the variances, a mean is by_own * own + by_shared * theta + by_total * rest.
+    by_own, by_total = kept / sizes, sizes * left / corner[:, np.newaxis]
+    by_shared = lost - by_total * seen[:, np.newaxis]
+    variance = left - by_total**2 * corner[:, np.newaxis] + by_shared**2 * (shared / scale)[:, np.newaxis]
+    means = (chances * by_own).sum(axis=0)[:, np.newaxis] * own
+    means += (chances * by_shared).T @ theta + (chances * by_total).T @ rest
+    norms = [(one * other).sum(axis=1)[:, np.newaxis] for one, other in ((theta, theta), (rest, rest), (theta, rest))]
+    square = by_own**2 * (own**2).sum(axis=1) + by_shared**2 * norms[0] + by_total**2 * norms[1]
+    square += 2 * (by_own * (by_shared * (theta @ own.T) + by_total * (rest @ own.T)) + by_shared * by_total * norms[2])
+    moments = (chances * (degrees * variance + square)).sum(axis=0)
+    return means, moments, (chances * kept).sum(axis=0)
 
 
 def pooled(
-    wins: Any, total: Any, sizes: Any, deviation: float, total_deviation: float, max_listed: int | None = None
+    wins: Any,
+    total: Any,
+    sizes: Any,
+    deviation: float,
+    total_deviation: float,
+    size_deviation: float,
+    max_listed: int | None = None,
 ) -> Pooled:
     """Return the estimates that pool every segment with the others, as far as they are alike.
 
@@ -246,55 +259,58 @@ def pooled(
     total : ndarray of float, shape (n_items,)
         Noisy net wins of all segments together, with independent noise.
     sizes : ndarray of float, shape (n_segments,)
-        Positive estimates of the numbers of voters.
-    deviation, total_deviation : float
-        Standard deviations of the noise in `wins` and in `total`.
+        Noisy numbers of voters; they may be negative.
+    deviation, total_deviation, size_deviation : float
+        Standard deviations of the noise in `wins`, in `total` and in `sizes`.
     max_listed : int or None, default=None
         Public bound on the number of items that a ballot lists.
 
     Returns
     -------
     Pooled
-        Estimates per voter.
+        Posterior means and standard deviations, per voter.
 
     Notes
     -----
-    The variance of the true mean of a segment of n voters is t^2 + c / n: t^2 between segments, and c between voters.
-    The largest possible c is (m^2 - 1) / 3, or k (k^2 - 1) / (3 m) for ballots that list at most k items. Estimates
-    are averages over a grid of both variances, with weights proportional to their restricted likelihoods. Net wins sum
-    to 0, so noise in this direction is removed first.
+    **Model.** Segment s of n_s voters has the mean net wins y_s = theta + d_s. All vectors over the items sum to 0, so
+    noise in this direction is removed first. In every other direction, theta ~ N(0, u) and d_s ~ N(0, a_s) with
+    a_s = t^2 + c / n_s: t^2 between segments, and c between voters. A complete ballot has u + t^2 + c = L, where
+    L = (m^2 - 1) / 3, or k (k^2 - 1) / (3 m) for ballots that list k items. Ballots that list less have a smaller c, by
+    a factor f. The prior is uniform on a grid of (u + t^2) / L, from 4^-7 to 1 in factors of 4, and of
+    t^2 / (u + t^2), from 0 to 1. It is proportional to sqrt(f) for f from 16^-3 to 1, because a small f claims more.
+
+    **Sizes.** Their prior density is proportional to n exp(-n / h) / h^2. A common scale h, of at least 5 votes, has a
+    prior that is uniform on its logarithm. Their standard deviation is .7 times their mean, as that of sizes which
+    spread evenly on a logarithmic scale over a factor of 16. Given the noisy sizes, h and then the sizes are drawn from
+    their posterior. Draws are stratified and have a public seed.
+
+    **Given sizes and variances**, let s^2 and S^2 be the variances of the noise in `wins` (w_s) and `total` (w),
+    D_s = n_s^2 a_s + s^2 and K_s = n_s^2 a_s / D_s. Then w_s ~ N(n_s theta, D_s), and y_s given theta and w_s has the
+    mean (1 - K_s) theta + K_s w_s / n_s and the variance v_s = a_s (1 - K_s). What the total adds is
+    r = w - sum K_s w_s ~ N(M theta, C), which is independent of all w_s given theta, with M = sum n_s (1 - K_s) and
+    C = S^2 + sum n_s^2 v_s. So theta has the precision P = 1 / u + sum n_s^2 / D_s + M^2 / C and the mean
+    (sum n_s w_s / D_s + M r / C) / P. With g_s = n_s v_s / C, r - M theta adds g_s times itself to the mean of y_s. The
+    variance is v_s - g_s^2 C + (1 - K_s - g_s M)^2 / P.
+
+    **Average.** Given sizes, the grid points are weighted by the likelihood of all net wins. The draws have equal
+    weights: net wins say little about sizes, and with many segments one draw would have nearly all the weight. Means
+    and variances are those of the mixture.
 
     Examples
     --------
-    >>> wins = np.array([[30.0, 0.0, -30.0], [0.0, 1.0, -1.0]])
-    >>> alike = pooled(wins, wins.sum(axis=0), np.array([100.0, 1.0]), 20.0, 20.0)
+    >>> wins = np.array([[300.0, 0.0, -300.0], [0.0, 1.0, -1.0]])
+    >>> alike = pooled(wins, wins.sum(axis=0), np.array([1000.0, 10.0]), 40.0, 40.0, 10.0)
     >>> alike.own_weights.round(2).tolist(), alike.means.round(2).tolist()
-    ([0.48, 0.0], [[0.3, 0.01, -0.3], [0.3, 0.01, -0.31]])
+    ([0.81, 0.03], [[0.3, 0.0, -0.3], [0.2, 0.0, -0.2]])
     """
     n_items = wins.shape[1]
-    shares, degrees = sizes / sizes.sum(), max(n_items - 1, 1)
-    largest = wins_moved([n_items], listed(n_items, max_listed))[1] / n_items
-    own_noise = (deviation / sizes) ** 2
-    total_noise = (total_deviation / sizes.sum()) ** 2
-    own, mean = wins / sizes[:, np.newaxis], total / sizes.sum()
-    own, mean = own - own.mean(axis=1, keepdims=True), mean - mean.mean()  # without the noise in their sum
-
-    def models():  # made twice, because all of them together may not fit into memory
-        for between, within in product(_BETWEEN, _WITHIN):
-            spread = largest * (between + within / sizes)
-            yield _Model(own, mean, shares, spread, own_noise, total_noise, degrees)
-
-    chances = softmax([model.log_likelihood for model in models()])
-    means = np.zeros_like(own)
-    own_weights, variance, square = np.zeros((3, len(sizes)))
-    for chance, model in zip(chances, models(), strict=True):
-        expected, remaining = model.estimate()
-        means += chance * expected
-        own_weights += chance * model.spread / model.diagonal
-        variance += chance * remaining
-        square += chance * (expected**2).sum(axis=1)
-    between_models = (square - (means**2).sum(axis=1)) / degrees
-    return Pooled(means, own_weights, np.sqrt(np.maximum(variance + between_models, 0)))
+    largest = wins_moved([n_items], listed(n_items, max_listed))[1] / n_items or 1.0  # one item has no net wins
+    own, total = wins - wins.mean(axis=1, keepdims=True), total - total.mean()  # without the noise in their sum
+    noise = deviation, total_deviation
+    found = [_given_sizes(drawn, own, total, *noise, largest) for drawn in _drawn_sizes(sizes, size_deviation)]
+    means, moments, own_weights = (sum(part) / _DRAWS for part in zip(*found, strict=True))
+    variance = (moments - (means**2).sum(axis=1)) / n_items
+    return Pooled(means, own_weights, np.sqrt(np.maximum(variance, 0)))
 
 
 # Rule for one Borda order per public segment, with or without pooling.
@@ -348,8 +364,7 @@ class SegmentRule(Rule):
         if self.pooling:
             total, sizes = others
             noise, total_noise, size_noise = [answers.deviation(query) / answers.grid for query in asked]
-            positive = np.maximum(sizes, size_noise)  # a noisy size may be negative
-            scores, own_weights, std = pooled(wins, total, positive, noise, total_noise, answers.max_listed)
+            scores, own_weights, std = pooled(wins, total, sizes, noise, total_noise, size_noise, answers.max_listed)
             published = {"scores": scores, "score_std": std, "own_weights": own_weights, "sizes": sizes}
         return Consensus(np.array([descending(each, answers) for each in scores]), published)
 
@@ -696,8 +711,10 @@ class SegmentedAggregator(RankAggregator):
 
         Notes
         -----
-        With pooling, probabilities above .9 are too high by at most 3 points, if there are at least six segments and
-        epsilon is at least .1. With three segments or a smaller epsilon, they may be too high by 23 points.
+        With pooling, probabilities are not too high for any number of voters n, on average over the stated prior.
+        Simulations had n epsilon from 1 to 10,000, 2 to 20 segments, and sizes that differ by a factor of 16.
+        Probabilities near .8, .9 and .95 were too high by at most 3 points where 5 % of the pairs or more had one. They
+        were up to 6 points too low for n epsilon = 100. At 10 or less, fewer than 1 % of the pairs are above .75.
 
         Examples
         --------
@@ -713,7 +730,9 @@ class SegmentedAggregator(RankAggregator):
         if not hasattr(self, "scores_"):
             return np.array([self.noise_.chance_before(wins) for wins in self.net_wins_])
         differences = self.scores_[:, :, np.newaxis] - self.scores_[:, np.newaxis, :]
-        return ndtr(differences / (math.sqrt(2) * np.maximum(self.score_std_, 1e-300))[:, np.newaxis, np.newaxis])
+        n_items = self.scores_.shape[1]  # scores sum to 0, so errors of two of them are negatively correlated
+        std = math.sqrt(2 * n_items / max(n_items - 1, 1)) * np.maximum(self.score_std_, 1e-300)
+        return ndtr(differences / std[:, np.newaxis, np.newaxis])
 
     def _segment_numbers(self, X: Ballots, segments: Any, classes: Any) -> Any:
         """Return the number of each ballot's segment, or None without segments; raise ValueError if they do not fit."""

@@ -295,14 +295,19 @@ def test_segments_keep_the_bound():
 
 
 def test_pooling_knows_how_far_short_ballots_spread():
-    """Differences between segments of like voters are noise; they are small against those of long ballots."""
+    """Segments of like voters differ by chance; their own answers deserve a weight of .36, with the bound or without.
+
+    Without information, the standard deviation is that of the longest ballots.
+    """
     wins = []
     for seed in range(4):
         margins = Profile.from_rankings(comparisons(300, 30, 1.0, seed)[0]).net_wins
         wins.append(margins + np.random.default_rng(seed).normal(0, 6, 30))
-    total, sizes = np.sum(wins, axis=0), np.full(4, 300.0)
-    short, long = (pooled(np.array(wins), total, sizes, 6.0, 6.0, k).own_weights for k in (2, None))
-    assert short.max() < 0.4 and long.min() > 0.9
+    answers = np.array(wins), np.sum(wins, axis=0), np.full(4, 300.0)
+    for bound in (2, None):
+        assert pooled(*answers, 6.0, 6.0, 1.0, bound).own_weights == pytest.approx(0.36, abs=0.08)
+    short, long = (pooled(*answers, 1e6, 1e6, 1.0, bound).std for bound in (2, None))
+    assert long / short == pytest.approx(np.sqrt((30**2 - 1) / 3 / (6 / 90)), rel=0.01)
 
 
 def test_swiss_rounds_read_scaled_margins_by_their_bound():
