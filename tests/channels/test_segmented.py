@@ -334,7 +334,7 @@ def test_pooled_estimates_are_averages_over_the_sizes(noisy_sizes, monkeypatch):
     monkeypatch.setattr(pooling, "_DRAWS", 2000)
     wins, total, _, *deviations = random_answers(8, 2, 4, 0.5)
     found = pooled(wins, total, np.array(noisy_sizes), *deviations, 60.0)
-    sizes, scales = np.geomspace(1, 800, 60), np.geomspace(5, 800, 60)
+    sizes, scales = np.geomspace(1, 800, 60), np.geomspace(1, 800, 80)
     of_scale = sizes**2 * np.exp(-sizes / scales[:, None]) / scales[:, None] ** 2  # on a logarithmic grid
     one, other = (of_scale * np.exp(-((sizes - noisy) ** 2) / (2 * 60.0**2)) for noisy in noisy_sizes)
     mass = (one.T @ other) / (one.T @ other).sum()
@@ -520,11 +520,15 @@ def test_pooled_confidences_are_not_too_high(n_voters, epsilon, least):
 )
 @pytest.mark.parametrize(("n_segments", "n_items"), [(2, 4), (3, 10), (8, 6), (20, 5)])
 def test_pooled_confidences_hold_for_all_numbers_of_segments(n_segments, n_items, n_voters, epsilon):
-    """At an n epsilon of 10 or less, nearly nothing is claimed."""
+    """At an n epsilon of 10 or less, few confidences are above .75.
+
+    From 1,000 on, errors are those stated. Below, sizes are hardly known, and errors depend on the true ones.
+    """
     found = Calibration(n_segments, n_items, n_voters, epsilon, max(4, 32 // n_segments) * len(SIGNALS))
     assert max(found.excess(*limits) for limits in ABOUT) < 0.03
     assert (found.claimed > 0.75).mean() < (0.01 if n_voters * epsilon < 11 else 1)
-    assert 0.7 < np.sqrt((found.z**2).mean()) < 1.2
+    least, most = (0.9, 1.1) if n_voters * epsilon > 999 else (0.75, 1.3)
+    assert least < np.sqrt((found.z**2).mean()) < most
 
 
 @pytest.mark.slow
