@@ -1193,9 +1193,9 @@ class DPKemenySampler(RankAggregator):
 
 @parametrized
 class DPPrudentOrder(RankAggregator):
-    """Private ranking for a trusted curator, without the bias of Borda; use it if you have many voters.
+    """Private ranking for a trusted curator that overrules no large majority; use it if you have many voters.
 
-    Minimax-margin mechanism (new in this package): draws a ranking that overrules no large majority. Up to 16 items,
+    Minimax-margin mechanism (new in this package): draws a ranking by its largest overruled majority. Up to 16 items,
     use ``delta=0``, which draws a whole order. For more items, set ``delta=1e-6``, say, which chooses the items one
     after another.
 
@@ -1266,17 +1266,20 @@ class DPPrudentOrder(RankAggregator):
     result is nearly certain. Near an anchor, orders have weights of their own, so the exponential mechanism is used
     there.
 
-    Compared with `DPBorda`, it has no Borda bias, and its error is smaller if margins are large against 1 / epsilon.
-    Let voters contradict the consensus on 35 % of the pairs. Up to 5 items, its error is then smaller from about
-    n epsilon = 6.5 ln m! on (31 at 5). For more items, it is smaller from 4.5 ln m! on (68 at 10, 138 at 16). At 15 %,
-    half of that is enough. At 40 %, twice as much is necessary. Below n epsilon = ln m!, it fails: it draws almost at
-    random, and `DPBorda` with K-norm noise is much better. The two-stage form is worthwhile above 16 items, from about
-    n epsilon = m^2 on. It fails below a tenth of that.
+    Compared with `DPBorda`, its error is smaller if margins are large against 1 / epsilon. Let voters contradict the
+    consensus on 35 % of the pairs. Up to 5 items, its error is then smaller from about n epsilon = 6.5 ln m! on (31 at
+    5). For more items, it is smaller from 4.5 ln m! on (68 at 10, 138 at 16). At 15 %, half of that is enough. At 40 %,
+    twice as much is necessary. Below n epsilon = ln m!, it fails: it draws almost at random, and `DPBorda` with K-norm
+    noise is much better. The two-stage form is worthwhile above 16 items, from about n epsilon = m^2 on. It fails below
+    a tenth of that.
 
     Under "replace", all of these numbers double. The number of voters is public there, and `fit` warns if it is too
     small. Under "add_remove", it is private. The mechanism never reads it and does not warn, so choose by a public
     estimate. On cyclic majorities, the mechanism minimises the worst overruled majority, not the number of
-    disagreements.
+    disagreements. Its error then has a floor that no epsilon removes. Let 5,000 voters form three to five camps of 10
+    to 45 items, and contradict the consensus on 30 to 47 % of the pairs. The floor is .20 points on average with
+    ``delta=0`` (.17 with a window, .12 with a delta, .37 for `DPBorda`). It is above 1 point in 3 to 6 % of the cases.
+    `DPSwissBorda` and `DPPairwise` with the Kemeny rule have no such floor.
 
     References
     ----------

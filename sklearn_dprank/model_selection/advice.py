@@ -726,7 +726,7 @@ def recommend(
 
     `LDPAdaptivePairs` is not considered, because it must query voters in rounds. It is better than `LDPPairwise` for
     few items or close agreement (two thirds of its error on Mao et al.'s 4 items at epsilon = 2), and worse on JESTER.
-    The mechanisms of the papers were never better than those considered.
+    The mechanisms of the papers were not better on these votes. On camps, `DPPairwise` can be better.
 
     Rank intervals need scores or margins with a known noise distribution. `DPBorda` with Laplace or Gaussian noise,
     `SecAggBorda`, `ShufflePairwise`, `LDPPairwise` and `LDPBorda` publish them. K-norm noise, `DPPrudentOrder`,
