@@ -12,6 +12,7 @@ gaussian    Borda, normal noise; about also Laplace     m / (standard deviation 
             noise, noise of voters or of shares         = 2 n m / (standard deviation of the noise on net wins)
 swiss       Swiss rounds, Gaussian noise                that of Borda with the same budget
 pairs       one random pair a voter, Bradley-Terry      that of Borda from the same answers
+margins     all margins with noise, Kemeny              2 n sqrt(m) / (standard deviation of the noise on margins)
 prudent     prudent order of 3 to 16 items              n epsilon / ln m!
 two_stage   prudent order in a window of 7              n epsilon / m^2
 peeled      prudent order, item by item                 n e / ln m, where each pick has the range e
@@ -20,6 +21,9 @@ top         best k items                                n epsilon / ln(m! / (m -
 
 n epsilon is halved if neighbours replace a ballot. True margins are proportional to 1 - 2 disagreement, and so are
 signals: the curves are stored at signals times 1 - 2 disagreement, where those of all disagreements look alike.
+
+A **floor** is the error that remains without noise. It is a number of the family of mechanisms and of that of the
+electorates. The curves include the floors of Mallows, Plackett-Luce and mixed votes; those of camps are stored apart.
 
 Errors of leaderboards from comparisons come from a formula (`Leaderboard.error`), without curves.
 """
@@ -54,14 +58,14 @@ from .._utils.types import Neighboring
 from ..ballots.profile import Shape
 from ..ballots.weights import COMPARISONS, WEIGHT_GRID, WeightBound, weight_bound
 from ..channels.base import publishes_intervals
-from ..channels.central import DPBorda, DPBradleyTerry, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..channels.central import DPBorda, DPBradleyTerry, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..channels.local import LDPBorda, LDPPairwise
 from ..channels.secure_aggregation import SecAggBorda, SecAggSwissBorda
 from ..channels.shuffle import ShufflePairwise
 from ..collection import PrivUnitG
 from ..privacy.composition import gaussian_sigma
 from ..privacy.shuffle import composed_local_epsilon
-from ..queries import NetWins, n_pairs
+from ..queries import AllMargins, NetWins, n_pairs
 from ..queries.statistics import listed, wins_moved
 from .parameters import in_words
 
@@ -96,10 +100,14 @@ class Family(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """All curves, and the levels of disagreement at which they were simulated."""
+    """All curves, the levels of disagreement at which they were simulated, and the floors of camps.
+
+    `floors` has the mean floor and the 95th percentile, as shares of the error of a random order, by number of items.
+    """
 
     levels: list[float]
     families: dict[str, Family]
+    floors: dict[str, dict[int, tuple[float, float]]]
 
 
 @cache
@@ -113,7 +121,8 @@ def curves() -> Curves:
             size, _, best = key.partition(":")
             stored[int(size), int(best) if best else None] = np.array(rows, float)
         families[family] = Family(np.array(each["grid"]), stored)
-    return Curves(found["levels"], families)
+    floors = {family: {int(m): tuple(row) for m, row in rows.items()} for family, rows in found["floors"].items()}
+    return Curves(found["levels"], families, floors)
 
 
 def of_random_order(n_items: int, disagreement: float, k: int | None = None) -> float:
@@ -126,7 +135,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
 
     Parameters
     ----------
-    family : {"knorm", "gaussian", "pairs", "prudent", "two_stage", "peeled", "swiss", "top"}
+    family : {"knorm", "gaussian", "pairs", "margins", "prudent", "two_stage", "peeled", "swiss", "top"}
         A family of the module's table.
     n_items : int
         Number of items m.
@@ -149,7 +158,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     smaller signal than simulated, the error is that of a random order; at a larger one, it is the last simulated error.
     Both are upper bounds.
     """
-    levels, families = curves()
+    levels, families, _ = curves()
     stored = families[family]
     log_signal = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
     resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST
@@ -173,6 +182,18 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     return Errors(*(round(min(max(worst * math.exp(x), resolution), worst), 6) for x in logs))
 
 
+def floor_of_camps(family: str, n_items: int, disagreement: float) -> tuple[float, float]:
+    """Return the error without noise of voters in camps: the mean, and that which 95 % of electorates do not exceed.
+
+    Camps who disagree little with the consensus rarely form cycles: below `CYCLING`, floors fall in proportion.
+    """
+    floors = curves().floors[family]
+    worst = of_random_order(n_items, disagreement) * min(1, disagreement / CYCLING) * (n_items > 2)
+    around = _around(list(floors), n_items, math.log)
+    mean, largest = (worst * sum(weight * floors[size][i] for size, weight in around) for i in (0, 1))
+    return mean, largest
+
+
 def _around(values, x, scale):
     """Return [(value, weight)] of the nearest values around x, for linear interpolation in ``scale(x)``."""
     x = min(max(x, min(values)), max(values))
@@ -189,6 +210,8 @@ PLAUSIBLE: tuple[float, ...] = (0.1, 0.2, 0.28, 0.35, 0.42, 0.45)
 JUDGED: tuple[float, ...] = (0.2, 0.28, 0.35, 0.42)
 #: Limits of the user's estimate of the disagreement, and its assumed error.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
+#: Disagreement from which on camps have their whole floor, and the weight of camps among the families of electorates.
+CYCLING, OF_CAMPS = 0.3, 0.25
 #: A mechanism with one more disadvantage must have at most this share of the error. Disadvantages are a delta, rounds,
 #: and a signal at which the drawn order is nearly random. They are counted as `costs`.
 WORTH_MORE = 0.95
@@ -202,23 +225,28 @@ class Bias(NamedTuple):
     Attributes
     ----------
     of_few : tuple of float
-        Excess error times the number of voters, mean and largest, because few voters have no clear consensus.
+        Excess error times the number of voters and 1 - 2 disagreement, mean and largest, because few voters have no
+        clear consensus.
     of_unequal : float
         Bias relative to that of Borda if the share of opinions differs between pairs.
+    near_ties : float
+        Number of voters at which errors of moderate noise are 1.5 times as large, because more pairs are nearly tied.
     """
 
-    of_few: tuple[float, float] = (0.1, 0.3)
+    of_few: tuple[float, float] = (0.035, 0.1)
     of_unequal: float = 1.0
+    near_ties: float = 0.0
 
 
-#: Families that do not have the bias of Borda. Measured at up to 300 voters, and on votes without noise in which each
+#: Families that have less of the bias of Borda. Measured at up to 400 voters, and on votes without noise in which each
 #: item is ranked with a probability of its own, or only the first few items are.
 BIASES = {
-    "prudent": Bias((0.04, 0.4), 0.0),
-    "top": Bias((0.04, 0.4), 0.0),
-    "peeled": Bias((0.04, 0.4), 0.0),
-    "two_stage": Bias((0.04, 0.4), 0.3),
+    "prudent": Bias((0.012, 0.12), 0.0, near_ties=40.0),
+    "top": Bias((0.012, 0.12), 0.0),
+    "peeled": Bias((0.012, 0.12), 0.0),
+    "two_stage": Bias((0.012, 0.12), 0.3),
     "swiss": Bias(of_unequal=0.5),
+    "margins": Bias((0.012, 0.12), 0.0),
 }
 #: Bias of Borda, mean and largest, relative to a random order, per unit of ln(largest share / smallest share).
 UNEQUAL, UNEQUAL_OF_BEST = (0.02, 0.1), (0.12, 0.5)
@@ -245,11 +273,23 @@ class Alternative:
 
 
 class Considered(NamedTuple):
-    """An alternative, its mean error over the assumed electorates, and its number of disadvantages (delta, rounds)."""
+    """An alternative and what decides.
+
+    Attributes
+    ----------
+    alternative : Alternative
+    judged : float
+        Mean error over the assumed electorates.
+    costs : int
+        Number of disadvantages (delta, rounds).
+    worst : str
+        The electorates of the largest error.
+    """
 
     alternative: Alternative
     judged: float
     costs: int
+    worst: str
 
 
 def preferred(considered: list[Considered]) -> Considered:
@@ -311,9 +351,19 @@ class ErrorModel:
         if guess is not None and self.k is None:  # no worse than a random order at the estimate
             most = round(of_random_order(self.n_items, guess), 6)
         least = min(found[level].least for level in plausible)
-        largest = min(max(found[level].largest for level in plausible), most)
         mean = sum(found[level].mean for level in judged) / len(judged)
-        return Considered(Alternative(estimator, found[middle].mean, (least, largest)), mean, costs)
+        worst = max(plausible, key=lambda level: found[level].largest)
+        largest, kinds = found[worst].largest, "Mallows, Plackett-Luce or mixed votes"
+        if self.k is None:
+            floors = {level: floor_of_camps(family, self.n_items, level) for level in {*judged, *plausible}}
+            with_camps = [math.hypot(found[level].mean, floors[level][0]) for level in judged]
+            mean += OF_CAMPS * (sum(with_camps) / len(judged) - mean)
+            of_camps = {level: math.hypot(found[level].mean, floors[level][1]) for level in plausible}
+            if max(of_camps.values()) > largest:
+                worst = max(of_camps, key=lambda level: of_camps[level])
+                largest, kinds = round(of_camps[worst], 6), "three to five camps whose majorities may form a cycle"
+        kinds += f", who contradict the consensus on {100 * worst:.3g} % of the pairs"
+        return Considered(Alternative(estimator, found[middle].mean, (least, min(largest, most))), mean, costs, kinds)
 
     def errors(self, family: str, signal: float, disagreement: float) -> Errors:
         """Return the errors of a family at a level of disagreement, with the biases of few and of unequal opinions."""
@@ -326,7 +376,10 @@ class ErrorModel:
         most = worst = of_random_order(m, disagreement, k)
         unequal = worst * bias.of_unequal * math.log(shares[-1] / shares[0]) * (m > 2)  # a single pair is not biased
         if k is None:
-            few = (m > 2) / (self.n_voters * shares.mean())
+            n_opinions = self.n_voters * shares.mean()
+            more = bias.near_ties / (bias.near_ties + n_opinions)
+            mean, largest = (error + error * (1 - error / worst) * more for error in (mean, largest))
+            few = (m > 2) / (n_opinions * (1 - 2 * disagreement))
             mean = math.hypot(mean, few * bias.of_few[0], unequal * UNEQUAL[0])
             largest = math.hypot(largest, few * bias.of_few[1], unequal * UNEQUAL[1])
         else:
@@ -442,7 +495,12 @@ class Leaderboard:
         found = {each: self.error(family, noise, *each) for each in product(levels, exponents, shares)}
         mean = np.mean([found[guess, exponent, each] for guess in judged for each in shares])
         ends = min(found.values()), max(found.values())
-        return Considered(Alternative(estimator, found[level, exponent, share], ends), float(mean), costs)
+        guess, steepness, of_matched = max(found, key=lambda each: found[each])
+        worst = (
+            f"comparisons that contradict the true order on {100 * guess:.3g} % of the pairs, with exposures of the "
+        )
+        worst += f"Zipf exponent {steepness:.2g} and {100 * of_matched:.3g} % of matched opponents"
+        return Considered(Alternative(estimator, found[level, exponent, share], ends), float(mean), costs, worst)
 
     def error(self, family: str, noise: float, disagreement: float, exponent: float, matched: float) -> float:
         """Return the expected share of the pairs of items in the wrong order, (1 - Kendall's tau) / 2.
@@ -501,6 +559,7 @@ _MOST_VOTERS = 1e15  # doubles cannot distinguish larger numbers of voters
 
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
+_MOST_MARGIN_ITEMS = 30
 _LEAST_SWISS_ITEMS = 14  # with fewer items, no round has groups
 _MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
 _MOST_PEELED_ITEMS = 1000  # beyond, the exact range of a pick takes seconds to compute
@@ -522,13 +581,14 @@ class Recommendation(Alternative):
         `recommend`, it is the share of the best k items (of the Kemeny optimum) that is missed, from 0.001 to 1 - k /
         n_items. With `comparisons_per_person`, it is the share of the pairs of items that are not in their true order.
     error_range : tuple of float
-        Least and largest error of the simulated electorates, each a mean over the noise. With an estimate, the
-        electorates disagree within 0.05 of it, and the largest error is at most that of a random order at the
-        estimate. Without an estimate, they disagree on 10 to 45 % of the pairs. With `k`, the range includes a near-tie
-        between the items at places k and k + 1, where 0.5 / k is missed.
+        Least and largest error over the families of electorates, each a mean over the noise: Mallows, Plackett-Luce and
+        mixed votes, and for whole orders 95 % of the electorates with three to five camps. `reason` names the
+        electorates of the largest error. With an estimate, the electorates disagree within 0.05 of it, and the largest
+        error is at most that of a random order at the estimate. Without an estimate, they disagree on 10 to 45 % of the
+        pairs. With `k`, the range includes a near-tie between the items at places k and k + 1, where 0.5 / k is missed.
     reason : str
-        The public inputs that decided, the runner-up, and whether rank intervals are published. Errors are in points
-        (hundredths), or in percent with `k`.
+        The public inputs that decided, the runner-up, the electorates of the largest error, and whether rank intervals
+        are published. Errors are in points (hundredths), or in percent with `k`.
     alternatives : tuple of Alternative
         Other estimators that were considered, by increasing error. One may have a smaller error than `error` if it is
         worse on average over the assumed disagreements.
@@ -639,8 +699,9 @@ def recommend(
     Under "replace", n epsilon is halved in all limits below.
 
     * central: `DPBorda` with K-norm and with Laplace noise; `DPPrudentOrder` (3 to 16 items), or with ``window=7``
-      (more). If `delta` is positive, also `DPPrudentOrder` that is peeled (3 to 1,000 items), `DPBorda` with Gaussian
-      noise, and `DPSwissBorda` (14 items or more). With `k`, also `DPTopK`.
+      (more); `DPPairwise` with Laplace noise (whole orders of 3 to 30 items, without `max_listed`). If `delta` is
+      positive, also `DPPrudentOrder` that is peeled (3 to 1,000 items), `DPBorda` and `DPPairwise` with Gaussian noise,
+      and `DPSwissBorda` (14 items or more). With `k`, also `DPTopK`.
     * local: `LDPPairwise` with one pair per voter, and `LDPBorda`.
     * shuffle: `ShufflePairwise` with the number K of messages per voter that maximises K tanh^2(local epsilon / 2),
       where the local epsilon is that of one message; and `LDPBorda`, which needs no shuffler.
@@ -655,18 +716,27 @@ def recommend(
     one that needs rounds another 5 %. The same penalty applies to an order drawn at n epsilon below ln m!, and to
     `DPTopK` below ln(m! / (m - k)!). Of mechanisms within 1 %, the one with the smaller largest error is chosen.
 
+    .. rubric:: Camps
+
+    If voters form three or more camps, majorities can form a cycle. Then `DPBorda`, `LDPBorda`, `SecAggBorda`, the
+    Bradley-Terry rule and `DPPrudentOrder` have a floor: an error that no epsilon removes. `DPSwissBorda`,
+    `SecAggSwissBorda` and `DPPairwise` have none. Floors were simulated on three to five camps, equal and unequal,
+    around random and rotated centres. The upper end of `error_range` includes the floor of 95 % of these electorates.
+    The choice counts camps as a quarter of the electorates, so of nearly equal mechanisms, one without a floor is
+    chosen. `error` does not include camps, which are rare. With `k`, floors are not considered.
+
     .. rubric:: Few voters and unequal opinions
 
     The curves have 5,000 voters with an opinion on every pair. Two corrections were measured on other simulated votes.
     Few voters agree more with their own consensus than with the centre of all, by 2 / (pi n) in the square of 1 - 2
-    disagreement. This moves the choice without an estimate; with 30 voters, `DPPrudentOrder` is chosen from a fifth
-    less epsilon on. On simulated votes of 5 to 16 items, that is up to 15 % early, where its error is at most 14 %
-    larger on average than that of `DPBorda`, and much smaller if voters agree. Borda's order of few voters has an error
-    of 0.1 / n, and up to 0.3 / n, without noise. If the share of opinions differs between pairs, errors are averaged
-    over shares between the smallest and the largest. Net wins are then biased at any epsilon, because items that few
-    ballots rank are placed in the middle. The bias is 2 % of the error of a random order, and up to 10 %, per unit of
-    ln(largest share / smallest share). For the best k, it is 12 %, and up to 50 %. `DPPrudentOrder` and `DPTopK` do not
-    have this bias; with a window, `DPPrudentOrder` has a third of it, and `DPSwissBorda` has half.
+    disagreement. Without noise, Borda's order of few voters has an error of 0.035 / (n (1 - 2 disagreement)), and up to
+    three times as much; prudent orders have a third of it. With few voters, more pairs are nearly tied. The error of a
+    whole prudent order with little noise is therefore 1 + 40 / (40 + n) times as large. If the share of opinions
+    differs between pairs, errors are averaged over shares between the smallest and the largest. Net wins are then
+    biased at any epsilon, because items that few ballots rank are placed in the middle. The bias is 2 % of the error of
+    a random order, and up to 10 %, per unit of ln(largest share / smallest share). For the best k, it is 12 %, and up
+    to 50 %. `DPPrudentOrder` and `DPTopK` do not have this bias; with a window, `DPPrudentOrder` has a third of it, and
+    `DPSwissBorda` has half.
 
     .. rubric:: Limits between candidates
 
@@ -745,8 +815,8 @@ def recommend(
     DPBorda(epsilon=0.005, noise='knorm')
     >>> round(advice.error, 3)
     0.012
-    >>> recommend(n_items=10, n_voters=1e4, epsilon=0.5).estimator
-    DPPrudentOrder(epsilon=0.5)
+    >>> recommend(n_items=10, n_voters=1e4, epsilon=0.05).estimator
+    DPPrudentOrder(epsilon=0.05)
 
     Rank intervals, for a larger error:
 
@@ -811,6 +881,8 @@ def recommend(
             f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {100 * others[0].error:.2g} "
             f"against {100 * best.error:.2g} {unit}."
         )
+    (worst,) = (each.worst for each in considered if each.alternative is best)
+    reason += f" The largest error of its range is that of {worst}."
     publishes = publishes_intervals(best.estimator)
     reason += " It publishes rank intervals" if publishes else " It does not publish rank intervals"
     second = next((each for each in others if publishes_intervals(each.estimator)), None)
@@ -926,7 +998,15 @@ def central_choice(
     table.append((DPBorda(noise="knorm", **common), "knorm", summed / m / gauge, 0))
     # Net wins range twice as wide as ranks, in which the curves count noise.
     table.append((DPBorda(**common), "gaussian", 2 * n * m / (math.sqrt(2) * sensitivity.l1 / epsilon), 0))
+    moved = AllMargins().sensitivity(m, neighboring)
+    # Short ballots have few opinions on a pair: their own consensus is nearer to margins, the true order to net wins.
+    if pairwise := k is None and model.max_listed is None and 2 < m <= _MOST_MARGIN_ITEMS:
+        signal = 2 * n * math.sqrt(m) / (math.sqrt(2) * float(moved.l1) / epsilon)
+        table.append((DPPairwise(**common), "margins", signal, 0))
     if delta > 0:
+        if pairwise:
+            signal = 2 * n * math.sqrt(m) / gaussian_sigma(epsilon, delta, math.sqrt(moved.l2_squared))
+            table.append((DPPairwise(delta=delta, noise="gaussian", **common), "margins", signal, 1))
         signal = 2 * n * m / gaussian_sigma(epsilon, delta, math.sqrt(sensitivity.l2_squared))
         table.append((DPBorda(delta=delta, noise="gaussian", **common), "gaussian", signal, 1))
         if model.swiss_pays:

@@ -7,6 +7,7 @@ Votes with a given disagreement, and distances of orders from their Kemeny optim
 """
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -96,6 +97,42 @@ def _distance(order, other):
 
 
 KINDS = (mallows, plackett_luce, mixture)
+
+
+def camps(n_voters, n_items, disagreement, rng, n_camps=3, equal=True, cyclic=False):
+    """Return Mallows votes around several centres, at random or each a rotation of the one before.
+
+    Majorities contradict voters on the given share of the pairs, and if they form a cycle, the consensus on more.
+    Fewer items, or more different camps, may have a larger disagreement.
+    """
+    shares = np.full(n_camps, 1 / n_camps) if equal else rng.dirichlet(np.full(n_camps, 8.0))
+    turns = [round(camp * n_items / n_camps) for camp in range(n_camps)]
+    first = rng.permutation(n_items)
+    centers = [np.roll(first, turn) if cyclic else rng.permutation(n_items) for turn in turns]
+    places = np.argsort(centers, axis=1)
+    gaps = places[:, None, :] - places[:, :, None]
+    distances = np.arange(1, n_items)
+
+    def excess(phi):
+        """Return the share of the pairs on which voters contradict the majority, less the one that is wanted."""
+        chances = (distances + 1) / (1 - phi ** (distances + 1)) - distances / (1 - phi**distances)
+        means = np.sign(gaps) * np.append(0, 2 * chances - 1)[abs(gaps)]
+        margins = abs(np.tensordot(shares, means, 1))[np.triu_indices(n_items, 1)]
+        return (1 - margins.mean()) / 2 - disagreement
+
+    phi = brentq(excess, 1e-6, 1 - 1e-6) if excess(1e-6) < 0 else 1e-6
+    sizes = np.maximum(np.rint(shares * n_voters).astype(int), 1)
+    sides = [
+        make_mallows(size, n_items, phi, center=c, random_state=rng) for size, c in zip(sizes, centers, strict=True)
+    ]
+    return np.concatenate(sides)
+
+
+#: Three to five camps, equal and unequal, around random and rotated centres.
+CAMPS = tuple(
+    partial(camps, n_camps=n_camps, equal=equal, cyclic=cyclic)
+    for n_camps, equal, cyclic in product((3, 4, 5), (True, False), (False, True))
+)
 
 
 def electorates(n_items, disagreement, n_of_each=N_OF_EACH, n_voters=N_VOTERS, seed=0, kinds=KINDS):

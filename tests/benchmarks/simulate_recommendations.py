@@ -9,22 +9,24 @@ simulated curves, which this script makes. The curves use no real votes. From a 
     python simulate_recommendations.py              # simulates a few points again, for comparison: seconds
     python simulate_recommendations.py --full FILE  # writes the file with all curves: 20 minutes
     python simulate_recommendations.py --full FILE --family swiss peeled  # keeps the curves of the others
+    python simulate_recommendations.py --full FILE --family  # keeps all curves, and simulates the floors
 """
 
 import argparse
+import json
 import math
 import sys
 from pathlib import Path
 
 import numpy as np
-from _electorates import LEVELS, electorates, fits
+from _electorates import CAMPS, LEVELS, electorates, fits
 from scipy.optimize import brentq
 
-from sklearn_dprank import DPPrudentOrder, DPSwissBorda, DPTopK
+from sklearn_dprank import DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from sklearn_dprank.model_selection import advice as stored
 from sklearn_dprank.orders.samplers import MOST_WAYS, Counts, Flips, costs_of_ways, sample_ball
 from sklearn_dprank.privacy.composition import gaussian_sigma
-from sklearn_dprank.queries import NetWins, Tallies
+from sklearn_dprank.queries import NetWins, Tallies, n_pairs
 from sklearn_dprank.rules import BradleyTerryRule
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 from sklearn_dprank.sampling.bit_source import SeededBits
@@ -80,6 +82,11 @@ def _answered(votes, signal, seed):
     wins[first, second] = rng.binomial(asked, chance)
     wins[second, first] = asked - wins[first, second]
     return bradley_terry_strengths((Tallies((1 - truth) / 2, wins),), BradleyTerryRule().ridge)
+
+
+def margins(votes, signals, n_trials, seed):
+    m, n = votes.n_items, votes.n_voters
+    return [fits(DPPairwise(n_pairs(m) * signal / math.sqrt(2 * m) / n), votes, n_trials, seed) for signal in signals]
 
 
 def top(votes, signals, n_trials, seed, k):
@@ -179,6 +186,7 @@ FAMILIES = {
     "two_stage": (two_stage, grid(0.004, 1.8, 11), (16, 20, 30, 45, 100)),
     "peeled": (peeled, grid(0.08, 1.6, 17), (3, 5, 10, 16, 20, 30, 45, 100)),
     "swiss": (swiss, grid(0.4, 2, 9), (16, 20, 30, 45, 100)),
+    "margins": (margins, grid(0.1, 2, 12), (3, 5, 10, 16, 30)),
     "top": (top, grid(0.1, 1.6, 13), ()),
 }
 
@@ -191,13 +199,14 @@ def n_trials(family, n_items, k=None):
         return 400 if n_items**k <= MOST_WAYS else 10 if n_items <= 16 else 3
     if n_items == 100:
         return 2
-    return {"prudent": 24, "peeled": 24, "pairs": 10, "swiss": 2 if n_items > 20 else 8, "two_stage": 5}[family]
+    few = {"prudent": 24, "peeled": 24, "pairs": 10, "swiss": 2 if n_items > 20 else 8, "two_stage": 5, "margins": 10}
+    return few[family]
 
 
 def measured(family, n_items, votes, signals, seed, trials=None):
     """Return the mean error of one electorate, and the missed shares: {name of the curve: one number per signal}."""
     simulate, _, sizes = FAMILIES[family]
-    ks = BEST.get(n_items, ()) if family == "top" or n_items in (*sizes, 20) else ()
+    ks = BEST.get(n_items, ()) if family == "top" or (n_items in (*sizes, 20) and family != "margins") else ()
     if family == "top":
         by_k = {k: simulate(votes, signals, trials or n_trials(family, n_items, k), seed, k) for k in ks}
         return {(n_items, k): [votes.missed(ranks, k).mean() for ranks in by_k[k]] for k in ks}
@@ -218,17 +227,16 @@ def families_of(n_items):
     """Return the families that are simulated for this number of items."""
     with_best = n_items in BEST
     wide = [family for family in ("knorm", "gaussian", "pairs") if n_items in SIZES or with_best]
-    other = [family for family in ("prudent", "two_stage", "peeled", "swiss") if n_items in FAMILIES[family][2]]
+    narrow = ("prudent", "two_stage", "peeled", "swiss", "margins")
+    other = [family for family in narrow if n_items in FAMILIES[family][2]]
     return wide + other + ["top"] * with_best
 
 
 def all_curves(families=tuple(FAMILIES)):
     """Simulate the curves of some families, and read the others; errors are made monotone in the signal."""
-    known = stored.curves().families
+    known = {family: stored.curves().families[family].curves for family in FAMILIES if family not in families}
     curves = {
-        family: {key: np.rint(rows).astype(int).tolist() for key, rows in known[family].curves.items()}
-        if family not in families
-        else {}
+        family: {key: np.rint(rows).astype(int).tolist() for key, rows in known.get(family, {}).items()}
         for family in FAMILIES
     }
     for n_items in ALL_SIZES:
@@ -243,8 +251,42 @@ def all_curves(families=tuple(FAMILIES)):
     return curves
 
 
-def as_text(curves):
-    """Return the file that stores the curves: JSON with one line per level."""
+# %%
+# Floors
+# ------
+# A floor is the error that no epsilon removes. It is stored as a share of the error of a random order: the mean, and
+# the share that 95 % of the electorates with camps do not exceed. Electorates count by the error of a random order: if
+# nearly all pairs are tied, the share means little.
+
+FLOOR_SIZES = (3, 5, 10, 16, 30, 45)
+FLOOR_LEVELS = (0.3, 0.36, 0.42, 0.47)
+
+
+def all_floors(kinds=CAMPS, sizes=FLOOR_SIZES, n_of_each=2, trials=8):
+    """Return {family: {number of items: (mean, 95th percentile)}} over electorates of these kinds."""
+    floors = {}
+    for n_items in sizes:
+        votes = [each for level in FLOOR_LEVELS for each in electorates(n_items, level, n_of_each, kinds=kinds)]
+        # As much as half of the error of the reversed order.
+        of_random = np.array([each.excess(n_items - 1 - each.best[None])[0] / 2 for each in votes])
+        for family, (simulate, signals, simulated_sizes) in FAMILIES.items():
+            if simulated_sizes and min(simulated_sizes) <= n_items <= max(simulated_sizes):
+                last = [30 * signals[-1]]
+                found = [each.excess(simulate(each, last, trials, 0)[0]).mean() for each in votes]
+                floors.setdefault(family, {})[n_items] = _mean_and_most(np.array(found), of_random)
+    return floors
+
+
+def _mean_and_most(found, of_random):
+    """Return the mean and the 95th percentile of errors as shares of the error of a random order, with it as weight."""
+    shares = np.clip(found / of_random, 0, 1)
+    order = shares.argsort()
+    most = shares[order][np.searchsorted(of_random[order].cumsum(), 0.95 * of_random.sum())]
+    return [round(float(x), 4) for x in (np.average(shares, weights=of_random), most)]
+
+
+def as_text(curves, floors):
+    """Return the file that stores the curves and floors: JSON with one line per level, or per family."""
     families = []
     for family, by_key in curves.items():
         rows = ",\n".join(
@@ -252,7 +294,8 @@ def as_text(curves):
             for (n_items, k), levels in by_key.items()
         )
         families.append(f'"{family}": {{"grid": {list(FAMILIES[family][1])}, "curves": {{\n{rows}}}}}')
-    return f'{{"levels": {list(LEVELS)}, "families": {{\n' + ",\n".join(families) + "}}\n"
+    lines = ",\n".join(f'"{family}": {json.dumps(of_items)}' for family, of_items in floors.items())
+    return f'{{"levels": {list(LEVELS)}, "families": {{\n' + ",\n".join(families) + f'}}, "floors": {{\n{lines}}}}}\n'
 
 
 # %%
@@ -287,10 +330,11 @@ def spot_checks(level=0.35, place=6, seed=1):
 def main(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", type=Path, metavar="FILE", help="simulate all and write the file that stores it")
-    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="simulate only these, and keep the others")
+    parser.add_argument("--family", nargs="*", choices=FAMILIES, help="simulate only these, and keep the others")
     options = parser.parse_args(arguments)
     if options.full:
-        options.full.write_text(as_text(all_curves(options.family or tuple(FAMILIES))), encoding="utf-8")
+        curves = all_curves(FAMILIES if options.family is None else options.family)
+        options.full.write_text(as_text(curves, all_floors()), encoding="utf-8")
         return
     print("family    curve     signal   stored   (least, largest)  simulated, in points of 100")
     for family, name, signal, mean, least, largest, found in spot_checks():

@@ -376,15 +376,15 @@ def test_advice_for_comparisons_shows_the_call_and_the_options(run, printed, tmp
 
 
 def test_advice_for_several_epsilons(run, printed):
-    common = ["recommend", "--items", "10", "--voters", "1e4", "--epsilon", "0.005", "0.5"]
+    common = ["recommend", "--items", "10", "--voters", "1e4", "--epsilon", "0.005", "0.05"]
     assert [each["estimator"] for each in printed(*common)] == [
-        repr(recommend(10, 1e4, e).estimator) for e in (0.005, 0.5)
+        repr(recommend(10, 1e4, e).estimator) for e in (0.005, 0.05)
     ]
     head, first, second, about = run(*common).splitlines()
     advice = recommend(10, 1e4, 0.005)
     assert head.split()[:2] == ["epsilon", "recommended"] and about.startswith("A point is one pair")
     assert first.split()[-3:] == [f"{100 * error:.2g}" for error in (advice.error, *advice.error_range)]
-    assert second.startswith("    0.5  DPPrud")
+    assert second.startswith("   0.05  DPPrud")
 
 
 @pytest.mark.slow
