@@ -27,7 +27,7 @@ N_OF_EACH = 4  # electorates of each kind
 # each: Mallows votes, Plackett-Luce votes, where some items are close, and Mallows votes with a minority around another
 # centre.
 
-LEVELS = (0.05, 0.12, 0.2, 0.28, 0.35, 0.42, 0.48)
+LEVELS = (0.05, 0.2, 0.35, 0.48)
 
 
 class Electorate:

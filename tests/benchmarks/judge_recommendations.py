@@ -13,6 +13,9 @@ time. On a busy machine, that took over 15 minutes. A progress bar appears if tq
     SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py            # all data sets
     SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py --jobs 4   # on four cores
     SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py SUSHI "JESTER 15"
+    python tests/benchmarks/judge_recommendations.py --held-out    # simulated electorates: a quarter of an hour
+
+With ``--held-out``, curves and floors are simulated without one kind of electorates at a time, and judged on it.
 """
 
 import argparse
@@ -20,15 +23,17 @@ import math
 import os
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
-from _electorates import Electorate, fits
+import simulate_recommendations as script
+from _electorates import CAMPS, KINDS, LEVELS, Electorate, electorates, fits
 from joblib import Parallel, delayed
 
 from sklearn_dprank._utils.lazy import progress_bar
 from sklearn_dprank.datasets import read_preflib
-from sklearn_dprank.model_selection import recommend
-from sklearn_dprank.model_selection.advice import RESOLUTION, RESOLUTION_OF_BEST
+from sklearn_dprank.model_selection import advice as rules, recommend
+from sklearn_dprank.model_selection.advice import RESOLUTION, RESOLUTION_OF_BEST, UNIT, Curves, Family
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 # Files, or the number of JESTER's first items. A ballot that lists only some candidates puts them first, except in the
@@ -65,6 +70,11 @@ class Verdict(NamedTuple):
     def in_range(self):
         low, high = self.error_range
         return low - 2 * self.noise <= self.found <= high + 2 * self.noise
+
+    def far_off(self, slack=0.0005):
+        """Return whether the error is outside twice the range, without regard to the noise of the fits."""
+        low, high = self.error_range
+        return self.found < low / 2 - slack or self.found > 2 * high + slack
 
 
 def folder():
@@ -165,11 +175,92 @@ def report(found, title):
         )
 
 
+# %%
+# Electorates of kinds that the curves were not made from.
+
+
+def spatial(n_voters, n_items, disagreement, rng):
+    """Return votes by distance in the plane, with noise; the nearer the items, the larger is the disagreement."""
+    voters = rng.standard_normal((n_voters, 1, 2))
+    items = rng.standard_normal((n_items, 2)) + rng.standard_normal(2) * (0.5 - disagreement) * 6
+    distances = ((voters - items) ** 2).sum(axis=2) + 0.5 * rng.gumbel(size=(n_voters, n_items))
+    return distances.argsort(axis=1).argsort(axis=1)
+
+
+def camps_where(**wanted):
+    return tuple(kind for kind in CAMPS if wanted.items() <= kind.keywords.items())
+
+
+HELD_OUT = {
+    **{name: (kind,) for name, kind in zip(("Mallows", "Plackett-Luce", "a minority"), KINDS, strict=True)},
+    "spatial": (spatial,),
+    **{f"{n_camps} camps": camps_where(n_camps=n_camps) for n_camps in (3, 4, 5)},
+    "random centres": camps_where(cyclic=False),
+    "rotated centres": camps_where(cyclic=True),
+    "unequal camps": camps_where(equal=False),
+}
+SIZES = (5, 10, 16)
+
+
+def curves_without(kinds):
+    """Return the curves and floors of the central model, simulated without electorates of these kinds."""
+    families = {}
+    others = [kind for kind in KINDS if kind not in kinds]
+    for family in ("knorm", "gaussian", "prudent", "peeled", "swiss", "margins"):
+        _, signals, sizes = script.FAMILIES[family]
+        found = {
+            (m, None): np.array(
+                [script.simulated(family, m, d, electorates(m, d, 3, seed=77, kinds=others))[m, None] for d in LEVELS]
+            )
+            for m in SIZES
+            if m in sizes
+        }
+        stored = {key: np.minimum.accumulate(rows, axis=2) / UNIT for key, rows in found.items()}
+        families[family] = Family(np.array(signals), stored)
+    floors = script.all_floors([kind for kind in CAMPS if kind not in kinds], SIZES, n_of_each=1)
+    return Curves(list(LEVELS), families, floors)
+
+
+def judge_held_out(name, n_trials=10):
+    """Return the verdicts on 420 to 504 recommendations for electorates of a kind, without its curves."""
+    kinds, verdicts = HELD_OUT[name], []
+    camps = set(kinds) <= set(CAMPS)
+    made = curves_without(kinds)
+    with patch.object(rules, "curves", lambda: made):
+        for n_items in SIZES:
+            for level in (0.31, 0.36, 0.44) if camps else (0.12, 0.2, 0.28, 0.35, 0.42):
+                for votes in electorates(n_items, level, 1 if camps else 2, seed=100, kinds=kinds):
+                    known = {}
+                    for signal in (0.5, 1, 2, 4, 8, 32, 128):
+                        epsilon = signal * math.lgamma(n_items + 1) / votes.n_voters
+                        for delta in (0.0, 1e-6):
+                            rough = {"guess": guess_of(votes), "known": known}
+                            verdicts.append(judged(votes, epsilon, delta, n_trials=n_trials, **rough))
+    return verdicts
+
+
+def report_held_out(name):
+    """Print how many errors are far outside the range, and the median regret against the best candidate."""
+    verdicts = judge_held_out(name)
+    regret = np.median([each.found - each.least for each in verdicts])
+    print(
+        f"{name:16} {len(verdicts)} recommendations, outside twice the range "
+        f"{100 * np.mean([each.far_off() for each in verdicts]):.1f} %, in range "
+        f"{100 * np.mean([each.in_range() for each in verdicts]):.0f} %, median regret {100 * regret:.2f} points",
+        flush=True,
+    )
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", help="data sets; all by default", metavar="name")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--held-out", action="store_true", help="judge on kinds of simulated electorates instead")
     options = parser.parse_args()
+    if options.held_out:
+        for name in HELD_OUT:
+            report_held_out(name)
+        return
     if unknown := [name for name in options.names if name not in FILES]:
         parser.error(f"data sets must be among {list(FILES)}, got {unknown}")
     if not folder().is_dir():
