@@ -415,8 +415,10 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             (n_voters, n_items), bound, names = shape_of(X), None, column_names(X)
         draft = draft_of(self)
         draft._set_items(names, n_items)  # `_compose` may depend on what a fit knows when it plans
-        guarantee = draft.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1].guarantee
-        return guarantee.simulated(certified=getattr(self, "random_state", None) is None)
+        plan = draft.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1]
+        if isinstance(X, Profile) and X.positions is None and "positions" in plan.needs:  # before a budget is charged
+            raise ValueError(f"{type(self).__name__} needs the ballots; build the Profile with keep='positions'.")
+        return plan.guarantee.simulated(certified=getattr(self, "random_state", None) is None)
 
     def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
         """Return ballots as a Profile with item names.

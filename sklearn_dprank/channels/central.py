@@ -246,7 +246,7 @@ class Central(BaseEstimator):
                 ask.query.warn_of_few(n_items, n_voters * epsilon_each)
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
-                refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
+                refuse(self, ask.query, "it counts ballots once; use a Profile without persons, weights or max_listed.")
             if bound is not None and type(ask.query) not in (NetWinsAndExposures, BradleyTerryResiduals):
                 if bound.unit == COMPARISONS and type(ask.query) not in _OF_COMPARISONS:
                     check_answerable("Central", frozenset({ask.query.needs}), n_items, bound)
@@ -511,6 +511,8 @@ class DPBorda(RankAggregator):
     With ``population=True``, intervals of a population at level .95 held in 93 to 100 % of the samples: 200 to 5,000
     voters, epsilon from .3 to 3, and 8 to 15 items of camps, spatial, Mallows and tied populations. From n_voters
     epsilon = 300 on, they were at most 1.23 times as wide as with the exact covariance. Scores have 10 % more noise.
+    Below about 200 voters, do not rely on them: with 30 voters whose majorities form cycles, they held in 86 %. Under
+    "replace", ``population=False`` has wider ones that hold for any number of voters.
 
     References
     ----------

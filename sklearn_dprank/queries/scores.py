@@ -307,6 +307,7 @@ class NetWinProducts(Query):
         and without negative eigenvalues. The variance of a difference then has the noise of six numbers. Half of the
         standard deviation of this noise is added to it.
         """
+        scores = scores.astype(float)  # products of integers may exceed 64 bits
         covariance = products - np.outer(scores, scores) / max(n_voters, 1.0)
         covariance = covariance - covariance.mean(axis=0)
         values, vectors = np.linalg.eigh(covariance - covariance.mean(axis=1, keepdims=True))

@@ -289,7 +289,7 @@ def test_a_covariance_needs_gaussian_noise_and_ballots_of_weight_one():
     with pytest.raises(ValueError, match="population=True needs Gaussian noise, got noise='laplace'; set noise="):
         DPBorda(population=True).fit(PROFILE)
     for profile in (ONE_EACH, LISTED):
-        with pytest.raises(ValueError, match="it does not count the weights of ballots; pass a Profile without them"):
+        with pytest.raises(ValueError, match="it counts ballots once; use a Profile without persons"):
             BOUGHT.fit(profile)
     with pytest.raises(ValueError, match="keep='positions'"):
         BOUGHT.fit(Profile.from_rankings(BALLOTS, keep="counts"))

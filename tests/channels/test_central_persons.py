@@ -198,5 +198,5 @@ def test_a_query_that_counts_no_weights_is_refused():
     class Rows(Histogram):
         takes_weights = False
 
-    with pytest.raises(ValueError, match="does not count the weights of ballots"):
+    with pytest.raises(ValueError, match="it counts ballots once"):
         Central(release=Rows()).plan([Ask(Rows())], 3, bound=PERSONS.bound)

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Borda, DPBorda, DPKemenySampler, LDPBorda, LDPPairwise, SegmentedAggregator
+from sklearn_dprank import Borda, DPBorda, DPHistogram, DPKemenySampler, LDPBorda, LDPPairwise, SegmentedAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.base import RankAggregator
 from sklearn_dprank.metrics import kendall_tau_scorer
@@ -61,6 +61,14 @@ def test_the_charge_is_the_guarantee_of_the_fit(estimator):
     assert (budget.spent_.epsilon, budget.spent_.delta) <= (stated.epsilon, stated.delta)
     with pytest.raises(BudgetExhausted):
         budget.charge(stated, "once more")
+
+
+@pytest.mark.parametrize("estimator", [DPHistogram(), LDPPairwise(), DPBorda(1.0, 1e-7, "gaussian", population=True)])
+def test_a_profile_without_the_ballots_that_a_fit_needs_is_refused_before_a_charge(estimator):
+    budget = PrivacyBudget(2.0, 1e-6)
+    with pytest.raises(ValueError, match=r"needs the ballots; build the Profile with keep='positions'"):
+        budget.fit(estimator, Profile.from_rankings(X, keep="counts"))
+    assert budget.spent_.epsilon == 0
 
 
 def test_the_largest_of_personal_epsilons_is_charged():
