@@ -416,8 +416,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         draft = draft_of(self)
         draft._set_items(names, n_items)  # `_compose` may depend on what a fit knows when it plans
         plan = draft.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1]
-        if isinstance(X, Profile) and X.positions is None and "positions" in plan.needs:  # before a budget is charged
-            raise ValueError(f"{type(self).__name__} needs the ballots; build the Profile with keep='positions'.")
+        if isinstance(X, Profile):
+            plan.check_kept(X, self)
         return plan.guarantee.simulated(certified=getattr(self, "random_state", None) is None)
 
     def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:

@@ -230,6 +230,11 @@ class Plan:
             raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
         return self.reads(voters)
 
+    def check_kept(self, profile: Profile, asker: Any) -> None:
+        """Raise ValueError if answers need ballots, and the profile keeps only counts; for use before a charge."""
+        if "positions" in self.needs and profile.positions is None:
+            raise ValueError(f"{asker} needs the ballots; build the Profile with keep='positions'.")
+
 
 class Channel(Protocol):
     """Trust model that prices a rule's asks from public inputs only."""

@@ -496,10 +496,8 @@ class Leaderboard:
         mean = np.mean([found[guess, exponent, each] for guess in judged for each in shares])
         ends = min(found.values()), max(found.values())
         guess, steepness, of_matched = max(found, key=lambda each: found[each])
-        worst = (
-            f"comparisons that contradict the true order on {100 * guess:.3g} % of the pairs, with exposures of the "
-        )
-        worst += f"Zipf exponent {steepness:.2g} and {100 * of_matched:.3g} % of matched opponents"
+        worst = f"comparisons that contradict the true order on {100 * guess:.3g} % of the pairs, with exposures of"
+        worst += f" the Zipf exponent {steepness:.2g} and {100 * of_matched:.3g} % of matched opponents"
         return Considered(Alternative(estimator, found[level, exponent, share], ends), float(mean), costs, worst)
 
     def error(self, family: str, noise: float, disagreement: float, exponent: float, matched: float) -> float:
@@ -559,7 +557,7 @@ _MOST_VOTERS = 1e15  # doubles cannot distinguish larger numbers of voters
 
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
-_MOST_MARGIN_ITEMS = 30
+_MOST_MARGIN_ITEMS = 30  # up to which the errors of `DPPairwise` were simulated
 _LEAST_SWISS_ITEMS = 14  # with fewer items, no round has groups
 _MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
 _MOST_PEELED_ITEMS = 1000  # beyond, the exact range of a pick takes seconds to compute

@@ -166,8 +166,7 @@ def prepare(estimators, parts):
                 profiles = shared = shared or counted(train, test)
             train_profile, test_profile = profiles
             rule, plan = last.plan_for(train_profile)
-            if "positions" in plan.needs and train_profile.positions is None:
-                raise ValueError(f"{last} needs the ballots; build the Profile with keep='positions'.")
+            plan.check_kept(train_profile, last)
             if "placements" in plan.needs:
                 train_profile.placements  # noqa: B018
             ballots = test_profile if name is None else test
