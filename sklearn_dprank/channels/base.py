@@ -533,6 +533,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             consensus = rule.aggregate(stream)
             stream.close()
             draft.publish(consensus, stream, plan.guarantee.simulated(certified=stream.bits.certified), names)
+            draft.privacy_ = with_own_methods(draft, draft.privacy_)
             draft.stream_ = stream
             # If another thread has published a period meanwhile, add this one after it, with fresh noise.
             if swap_fitted(draft, self, stream_=before):

@@ -43,7 +43,7 @@ _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear
 #: Methods of an aggregator or a search that read ballots, draw noise, publish, or state what was spent. An override may
 #: reveal more than the forecast.
 _CARRYING = (
-    *("fit", "read_ballots", "_set_items"),
+    *("fit", "partial_fit", "read_ballots", "_set_items"),
     *("_planned", "_release", "publish", "_checked_order", "_segment_numbers"),
     *("_total", "_account", "guarantee_after"),
 )

@@ -321,7 +321,8 @@ class PrivacyGuarantee:
                 f"Trust: {treatments}. Trusted parties: {', '.join(self.parties) or 'none'}.",
                 f"Epsilon = {self.epsilon:.6g}: {odds}.",
                 f"Delta = {delta:.6g}: {failure}.",
-                "Composition: other releases about the same voters add to the loss. "
+                "Composition: this covers the release above only. Other releases about the same voters add to the "
+                "loss, and so do fits and scores of their ballots that only chose its parameters. "
                 "PrivacyGuarantee.compose returns the sum.",
                 f"Arithmetic: {self.arithmetic}.",
                 f"Not covered: {n_voters}scores and other values computed exactly from the ballots; the seed; running "

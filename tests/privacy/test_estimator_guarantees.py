@@ -338,6 +338,18 @@ def test_an_own_method_is_a_caveat_of_the_fit(name):
     assert DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 9).privacy_.caveats == ()
 
 
+@pytest.mark.parametrize("name", ["publish", "read_ballots", "_checked_order", "_set_items", "partial_fit"])
+def test_an_own_method_is_a_caveat_of_each_period(name):
+    inherited = getattr(base.RankAggregator, name)
+    own = type("Own", (DPStreamingBorda,), {name: lambda self, *args, **more: inherited(self, *args, **more)})
+    caveats = (f"Own has a {name} of its own: nothing checks that its guarantee covers it",)
+    stream = own(horizon=2)
+    for _ in range(2):
+        stream.partial_fit([[0, 1, 2]] * 9)
+        assert stream.privacy_.caveats == caveats and guarantee_of(stream) == stream.privacy_
+    assert DPStreamingBorda(horizon=2).partial_fit([[0, 1, 2]] * 9).privacy_.caveats == ()
+
+
 def test_a_cache_on_a_disk_is_a_caveat(tmp_path):
     steps = [("ratings", RatingsToRankings()), ("borda", DPBorda(epsilon=0.5))]
     ratings = [[2.0, 1.0, 0.0]] * 9
