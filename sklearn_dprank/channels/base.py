@@ -642,6 +642,67 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         check_is_fitted(self, "ranks_")
         return self.noise_.chance_before(getattr(self, f"{self.noise_.on}_"))
 
+    def to_frame(self, level: float = 0.95, *, of: Of | None = None) -> Any:
+        """Return the published numbers of each item as a DataFrame, best item first; needs pandas.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Simultaneous coverage probability of the rank intervals, as in `rank_intervals`. Not used if the release has
+            no intervals.
+        of : {"voters", "population"} or None, default=None
+            Whose ranks the intervals contain, as in `rank_intervals`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by item, or by segment and item. It has a column ``rank`` (1 is best), and of what the release has:
+            ``best`` and ``worst`` (rank interval), ``score``, ``strength`` and ``exposure``. It contains published
+            numbers only. ``attrs["intervals"]`` says what the intervals contain, and what they assume.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        ValueError
+            If `rank_intervals` refuses `level` or `of`.
+        AttributeError
+            If `of` is given, and the release has no intervals.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import DPBorda
+        >>> borda = DPBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2, 3]] * 60 + [[1, 0, 3, 2]] * 50)
+        >>> borda.to_frame()[["rank", "best", "worst"]].to_dict("list")
+        {'rank': [1, 2, 3, 4], 'best': [1, 1, 3, 3], 'worst': [2, 2, 4, 4]}
+        >>> borda.to_frame().attrs["intervals"]
+        'of these voters, level 0.95'
+        """
+        check_is_fitted(self, "ranks_")
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError('to_frame needs pandas: install the extra "plot", or pip install pandas') from None
+        ranks, names, segments = np.atleast_2d(self.ranks_), names_of(self), getattr(self, "segments_", None)
+        items = pd.Index(range(ranks.shape[1]) if names is None else names, name="item")
+        rows = items if segments is None else pd.MultiIndex.from_product([segments, items], names=["segment", "item"])
+        columns, whose = {"rank": 1 + ranks.ravel()}, None
+        if of is not None or hasattr(self, "rank_intervals"):
+            columns["best"], columns["worst"] = 1 + self.rank_intervals(level, of=of).reshape(-1, 2).T
+            about = {"voters": f"of these voters, level {level}", "population": f"of a population, level about {level}"}
+            whose = about[of or self.noise_.describes[0]] + ("" if segments is None else " in each segment")
+            whose += f", if {self.noise_.assumes}" if self.noise_.assumes else ""
+        for name in ("scores_", "strengths_", "exposures_"):
+            if hasattr(self, name):
+                columns[name[:-2]] = np.ravel(getattr(self, name))
+        order = np.argsort(ranks, axis=1, kind="stable") + ranks.shape[1] * np.arange(len(ranks))[:, np.newaxis]
+        table = pd.DataFrame(columns, index=rows).iloc[order.ravel()]
+        if whose is not None:
+            table.attrs["intervals"] = whose
+        return table
+
     @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def client(
         self,

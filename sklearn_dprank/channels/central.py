@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import (
     DELTA,
@@ -84,7 +83,6 @@ from ..rules import (
 )
 from ..rules.base import BordaOfSampleRule
 from ..uncertainty import PublishedNoise, ShareNoise, StrengthNoise
-from ..uncertainty.laws import Of
 from .base import RankAggregator
 from .plan import Answers, Plan, bound_text, check_asks, refuse
 
@@ -772,55 +770,6 @@ class DPBradleyTerry(RankAggregator):
         pure = isinstance(self.delta, Real) and self.delta == 0
         channel = Central(self.epsilon, self.delta, "laplace" if pure else "gaussian", neighboring=self.neighboring)
         return channel, NewtonBradleyTerryRule(self.n_rounds, "l1" if pure else "l2")
-
-    def to_frame(self, level: float = 0.95, *, of: Of | None = None) -> Any:
-        """Return the leaderboard as a DataFrame, best item first; needs pandas.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Simultaneous coverage probability of the rank intervals, as in `rank_intervals`.
-        of : {"voters", "population"} or None, default=None
-            Whose ranks the intervals contain, as in `rank_intervals`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Indexed by item, with the columns rank, best and worst (1 is best), strength, and exposure. It contains
-            published numbers only. ``attrs["intervals"]`` says what the intervals contain, and what they assume.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If it is not fitted.
-        ValueError
-            If `rank_intervals` refuses `level` or `of`.
-        ImportError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> from sklearn_dprank import DPBradleyTerry
-        >>> leaderboard = DPBradleyTerry(random_state=0).fit([[0, 1, None], [None, 0, 1], [0, None, 1]] * 200)
-        >>> leaderboard.to_frame()[["rank", "best", "worst"]].to_dict("list")
-        {'rank': [1, 2, 3], 'best': [1, 2, 3], 'worst': [1, 2, 3]}
-        >>> leaderboard.to_frame().attrs["intervals"].partition(", if ")[0]
-        'of a population, level about 0.95'
-        """
-        check_is_fitted(self, "ranks_")
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError('to_frame needs pandas: install the extra "plot", or pip install pandas') from None
-        best, worst = 1 + self.rank_intervals(level, of=of).T
-        numbers = {"rank": 1 + self.ranks_, "best": best, "worst": worst, "strength": self.strengths_}
-        order = np.argsort(self.ranks_)
-        table = pd.DataFrame({**numbers, "exposure": self.exposures_}).iloc[order]
-        table = table.set_axis(pd.Index(self.consensus_, name="item"))
-        whose = {"voters": f"of these voters, level {level}", "population": f"of a population, level about {level}"}
-        condition = f", if {self.noise_.assumes}" if self.noise_.assumes else ""
-        table.attrs["intervals"] = whose[of or self.noise_.describes[0]] + condition
-        return table
 
 
 # Estimators for a trusted curator that publish noisy statistics.
