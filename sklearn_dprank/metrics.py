@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .ballots.profile import Ballots, as_profile
-from .ballots.reading import check_ballot, compact_positions
+from .ballots.reading import check_ballot, compact_positions, names_differ
 from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.permutations import FEW, as_positions, check_order, disagreements, opposite_pairs, order_to_positions
 from .privacy.estimator_guarantees import GuaranteedEstimator, last_step
@@ -28,6 +28,24 @@ __all__ = [
 
 def __dir__():
     return [*__all__, "__all__"]
+
+
+def _labels(positions):
+    """Return the labels of a Series of positions; None for other positions, and for the labels 0, 1, 2, ..."""
+    if not hasattr(type(positions), "iloc") or positions.ndim > 1:
+        return None
+    labels = positions.index.tolist()
+    return None if labels == list(range(len(labels))) else labels
+
+
+def _check_labels(positions, names, name="positions", other="X"):
+    """Raise ValueError if a Series of positions is known to have other items than `other`, or in another order."""
+    labels = _labels(positions)
+    if labels is not None and names_differ(labels, names):
+        raise ValueError(
+            f"{name} is a Series with other items than {other}, or the same in another order; select the items of "
+            f"{other} in their order by {name}.loc[...], or pass {name}.to_numpy() if its order is right."
+        )
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
@@ -61,6 +79,7 @@ def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) 
     >>> kendall_tau_distance([0, 1, 2], [2, 1, 0]), kendall_tau_distance([0, 1, 2], [1, 0, 2], normalize=False)
     (1.0, 1.0)
     """
+    _check_labels(b, _labels(a), "b", "a")
     first, second = check_ballot(a), check_ballot(b)
     n_items = len(first)
     if len(second) != n_items:
@@ -114,6 +133,7 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     0.333...
     """
     profile = as_profile(X)
+    _check_labels(positions, profile.item_names)
     places = as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
     if profile.has_pair_counts:
@@ -256,6 +276,7 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     0.333...
     """
     profile = as_profile(X)
+    _check_labels(positions, profile.item_names)
     places = as_positions(positions, profile.n_items)
     wrong = disagreements((profile.margins > 0).astype(np.int64), places)
     return float(wrong / n_pairs(profile.n_items))
@@ -291,6 +312,7 @@ def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
     >>> ranking_changed([0, 1, 2], [0, 2, 1]), ranking_changed([0, 1, 2], [1, 2, 3])
     (1.0, 0.0)
     """
+    _check_labels(b, _labels(a), "b", "a")
     first = as_positions(a, np.size(a), "a")
     second = as_positions(b, len(first), "b")
     first, second = (np.unique(positions, return_inverse=True)[1] for positions in (first, second))

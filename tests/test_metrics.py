@@ -4,12 +4,14 @@ import re
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from long_tools import of_catalogue
 from oracles import naive_counts, naive_disagreements, naive_kemeny, odd_profiles, profiles
 from scipy.stats import kendalltau
 
+from sklearn_dprank import Borda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.reading import check_ballots, compact_positions
 from sklearn_dprank.datasets import make_mallows
@@ -234,3 +236,25 @@ def test_distances_compare_ballots_as_doubles():
 def test_bad_rankings_are_refused(a, b, message):
     with pytest.raises(ValueError, match=message):
         kendall_tau_distance(a, b)
+
+
+# Series of positions
+
+
+def test_a_series_in_another_order_is_refused():
+    ballots = pd.DataFrame([[0, 1, 2], [0, 2, 1], [1, 0, 2]], columns=["tea", "milk", "wine"])
+    ranks = Borda().fit(ballots).ranks_
+    turned = ranks.sort_values(ascending=False)
+    for call in (average_kendall_tau, pairwise_error_rate, excess_kendall_tau):
+        assert call(turned.loc[ballots.columns], ballots) == call(ranks.to_numpy(), ballots) == call(ranks, ballots)
+        assert call(ranks.tolist(), ballots) == call(pd.Series(ranks.tolist()), ballots)
+        with pytest.raises(ValueError, match="positions is a Series with other items than X, or the same in another order"):
+            call(turned, ballots)
+    numbered = pd.DataFrame(ballots.to_numpy(), columns=[2, 1, 0])
+    assert average_kendall_tau(ranks.tolist(), numbered) == average_kendall_tau(ranks, ballots)
+    with pytest.raises(ValueError, match="positions is a Series"):
+        average_kendall_tau(turned.set_axis([2, 1, 0]), ballots.to_numpy())
+    for call in (kendall_tau_distance, ranking_changed):
+        assert call(ranks, ranks.tolist()) == call(ranks, ranks) == 0
+        with pytest.raises(ValueError, match="b is a Series with other items than a"):
+            call(ranks, turned)

@@ -84,8 +84,8 @@ class Profile:
         Number of ballots.
     n_items : int
         Number of items.
-    item_names : ndarray of object, shape (n_items,), or None
-        Names of the items, if the ballots had names.
+    item_names : ndarray of object or pandas Index, shape (n_items,), or None
+        Names of the items, if the ballots had names: an Index if they are the columns of a pandas DataFrame.
     positions : Positions or None
         Ballots in compact form, if they are kept as a table.
     rows : Listed, Compared or None
@@ -135,7 +135,8 @@ class Profile:
         self.bound, self.weights = bound, weights
         own_weight = self.n_voters if weights is None else _read_only(weights.each).sum()
         self.total_weight = int(own_weight if total_weight is None else total_weight)
-        self.item_names = None if items is None else np.array(items, dtype=object)
+        is_index = hasattr(type(items), "get_indexer")
+        self.item_names: Any = items if items is None or is_index else np.array(items, dtype=object)
         self.positions, self.rows = positions, rows
         self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
         for name, count in (("pairwise_counts", counts), ("placements", placements)):

@@ -514,15 +514,19 @@ def _is_arrow(kind):
     return hasattr(kind, "column_names") and hasattr(kind, "schema")
 
 
-def column_names(X: Any) -> list[str] | list[int] | None:
+def column_names(X: Any) -> Any:
     """Return the column names of a table in memory, or None if it has none or they are the numbers 0, 1, 2, ...
 
-    Raise ValueError if the columns are not valid names; see `checked_names`.
+    Names are a list, or an Index if X is a DataFrame of pandas. Raise ValueError if the columns are not valid names;
+    see `checked_names`.
     """
     if type(X) is np.ndarray or not is_frame(X):
         return None
     names = checked_names(X.schema.names if _is_arrow(type(X)) else X.columns, "the columns of X")
-    return None if names == list(range(len(names))) else names
+    if names == list(range(len(names))):
+        return None
+    pandas = sys.modules.get("pandas")
+    return names if pandas is None or not isinstance(X, pandas.DataFrame) else pandas.Index(names)
 
 
 def names_of(fitted):
@@ -530,10 +534,12 @@ def names_of(fitted):
 
     Names come from ``consensus_`` with dtype object, because integer names are not indices and scikit-learn's
     ``feature_names_in_`` holds strings only. The consensus of a top-k aggregator does not contain all names, and that
-    of segments has a row for each.
+    of segments has a row for each. If pandas named the items, they are the labels of ``ranks_``.
     """
     if not hasattr(fitted, "consensus_") or fitted.consensus_.dtype.kind != "O":
         return None
+    if hasattr(fitted.ranks_, "keys"):
+        return fitted.ranks_.keys()
     consensus, ranks = np.atleast_2d(fitted.consensus_, fitted.ranks_)
     if consensus.shape[1] < ranks.shape[1]:
         return getattr(fitted, "feature_names_in_", getattr(fitted, "_item_names", None))

@@ -118,9 +118,10 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
     consensus_ : ndarray of shape (n_items,)
         Items of the released ranking, best first. They are item names if X had names, and column indices otherwise.
         `~sklearn_dprank.DPTopK` releases the best k items only.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item in the released ranking, in the order of the columns of X; 0 is best. Items that
-        ``consensus_`` does not contain are tied behind the others.
+        ``consensus_`` does not contain are tied behind the others. If the columns of a pandas DataFrame named the
+        items, also those of a `Profile`, it is a Series with these names; otherwise an array.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit for each of the ballots that `fit` received. It does not cover earlier steps of a
         pipeline, or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does. Estimators without
@@ -132,7 +133,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
     """
 
     consensus_: NDArray[Any]
-    ranks_: NDArray[np.int64]
+    ranks_: Any  # an array, or a Series of pandas
     privacy_: PrivacyGuarantee
     max_weight_: float  # only of private fits on profiles with bounds
     max_listed_: int
@@ -291,11 +292,16 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
             consensus = consensus._replace(order=np.arange(len(names)))
         order = self._checked_order(consensus)
         clear_fitted(self, keep=_ITEMS)
-        items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
+        items = np.arange(self.n_features_in_) if names is None else np.array(names, dtype=object)
         self.consensus_ = items[order]
         if order.shape[-1] < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
             self._item_names = items  # integer names; a consensus of the best few lacks the others
         self.ranks_ = order_to_positions(order, self.n_features_in_)
+        if hasattr(type(names), "get_indexer"):  # an Index of pandas
+            import pandas as pd
+
+            is_one = order.ndim == 1
+            self.ranks_ = pd.Series(self.ranks_, index=names) if is_one else pd.DataFrame(self.ranks_, columns=names)
         self.privacy_ = guarantee
         for name, value in {**consensus.published, **answers.published}.items():
             setattr(self, f"{name}_", value)
@@ -467,7 +473,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         self.n_features_in_ = n_items
         # scikit-learn's attribute is for strings only.
         if names is not None and len(names) and isinstance(names[0], str):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

@@ -469,7 +469,7 @@ class DPBorda(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -572,7 +572,7 @@ class DPSwissBorda(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -671,7 +671,7 @@ class DPBradleyTerry(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -814,7 +814,7 @@ class DPPairwise(_PublishedOnce):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -904,7 +904,7 @@ class DPHistogram(_PublishedOnce):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -1009,7 +1009,7 @@ class DPKwikSort(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -1089,7 +1089,7 @@ class DPKemenySampler(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -1171,7 +1171,7 @@ class DPPrudentOrder(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -1291,7 +1291,7 @@ class DPTopK(RankAggregator):
     ----------
     consensus_ : ndarray of shape (k,)
         The best k items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Positions of all items: 0 to k - 1 for the best k. All others are tied at k.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -1389,7 +1389,7 @@ class DPPositionalRule(RankAggregator):
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices. With private items, the published ones, which may
         be none.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best. With private items, of the published ones in the order of ``consensus_``.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.

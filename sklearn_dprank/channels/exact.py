@@ -99,7 +99,7 @@ class Borda(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
@@ -140,7 +140,7 @@ class PositionalRule(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
@@ -184,7 +184,7 @@ class KwikSort(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
@@ -234,7 +234,7 @@ class Kemeny(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
@@ -284,7 +284,7 @@ class HierarchicalAggregation(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
@@ -324,7 +324,7 @@ class BradleyTerry(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     strengths_ : ndarray of float, shape (n_items,)
         Strength s of each item, with mean 0. Item i beats j with probability 1 / (1 + exp(s_j - s_i)).

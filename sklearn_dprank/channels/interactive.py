@@ -405,7 +405,7 @@ class LDPQuickSort(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -463,7 +463,7 @@ class LDPGroupKwikSort(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -530,7 +530,7 @@ class LDPAdaptivePairs(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.

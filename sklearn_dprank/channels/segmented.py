@@ -427,7 +427,7 @@ class SegmentedAggregator(RankAggregator):
         Labels of the segments, as in `classes`. The rows of all other attributes follow their order.
     consensus_ : ndarray of shape (n_segments, n_items)
         Items of each segment, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_segments, n_items)
+    ranks_ : ndarray or DataFrame of int, shape (n_segments, n_items)
         Position of each item in each segment, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit, for all segments together. For a pipeline, use `~sklearn_dprank.privacy.guarantee_of`.
@@ -580,6 +580,8 @@ class SegmentedAggregator(RankAggregator):
         super().publish(consensus, answers, guarantee, names)
         if (labels := _labels(self.classes)) is not None:
             self.segments_ = np.array([*labels, None], dtype=object)[:-1]  # a tuple stays a label
+            if hasattr(self.ranks_, "set_axis"):  # a DataFrame of pandas
+                self.ranks_ = self.ranks_.set_axis(labels)
         return self
 
     def score(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None, **unknown: Never) -> float:
@@ -618,7 +620,7 @@ class SegmentedAggregator(RankAggregator):
             raise ValueError("segments must hold a label of classes for at least one ballot of X.")
         distances = [
             average_kendall_tau(ranks, part) if weight else 0.0
-            for ranks, part, weight in zip(self.ranks_, parts, weights, strict=True)
+            for ranks, part, weight in zip(np.asarray(self.ranks_), parts, weights, strict=True)
         ]
         return -float(np.average(distances, weights=weights))
 

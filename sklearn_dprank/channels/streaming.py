@@ -336,7 +336,7 @@ class DPStreamingBorda(RankAggregator):
     ----------
     consensus_ : ndarray of shape (n_items,)
         Items, best first: names if X had names, else column indices.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.

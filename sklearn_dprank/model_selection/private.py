@@ -439,7 +439,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         Its private score. A float if ballots have persons or weights; see `PrivateKendallTau`.
     consensus_ : ndarray of shape (n_items,)
         Its consensus: the items, best first.
-    ranks_ : ndarray of int, shape (n_items,)
+    ranks_ : ndarray or Series of int, shape (n_items,)
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Joint guarantee of all attributes above.
@@ -522,7 +522,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
     best_params_: dict[str, Any] = field(init=False)
     best_score_: int | float = field(init=False)
     consensus_: NDArray[Any] = field(init=False)
-    ranks_: NDArray[np.int64] = field(init=False)
+    ranks_: Any = field(init=False)
     n_features_in_: int = field(init=False)
     feature_names_in_: NDArray[Any] = field(init=False)
 

@@ -1,14 +1,20 @@
 """Tables of published numbers, ranks with the names of pandas, and what notebooks show."""
 
+import pickle
 import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from every_estimator import N_ITEMS, NAMES, X, every, seeded
+from sklearn import model_selection as sklearn_search
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from sklearn_dprank import DPBorda, DPKemenySampler, DPTopK, SegmentedAggregator
+from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPStreamingBorda, DPTopK, SegmentedAggregator
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
 
 FRAME = pd.DataFrame(X, columns=NAMES)
 
@@ -66,3 +72,79 @@ def test_a_table_refuses_intervals_that_the_release_does_not_have():
         DPBorda(random_state=0).fit(X).to_frame(of="population")
     with pytest.raises(ValueError, match="level"):
         DPBorda(random_state=0).fit(X).to_frame(level=1.0)
+
+
+# Ranks as a Series
+
+
+@every
+def test_ranks_are_a_series_if_columns_of_pandas_name_the_items(estimator):
+    plain = seeded(estimator).fit(X)
+    for ballots in (FRAME, Profile.from_rankings(FRAME)):
+        named = seeded(estimator).fit(ballots)
+        assert isinstance(named.ranks_, pd.Series) and named.ranks_.index.tolist() == NAMES
+        assert named.ranks_.tolist() == plain.ranks_.tolist() and named.ranks_.dtype == np.int64
+        assert named.ranks_[named.consensus_].tolist() == list(range(len(named.consensus_)))
+        assert named.score(FRAME) == plain.score(X)
+    assert isinstance(named.fit(X).ranks_, np.ndarray)  # of the last fit
+
+
+@pytest.mark.parametrize(
+    "ballots",
+    [
+        X,
+        X.tolist(),
+        pd.DataFrame(X),  # without names
+        pl.DataFrame(dict(zip(NAMES, X.T, strict=True))),
+        Profile.from_rankings(X, items=NAMES),
+        Profile.from_orders([NAMES] * 9, items=pd.Index(NAMES)),
+    ],
+    ids=["array", "list", "no names", "polars", "items", "lists"],
+)
+def test_ranks_are_an_array_if_no_columns_of_pandas_name_the_items(ballots):
+    assert isinstance(Borda().fit(ballots).ranks_, np.ndarray)
+
+
+def test_ranks_of_numbered_columns_have_these_labels():
+    fitted = DPTopK(k=2, random_state=0).fit(pd.DataFrame(X, columns=[50, 10, 40, 20, 30]))
+    assert fitted.ranks_[fitted.consensus_].tolist() == [0, 1]
+    assert fitted.score(pd.DataFrame(X, columns=[50, 10, 40, 20, 30])) == fitted.score(X)
+
+
+def test_ranks_of_segments_are_a_frame():
+    region = ["north", "south"] * (len(X) // 2) + ["south"]
+    by_region = SegmentedAggregator(["south", "north"], random_state=0)
+    fitted, plain = (clone(by_region).fit(ballots, segments=region) for ballots in (FRAME, X))
+    assert fitted.ranks_.loc["north"].index.tolist() == NAMES
+    assert fitted.ranks_.to_numpy().tolist() == plain.ranks_.tolist()
+    assert fitted.score(FRAME, segments=region) == plain.score(X, segments=region)
+    assert fitted.to_frame().loc["north", "rank"].to_dict() == (1 + fitted.ranks_.loc["north"]).to_dict()
+
+
+def test_each_period_and_search_keeps_the_series():
+    stream = DPStreamingBorda(horizon=3, random_state=0)
+    for _ in range(2):
+        assert stream.partial_fit(FRAME).ranks_.index.tolist() == NAMES
+    grid = {"epsilon": [0.5, 1.0]}
+    search = GridSearchCV(DPBorda(random_state=0), grid, n_trials=1, public_ballots=True).fit(FRAME)
+    assert search.best_estimator_.ranks_.index.tolist() == NAMES
+    selection = PrivateSelection(DPBorda(), grid, score_epsilon=1.0, random_state=0).fit(FRAME)
+    assert selection.ranks_.index.tolist() == selection.best_estimator_.ranks_.index.tolist() == NAMES
+    search = sklearn_search.GridSearchCV(DPBorda(random_state=0), grid, cv=2).fit(FRAME)
+    assert search.best_estimator_.ranks_.index.tolist() == NAMES
+
+
+def test_a_series_survives_a_pickle_and_is_not_part_of_the_ballots():
+    frame = FRAME.copy()
+    fitted = pickle.loads(pickle.dumps(DPBorda(random_state=0).fit(frame)))
+    frame.columns = NAMES[::-1]
+    assert fitted.ranks_.index.tolist() == fitted.feature_names_in_.tolist() == NAMES
+
+
+def test_other_tables_are_ranked_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for ballots in (X, Profile.from_rankings(X, items=NAMES), pl.DataFrame(dict(zip(NAMES, X.T, strict=True)))):
+        assert isinstance(Borda().fit(ballots).ranks_, np.ndarray)
+
+
+# Notebooks

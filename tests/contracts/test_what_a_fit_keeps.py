@@ -57,6 +57,9 @@ def parts(value, path="estimator"):
         children = [(f"[{key!r}]", item) for pair in value.items() for key, item in ((pair[0], pair[0]), pair)]
     elif isinstance(value, (list, tuple, set, frozenset)):
         children = [(f"[{i}]", item) for i, item in enumerate(value)]
+    elif isinstance(value, pd.Series):
+        children = [("", value.to_numpy(copy=True)), (".index", list(value.index))]
+        children += [(".name", value.name), (".index.name", value.index.name), (".attrs", value.attrs)]
     elif isinstance(value, np.ndarray) and value.dtype == object:
         children = [(f"[{i}]", item) for i, item in enumerate(value.ravel())]
     else:
@@ -90,8 +93,11 @@ def check_what_is_left(fitted):
             assert value.shape == (named,), path
             whole = places(fitted) if "ranks_" in path else range(N_ITEMS)
             assert value.dtype == object or sorted(value.tolist()) == list(whole) or set(value) < set(whole), path
+        elif isinstance(value, pd.Series):
+            base = value.to_numpy().base
+            assert path == "estimator['ranks_']" and (base is None or base.size == N_ITEMS), path
         else:
-            assert isinstance(value, (*PLAIN, *KNOWN, dict, tuple, PrivacyGuarantee)), path
+            assert isinstance(value, (*PLAIN, *KNOWN, dict, list, tuple, PrivacyGuarantee)), path
         if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and not n_is_public:
             assert value != N_VOTERS, path
         if isinstance(value, str) and not n_is_public:
@@ -136,6 +142,9 @@ def test_only_what_may_be_published_survives_a_fit(estimator, names):
         {"reports_refused_": {"reports": (Profile.from_rankings(X),)}},
         {"optimal_gap_": np.random.default_rng(0)},
         {"ranks_": Profile.from_rankings(X).net_wins},
+        {"ranks_": pd.Series(Profile.from_rankings(X).net_wins, index=NAMES)},
+        {"ranks_": pd.Series(np.arange(N_ITEMS), index=[N_VOTERS, *range(1, N_ITEMS)])},
+        {"scores_": pd.Series(np.arange(N_ITEMS))},
         {"margins_": Profile.from_rankings(X).margins},
         {"margins_": Profile.from_rankings(X).margins / N_VOTERS},
         {"histogram_": np.bincount(permutation_index(X.T), minlength=120)},
