@@ -284,7 +284,8 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, AllowsMissing):
         ndarray or DataFrame of float64, shape (n_voters, n_items)
             Positions: the number of items that the voter rates strictly better. 0 is best, equal ratings are tied, NaN
             stays. The result is a DataFrame if X is one, so that the next step of a pipeline receives the item names.
-            It is also one after ``set_output(transform="pandas")``.
+            It is also one after ``set_output(transform="pandas")``, or "polars". Names that are whole numbers then
+            become x0, x1, ..., as in scikit-learn.
 
         Raises
         ------

@@ -248,7 +248,7 @@ def test_a_series_in_another_order_is_refused():
     for call in (average_kendall_tau, pairwise_error_rate, excess_kendall_tau):
         assert call(turned.loc[ballots.columns], ballots) == call(ranks.to_numpy(), ballots) == call(ranks, ballots)
         assert call(ranks.tolist(), ballots) == call(pd.Series(ranks.tolist()), ballots)
-        with pytest.raises(ValueError, match="positions is a Series with other items than X, or the same in another order"):
+        with pytest.raises(ValueError, match="positions is a Series with other items than X, or the same in"):
             call(turned, ballots)
     numbered = pd.DataFrame(ballots.to_numpy(), columns=[2, 1, 0])
     assert average_kendall_tau(ranks.tolist(), numbered) == average_kendall_tau(ranks, ballots)

@@ -92,6 +92,24 @@ class GuaranteedEstimator:
         """
         return self.privacy_
 
+    @property
+    def _repr_html_(self):
+        """Diagram of scikit-learn with the guarantee of the fit, for the documentation and notebooks."""
+        parent: Any = super()
+        diagram = parent._repr_html_  # AttributeError if scikit-learn is set to show text
+        return lambda: diagram() + self._guarantee_html()
+
+    def _repr_mimebundle_(self, **kwargs):
+        parent: Any = super()
+        bundle = parent._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._guarantee_html()
+        return bundle
+
+    def _guarantee_html(self):
+        """Return the guarantee of the fit as HTML; empty before a fit."""
+        return self.privacy_._repr_html_() if hasattr(self, "privacy_") else ""
+
 
 def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     """Return the privacy guarantee of a fitted estimator, pipeline or search, for the ballots passed to `fit`.

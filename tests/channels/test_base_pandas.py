@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from every_estimator import N_ITEMS, NAMES, X, every, seeded
-from sklearn import model_selection as sklearn_search
+from sklearn import config_context, model_selection as sklearn_search
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -148,3 +148,28 @@ def test_other_tables_are_ranked_without_pandas(monkeypatch):
 
 
 # Notebooks
+
+
+@every
+def test_a_notebook_shows_the_guarantee_of_a_fit_and_nothing_private(estimator):
+    fitted = seeded(estimator)
+    assert "epsilon =" not in fitted._repr_html_()
+    fitted.fit(X)
+    for html in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+        assert html.endswith(fitted.privacy_._repr_html_())
+        assert type(fitted).__name__ in html
+        assert str(len(X)) not in html or fitted.privacy_.neighboring == "replace"
+    with config_context(display="text"):
+        assert not hasattr(fitted, "_repr_html_")
+        assert fitted._repr_mimebundle_() == {"text/plain": repr(fitted)}
+
+
+def test_a_notebook_shows_no_state_of_a_stream():
+    stream = DPStreamingBorda(horizon=3, random_state=0).partial_fit(X)
+    assert repr(stream.stream_) == "Stream(period=1)"  # which scikit-learn shows as a fitted attribute
+    assert str(len(X)) not in stream._repr_html_()
+
+
+def test_a_notebook_shows_the_guarantee_of_a_search():
+    search = GridSearchCV(DPBorda(random_state=0), {"epsilon": [1.0]}, n_trials=1).fit(X)
+    assert search._repr_html_().endswith("</details>") and "<summary>not private</summary>" in search._repr_html_()

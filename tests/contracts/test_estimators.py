@@ -4,7 +4,7 @@ import math
 import pickle
 import warnings
 from contextlib import nullcontext
-from dataclasses import is_dataclass
+from dataclasses import asdict, is_dataclass
 
 import numpy as np
 import pandas as pd
@@ -29,14 +29,15 @@ from every_estimator import (
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn_checks import own_checks
 
 import sklearn_dprank
-from sklearn_dprank import metrics
+from sklearn_dprank import DPBorda, metrics
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
 from sklearn_dprank.model_selection.search import refits
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
@@ -117,6 +118,22 @@ def test_representations_name_the_class_and_hide_the_number_of_voters(estimator)
         html = estimator_html_repr(state)
         assert type(estimator).__name__ in html
         assert str(N_VOTERS) not in html or fitted.privacy_.neighboring == "replace"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*(cls() for cls in CLASSES), RatingsToRankings(), GridSearchCV(DPBorda(), {}), PrivateSelection(DPBorda(), {})],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_tags_state_what_estimators_accept(estimator):
+    """Tables with gaps, without a target; the same seed gives the same result."""
+    tags = get_tags(estimator)
+    accepted = {name for name, value in asdict(tags.input_tags).items() if value}
+    assert accepted == {"two_d_array", "allow_nan"}
+    assert not tags.target_tags.required and tags.requires_fit
+    assert not (tags.no_validation or tags.non_deterministic or tags.array_api_support)
+    assert tags.estimator_type is None  # neither a classifier nor a regressor
+    assert (tags.transformer_tags is not None) == hasattr(estimator, "transform")
 
 
 @every
