@@ -342,6 +342,11 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     ValueError
         If the estimator has neither ``ranks_``, ``consensus_`` nor `score`, or its ``consensus_`` is not an order.
 
+    Notes
+    -----
+    It is a scorer as it is, without scikit-learn's ``make_scorer``, which is for metrics of predictions. For another
+    metric, pass a function: ``scoring=lambda fitted, X: -excess_kendall_tau(fitted.ranks_, X)``.
+
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV

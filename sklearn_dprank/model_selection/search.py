@@ -97,7 +97,15 @@ def split_ballots(X, cv, sequence):
         rows = X if hasattr(X, "iloc") else check_ballots(X)
         indexed = X.iloc if hasattr(X, "iloc") else rows
         take = indexed.__getitem__
-    splits = list(check_cv(cv).split(rows))
+    try:
+        splits = list(check_cv(cv).split(rows))
+    except ValueError as error:
+        if "'groups'" not in str(error):  # scikit-learn's error of splitters by group
+            raise
+        raise ValueError(
+            f"cv={cv!r} needs groups: pass Profile.from_rankings(X, groups=...) and cv=3, say, which protects persons "
+            "and splits by person. Or pass cv=list(GroupKFold(3).split(X, groups=groups)), which splits only."
+        ) from None
     if not splits:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
     for split, parts in enumerate(splits):

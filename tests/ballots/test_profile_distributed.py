@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from oracles import assert_same_profile, profiles
+from sklearn import model_selection
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
@@ -357,6 +359,23 @@ def test_cross_validate_on_a_cluster(on_cluster, estimator, keep):
         where = cross_validate(DPBorda(), profile, n_trials=40, scoring=lambda fitted, test: float(os.getpid()))
     assert without_times(found) == without_times(expected)
     assert len(set(expected["test_score"])) > 5
+    assert set(where["test_score"]) <= set(on_cluster.run(os.getpid).values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", [False, True])
+def test_a_search_of_scikit_learn_on_a_cluster(on_cluster, named):
+    X, groups = make_mallows(300, 5, 0.9, random_state=0), np.repeat(np.arange(100), 3)
+    X = pd.DataFrame(X, columns=list("abcde")) if named else X
+    grid, cv = {"epsilon": [0.1, 1.0]}, GroupKFold(3)
+    expected = model_selection.GridSearchCV(DPBorda(random_state=0), grid, cv=cv).fit(X, groups=groups)
+    with joblib.parallel_config(backend="dask"):
+        found = clone(expected).fit(X, groups=groups)
+        seeded, scorer = DPBorda(random_state=0), lambda fitted, test: float(os.getpid())
+        where = model_selection.cross_validate(seeded, X, cv=3, scoring=scorer)
+    for name in ("mean_test_score", "split2_test_score"):
+        assert found.cv_results_[name].tolist() == expected.cv_results_[name].tolist()
+    assert found.best_estimator_.consensus_.tolist() == expected.best_estimator_.consensus_.tolist()
     assert set(where["test_score"]) <= set(on_cluster.run(os.getpid).values())
 
 
