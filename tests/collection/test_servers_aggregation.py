@@ -154,7 +154,7 @@ GOOD = made(1, 0)
 
 
 COMMITMENTS = GOOD["commitments"]
-# Values of other types; vectors.json and the state machine of servers have the other reasons.
+# Values of other types; wire_vectors.json and the state machine of servers have the other reasons.
 BAD = {
     "not JSON": ["[" * 1200, b"\xff"],
     "not a JSON object": ["[]", None],

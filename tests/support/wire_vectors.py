@@ -39,7 +39,7 @@ from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.bit_source import Bits, BitSource
 from sklearn_dprank.theory import song, yan
 
-FILE = Path(__file__).parents[1] / "collection" / "vectors.json"
+FILE = Path(__file__).parents[2] / "docs" / "user_guide" / "wire_vectors.json"
 STREAMS = ("noise", "coins", "assignment")
 RANDOMIZERS = {
     "rr": RandomizedResponse(n_queries=3),
@@ -449,8 +449,9 @@ def in_full(asked):
 
 
 def reason_for(protocol, text):
-    """Why a curator refuses this text from devices of a protocol of randomised response."""
-    randomizer = AssignedPairs if protocol["randomizer"] == "rr-assigned" else RandomizedResponse
+    """Why a curator refuses this text of a report."""
+    others = {"rr-assigned": AssignedPairs, "hypercube": HypercubeSampling, "privunit": PrivUnitG}
+    randomizer = others.get(protocol["randomizer"], RandomizedResponse)
     try:
         report = parsed(text)
         randomizer.read(of_protocol({digest(protocol)}, report), protocol)
