@@ -573,8 +573,9 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         -----
         The rank of an item is the number of items above it. With ``scores_``, these are the items with more net wins
         (Borda's order). With ``margins_``, they are the items that more voters prefer to it than the other way round,
-        for any rule. If two items are truly tied, their intervals allow both orders. Intervals are computed from the
-        release and from public numbers, so they cost no privacy.
+        for any rule. If two items are truly tied, their intervals allow both orders. If an interval covers nearly all
+        ranks, the release says little about its item. More voters or a larger epsilon would narrow it. Intervals are
+        computed from the release and from public numbers, so they cost no privacy.
 
         Intervals of "voters" refer to those whose ballots were counted, and account for the noise. Intervals of a
         "population" also account for the random choice of the voters. The population may have any opinions.

@@ -370,7 +370,7 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     if "max_weight" in made:
         plain = f"A person has at most the weight {made['max_weight']:g}."
         about.append(_heavy(made) or plain)
-    about += _lengths(made)
+    about += _lengths(made) + _wide(made)
     width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
     fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     statement = [fill(topic, subsequent_indent="  ") for topic in made["privacy"]["statement"]]
@@ -407,6 +407,19 @@ def _lengths(made):
     if made["unranked"] == "no_score":
         return [f"Only the first {made['max_listed']} items of a list count."]
     return [f"Ballots that list more than {made['max_listed']} items count less."]
+
+
+def _wide(made):
+    """Return that a release says little, as a list of at most one text: half of its intervals or more are very wide."""
+    ends = [each for one in made.get("segments", [made]) for each in one.get("intervals", {}).values()]
+    n_items = max((worst for _, worst in ends), default=1)
+    n_wide = sum(worst - best + 1 >= 0.9 * n_items > 1 for best, worst in ends)
+    if 2 * n_wide < max(len(ends), 1):
+        return []
+    return [
+        f"{n_wide} of {len(ends)} intervals cover nearly all ranks: this release says little about the order of these "
+        "items. More voters or a larger epsilon would narrow them."
+    ]
 
 
 def _heavy(made):
@@ -466,7 +479,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     if "max_weight" in made:
         plain = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
         texts.append(_heavy(made) or plain)
-    texts += _lengths(made)
+    texts += _lengths(made) + _wide(made)
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
     heading = "Likely ranks among all people" if of_population else "Rank without noise"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(

@@ -221,6 +221,17 @@ def test_reports_of_segments(delta, run):
     assert any("come from the answers of the group alone" in text for text in page.texts["p"]) != bool(delta)
 
 
+@pytest.mark.parametrize("file", [FILE, ["s.csv", *PLACED, "--segments", "region", "--segment-values", "b,c"]], ids=len)
+def test_a_release_that_says_little_about_the_order_says_so(file, run):
+    said = "intervals cover nearly all ranks: this release says little about the order of these items."
+    made, page = made_and_page(run, *file, "--epsilon", "0.0001")
+    n_items = 3 * len(made.get("segments", [made]))
+    assert sum(f"{n_items} of {n_items} {said}" in text for text in page.texts["p"]) == 1
+    assert f"{n_items} of {n_items} {said}" in " ".join(run(*file, "--epsilon", "0.0001").split())
+    assert said not in " ".join(run(*file, "--epsilon", "500").split())
+    assert said not in " ".join(run(*FILE, "--epsilon", "0.0001", "--top", "2").split())
+
+
 @pytest.mark.parametrize(
     ("error", "why"), [(OSError("no space left"), "no space left"), (KeyboardInterrupt(), "interrupted")], ids=repr
 )
