@@ -84,7 +84,7 @@ from ..rules import (
 from ..rules.base import BordaOfSampleRule
 from ..uncertainty import PublishedNoise, ShareNoise, StrengthNoise
 from .base import RankAggregator
-from .plan import Answers, Plan, bound_text, check_asks, refuse
+from .plan import Answers, Plan, bound_text, check_asks, refuse, repeated, stated
 
 _CHOICE = Fraction(1, 20)  # share of the budget that chooses max_weight="auto"
 #: Queries that depend on net wins alone or on pairs alone. A profile of comparisons limits each by what a person did,
@@ -331,8 +331,8 @@ class Central(BaseEstimator):
             epsilon = losses.epsilon(delta)
         answers: Counter[tuple[str, str]] = Counter()
         for price in prices.values():
-            answers[price.mechanism.how, type(price.query).__name__] += price.times
-        how = ", then ".join(f"{how} on {times} x {name}" for (how, name), times in answers.items())
+            answers[price.mechanism.how, stated(price.query)] += price.times
+        how = "; then ".join(f"{how} on {asked}, {repeated(times)}" for (how, asked), times in answers.items())
         inexact = {price.mechanism.arithmetic for price in prices.values()} - {"exact"}
         arithmetic = "; ".join(sorted(inexact)) or "exact"
         return PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, arithmetic, losses=losses)

@@ -123,7 +123,7 @@ class Slots(BaseEstimator):
         check_parameters(self)
         slots, questions = int(self.n_queries), asks[0].times
         size = min(n_voters, n_voters * slots // questions)
-        return VoterLoad(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_deals, slots, size))
+        return VoterLoad(slots, 0.0, f"{slots} answer{'s' * (slots > 1)} a voter by {{}}", partial(_deals, slots, size))
 
 
 def _deals(slots, size, n_voters, bits):
@@ -173,7 +173,7 @@ class Groups(BaseEstimator):
         load = min(group_load(quicksort_query_bound(n_items), n_items), questions)
         reserve = epsilon / 2 if load < questions or len(asks) > 1 else 0.0
         start = partial(_turns, n_items, load, questions)
-        return VoterLoad(load, reserve, f"at most {load} answers a voter by {{}}", start)
+        return VoterLoad(load, reserve, f"at most {load} answer{'s' * (load > 1)} a voter by {{}}", start)
 
 
 def _turns(n_groups, load, questions, n_voters, bits):

@@ -309,6 +309,16 @@ def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
     raise Unanswerable(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
 
 
+def stated(query: Query) -> str:
+    """Return what a query asks, in plain words; a subclass without its own words is named, as it may ask otherwise."""
+    return query.in_words if "in_words" in vars(type(query)) else type(query).__name__
+
+
+def repeated(times: int) -> str:
+    """Return "once", "twice", "3 times" and so on."""
+    return {1: "once", 2: "twice"}.get(times, f"{times} times")
+
+
 def check_derivable(channel: Channel, asks: list[Ask], released: Query, reports: str) -> None:
     """Raise ValueError unless all asks follow from `released`, which the single `reports` of voters give."""
     for ask in asks:

@@ -64,7 +64,18 @@ from ..sampling.poisson import LARGEST_RATE
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
 from .central import CuratorAnswers, Price, check_release, covering, rescale_shares
-from .plan import POSITIONS, Answers, Plan, ballots_of, check_asks, least_voters, listed_text, refuse
+from .plan import (
+    POSITIONS,
+    Answers,
+    Plan,
+    ballots_of,
+    check_asks,
+    least_voters,
+    listed_text,
+    refuse,
+    repeated,
+    stated,
+)
 
 _ASKED = "return a list of the servers' messages, or an empty list if a server released none."
 
@@ -363,9 +374,9 @@ class SecureAggregation(BaseEstimator):
         reads = partial(_opened, prices, release, protocol, published, least, n_voters, max_listed)
         answers: Counter[str] = Counter()
         for price in noisy:
-            answers[type(price.query).__name__] += price.times
-        on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
-        how = f"Skellam noise on {on}, of which each of {least} voters adds a part{listed_text(max_listed)}"
+            answers[stated(price.query)] += price.times
+        on = "; then on ".join(f"{asked}, {repeated(times)}" for asked, times in answers.items())
+        how = f"Skellam noise, of which each of {least} voters adds a part, on {on}{listed_text(max_listed)}"
         caveats = ("if all servers collude, ballots are as good as open to them",)
         epsilon, delta, trust = rounded_up(self.epsilon), rounded_up(self.delta), "secure_aggregation"
         whom = (trust, f"one of the {self.n_servers} servers"), (trust, f"{least} of the voters")

@@ -127,6 +127,11 @@ class SegmentNetWins(Query):
         check_flag(self.together, "together")
 
     @property
+    def in_words(self) -> str:  # type: ignore[override]
+        """What is asked, in the plain words of privacy statements."""
+        return f"the net wins of each item in {'all segments together' if self.together else 'each segment'}"
+
+    @property
     def published_as(self) -> str | None:  # type: ignore[override]
         """Name of the noisy net wins of the segments; their total is not published."""
         return None if self.together else "net_wins"
@@ -156,6 +161,7 @@ class SegmentSizes(Query):
     """
 
     n_segments: int = 2
+    in_words = "the number of voters in each segment"
 
     def __post_init__(self):
         check_whole(self.n_segments, "n_segments", 2)

@@ -34,7 +34,7 @@ from ..rules import SortByScore
 from ..sampling.bit_source import Bits, BitSource
 from ..uncertainty import NormalLaw, PublishedNoise
 from .base import RankAggregator
-from .plan import Answers, Plan, check_asks, listed_text, refuse
+from .plan import Answers, Plan, check_asks, listed_text, refuse, stated
 
 _WHOLE = 2.0**62  # smaller totals are computed in 64-bit integers
 _UNIT = 2**16  # weights are multiples of 1 / _UNIT, so that mixtures are integers and their noise is exact
@@ -215,7 +215,7 @@ class Streaming(BaseEstimator):
         if sum(Fraction(ask.share) for ask in asks) != 1:  # less than the budget is spent
             epsilon = losses.epsilon(delta)
         periods = f"correlated over {int(self.horizon)} periods,"
-        how = ", then ".join(f"{price.noise.how}, {periods} on {query}" for query, price in prices.items())
+        how = "; then ".join(f"{price.noise.how}, {periods} on {stated(query)}" for query, price in prices.items())
         how += "" if bound is None else listed_text(bound.max_listed)
         guarantee = PrivacyGuarantee(epsilon, delta, "central", self.neighboring, how, losses=losses)
         needs = frozenset(query.needs for query in prices)

@@ -231,6 +231,7 @@ class NetAgreement(Query):
     """
 
     ranks: tuple[int, ...]
+    in_words = "the net agreement with an order"
 
     def vector(self, profile, coins):
         ranks = np.array(self.ranks)

@@ -39,6 +39,8 @@ class Query:
 
     Attributes
     ----------
+    in_words : str
+        What is asked, in the plain words of privacy statements. They name a class that does not define it.
     answered_with : {"vector", "order"}
         Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
     needs : {"counts", "net_wins", "placements", "positions", "cells", "outcomes", "lists"}
@@ -72,6 +74,7 @@ class Query:
         Name of the statistic that devices compute for it, if its name is all that a protocol needs; see `summed_as`.
     """
 
+    in_words: ClassVar[str]
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
     needs: ClassVar[Literal["counts", "net_wins", "placements", "positions", "cells", "outcomes", "lists"]] = "counts"
     decides: ClassVar[bool] = False

@@ -70,6 +70,7 @@ def clipped(
 class PairOutcomes(Query):
     """Pairs i, j that voters compared, and how often i won; a tie counts one half. Only for exact answers."""
 
+    in_words = "the outcomes of each pair"
     needs = "outcomes"
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
@@ -144,6 +145,7 @@ class NetWinsAndExposures(_PersonSums):
 
     ratio: int = 1
     norm: Norm = "l2"
+    in_words = "the net wins and number of comparisons of each item"
 
     def __post_init__(self):
         check_whole(self.ratio, "ratio", most=4)
@@ -211,6 +213,7 @@ class BradleyTerryResiduals(_PersonSums):
     """
 
     strengths: tuple[float, ...] | None = None
+    in_words = "the wins of each item beyond those that the Bradley-Terry model expects"
     kind_by = ()
 
     def __post_init__(self):

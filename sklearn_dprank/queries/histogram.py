@@ -34,6 +34,7 @@ class Histogram(Query):
     """
 
     unseen_last: bool = False  # type: ignore[misc]  # a class constant of other queries
+    in_words = "the number of voters with each ranking"
     largest: ClassVar[int] = 10
     needs = "positions"
     takes_weights = True

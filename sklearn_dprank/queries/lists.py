@@ -52,6 +52,7 @@ class TopListScores(Query):
     """
 
     scores: tuple[float, ...] | None = None
+    in_words = "the scores of items by their positions on lists"
     needs = "lists"
     published_as = "scores"
     steps = _NORM

@@ -61,6 +61,7 @@ class PairTallies(Query):
 
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
+    in_words = "the number of voters who prefer each item of a pair"
     kind_by = ()
     device_statistic = "pair_counts"
 
@@ -112,6 +113,7 @@ class PairTallies(Query):
 class AllMargins(Query):
     """All pairwise margins: an antisymmetric matrix, positive where the row's item beats the column's."""
 
+    in_words = "the margins of all pairs"
     published_as = "margins"
     derivable_from = PairTallies(), Histogram()
     device_statistic = "margins"
@@ -146,6 +148,7 @@ class PairMargin(Query):
 
     i: int = 0
     j: int = 1
+    in_words = "the margin of a pair"
     kind_by = ()
     derivable_from = (AllMargins(),)
     device_statistic = "pair_margin"

@@ -35,6 +35,7 @@ class NetWins(Query):
     permutohedron. Tied and partial ballots lie in the convex hull of strict ones.
     """
 
+    in_words = "the net wins of each item"
     needs = "net_wins"
     published_as = "scores"
     derivable_from = (AllMargins(),)
@@ -67,6 +68,7 @@ class PositionalScores(Query):
     """
 
     scores: tuple[float, ...] = field(default=())
+    in_words = "the positional scores of each item"
     needs = "placements"
     unseen_last = True
     derivable_from = (Histogram(unseen_last=True),)
@@ -135,6 +137,7 @@ class ScoresByHistogram(Query):
     """
 
     scores: NetWins | PositionalScores
+    in_words = "the scores of each item from a noisy histogram"
     largest: ClassVar[int] = 150  # items; the noise is still a double
     hopeless: ClassVar[int] = 12
     needs = "positions"
@@ -221,6 +224,7 @@ class GroupNetWins(Query):
 
     groups: tuple[tuple[int, ...], ...] | None = None
     round: int = 0
+    in_words = "the net wins of each item within its group"
     needs = "net_wins"
     needs_noise_scale = True
     kind_by = ("round",)
@@ -273,6 +277,7 @@ class NetWinProducts(Query):
            [-8,  0,  8]])
     """
 
+    in_words = "the products of the net wins of every two items"
     needs = "positions"
     needs_noise_scale = True
 
@@ -333,6 +338,7 @@ class NumberOfVoters(Query):
     (1, 0)
     """
 
+    in_words = "the number of voters"
     needs = "net_wins"
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
@@ -367,6 +373,7 @@ class PersonsByWeight(Query):
     array([0, 1, 1, 0])
     """
 
+    in_words = "the number of persons by weight"
     needs = "positions"
     takes_weights = True
 
@@ -443,6 +450,7 @@ class ScaledMargins(Query):
 
     pairs: tuple[tuple[int, int], ...] | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
+    in_words = "the margins of pairs or net wins within groups"
     needs_noise_scale = True
     kind_by = ()
     device_statistic = "scaled_margins"

@@ -88,6 +88,8 @@ class KemenyUtility(OrderUtility):
     Replacing a ballot can change the cost difference of two orders by twice that.
     """
 
+    in_words = "the disagreement of each order with the voters"
+
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         return PartitionTable(np.maximum(margins.T, 0), rate)
 
@@ -122,6 +124,7 @@ class MaxViolatedMargin(OrderUtility):
 
     anchor: tuple[int, ...] | None = None
     window: int | None = None
+    in_words = "the largest margin that each order contradicts"
     kind_by = ()
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
@@ -191,6 +194,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
 
     k: int = 1
     placed: tuple[int, ...] | None = None
+    in_words = "the largest margin that each choice of the next items contradicts"
     kind_by = ("k",)
     counted_by_cost = True
 

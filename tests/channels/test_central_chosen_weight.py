@@ -175,7 +175,7 @@ def test_the_guarantee_is_that_of_a_plain_fit(estimator):
     assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == (plain.epsilon, plain.delta)
     assert fitted.privacy_.unit == PERSON and fitted.privacy_.arithmetic == "exact"
     assert guarantee_of(fitted) == fitted.privacy_ == estimator.guarantee_before(PERSONS)
-    assert fitted.privacy_.how.startswith("rounded Gaussian noise on 1 x PersonsByWeight, then ")
+    assert fitted.privacy_.how.startswith("rounded Gaussian noise on the number of persons by weight, once; then ")
 
 
 def test_a_rule_that_asks_for_the_same_counts_pays_for_them_again():

@@ -33,7 +33,7 @@ def test_the_guarantee():
     assert (promise.epsilon, promise.delta, promise.trust) == (0.7, 1e-5, "secure_aggregation")
     assert (promise.neighboring, promise.arithmetic, promise.certified) == ("replace", "exact", True)
     assert promise.parties == ("one of the 3 servers", "80 of the voters")
-    assert promise.how == "Skellam noise on 1 x NetWins, of which each of 80 voters adds a part"
+    assert promise.how == "Skellam noise, of which each of 80 voters adds a part, on the net wins of each item, once"
     assert promise.caveats == ("if all servers collude, ballots are as good as open to them",)
     assert (fitted.reports_accepted_, fitted.reports_refused_) == (100, {})
     assert fitted.local_epsilon_ > 5 * promise.epsilon
@@ -74,7 +74,7 @@ def test_shares_of_the_budget():
         for price in plan.prices.values()
     ]
     assert 0.999 < skellam_epsilon(1e-6, releases) <= 1
-    assert plan.guarantee.how.startswith("Skellam noise on 1 x NetWins, then 3 x PairMargin,")
+    assert plan.guarantee.how.endswith("on the net wins of each item, once; then on the margin of a pair, 3 times")
     first, second = releases
     assert float(first.variance / first.l2_squared) == pytest.approx(
         float(second.variance / second.l2_squared), rel=1e-3
@@ -85,9 +85,8 @@ def test_what_no_ballot_moves_is_exact():
     plan = SecureAggregation(1.0).plan(SwissRule().asks(20), 20, 700)
     session = plan.open(Profile.from_rankings(make_mallows(700, 20, 0.8, random_state=0)))(Bits.from_random_state(0))
     assert session.answer(NumberOfVoters()) == 700
-    assert (
-        "NumberOfVoters" not in plan.guarantee.how and "3 x GroupNetWins, then 1 x ScaledMargins" in plan.guarantee.how
-    )
+    assert "number of voters" not in plan.guarantee.how
+    assert "within its group, 3 times; then on the margins of pairs or net wins within groups" in plan.guarantee.how
     alone = SecureAggregation(1.0).plan([Ask(NumberOfVoters())], 3, 5)
     assert alone.open(Profile.from_rankings(BALLOTS))(Bits.from_random_state(0)).answer(NumberOfVoters()) == 6
 

@@ -40,7 +40,7 @@ def test_the_guarantee_is_that_of_the_whole_stream(horizon, neighboring):
     promise = Streaming(0.4, 1e-5, horizon, neighboring).plan([Ask(NetWins())], N_ITEMS).guarantee
     assert (promise.epsilon, promise.delta, promise.trust) == (0.4, 1e-5, "central")
     assert (promise.neighboring, promise.unit, promise.arithmetic) == (neighboring, "one ballot", "exact")
-    assert promise.how == f"rounded Gaussian noise, correlated over {horizon} periods, on NetWins"
+    assert promise.how == f"rounded Gaussian noise, correlated over {horizon} periods, on the net wins of each item"
     assert promise.losses.epsilon(1e-5) == pytest.approx(0.4)
     one_release = Central(0.4, 1e-5, "gaussian", neighboring=neighboring).plan([Ask(NetWins())], N_ITEMS).guarantee
     assert promise.losses.mu_squared == pytest.approx(one_release.losses.mu_squared)

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
@@ -13,6 +14,7 @@ from query_examples import examples
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels.plan import stated
 from sklearn_dprank.channels.segmented import SegmentedProfile, SegmentNetWins, SegmentSizes
 from sklearn_dprank.queries import (
     AllMargins,
@@ -49,6 +51,20 @@ def every_query():
         if kind.__module__.startswith(("sklearn_dprank.", "extensions.")) and stated:
             found.add(kind)
     return sorted(found, key=lambda kind: kind.__name__)
+
+
+def test_a_statement_says_in_plain_words_what_each_query_of_the_package_asks():
+    for kind in every_query():
+        if kind.__module__.startswith("sklearn_dprank."):
+            for query in examples(kind, 4):
+                assert re.fullmatch(r"the [a-z ]+", stated(query).replace("Bradley-Terry", "")), query
+
+
+def test_a_statement_names_a_query_that_inherits_its_words():
+    class OfWomen(NetWins):
+        pass
+
+    assert stated(OfWomen()) == "OfWomen"
 
 
 def cases(wanted):
