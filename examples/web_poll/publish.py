@@ -38,7 +38,7 @@ PAGE = """<!doctype html>
 <li>An item's true rank is 1 more than the number of items that most of these voters prefer to it.</li>
 <li>Chance reversed some answers, so the true ranks are not known exactly. The ranges are 95 % confidence intervals: all
 of them hold at once in at least 95 % of such polls.</li>
-<li>The ranges are about the people who answered, and not about other people.</li>
+<li>The ranges are of these voters and of a population, if these voters are a random sample of it.</li>
 <li>Anybody can answer twice with two browsers.{refused}</li>
 </ul>
 <h2>How your vote is protected</h2>

@@ -246,7 +246,7 @@ def _column_names(table):
 def _choices(orders):
     """Return the columns of a table of choices, the first choice first."""
     if not reading.is_frame(orders):
-        return list(reading.unmasked(np.asarray(orders)).T)
+        return list(np.asanyarray(orders).T)  # a masked array keeps its mask
     if hasattr(orders, "iloc"):
         return [orders.iloc[:, k] for k in range(orders.shape[1])]
     return list(orders.columns if hasattr(type(orders), "column_names") else orders.get_columns())
@@ -260,7 +260,7 @@ def _as_list(values, name="orders"):
             how = "list the items of each ballot, best first, such as [['tea', 'milk'], ['wine']]"
         raise ValueError(f"{name} must {how}, got a {type(values).__name__}.")
     reading.refuse_missing_as_text(values, name)
-    return reading.plain_list(reading.unmasked(values))
+    return reading.plain_list(values)  # of a masked array, masked entries become None
 
 
 def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int]]:

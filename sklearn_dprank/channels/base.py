@@ -685,7 +685,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         >>> borda.to_frame()[["rank", "best", "worst"]].to_dict("list")
         {'rank': [1, 2, 3, 4], 'best': [1, 1, 3, 3], 'worst': [2, 2, 4, 4]}
         >>> borda.to_frame().attrs["intervals"]
-        'of these voters, level 0.95'
+        'of these voters, not of a population, level 0.95'
         """
         check_is_fitted(self, "ranks_")
         try:
@@ -698,8 +698,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         columns, whose = {"rank": 1 + ranks.ravel()}, None
         if of is not None or hasattr(self, "rank_intervals"):
             columns["best"], columns["worst"] = 1 + self.rank_intervals(level, of=of).reshape(-1, 2).T
-            about = {"voters": f"of these voters, level {level}", "population": f"of a population, level about {level}"}
-            whose = about[of or self.noise_.describes[0]] + ("" if segments is None else " in each segment")
+            whose = f"{self.noise_.whose(of)}, level {level}" + ("" if segments is None else " in each segment")
             whose += f", if {self.noise_.assumes}" if self.noise_.assumes else ""
         for name in ("scores_", "strengths_", "exposures_"):
             if hasattr(self, name):

@@ -84,6 +84,7 @@ class _ExactAnswers(Answers):
         return 0.0
 
     def answer(self, query):
+        query.check(self.n_items)
         return query.read(query.vector(self._profile, self.coins), self.n_items)
 
 
@@ -435,7 +436,7 @@ class NonPrivateSurvey(BaseEstimator):
         """
         check_parameters(self)
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
-        check_derivable(self, asks, PairTallies(), "answers about pairs")
+        check_derivable(self, asks, n_items, PairTallies(), "answers about pairs")
         terms = {"items": list(range(n_items)), "n_queries": int(self.n_queries), "flip": [0, FLIP_GRID]}
         guarantee = PrivacyGuarantee.nothing(f"truthful answers about {self.n_queries} random pair(s) a voter")
         return Plan(guarantee, partial(partial, _surveyed, terms), needs=POSITIONS, n_items=n_items)

@@ -268,6 +268,8 @@ class Interactive(BaseEstimator):
         schedule = Slots() if self.schedule is None else self.schedule
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
         name, (ask, *last_asks) = type(schedule).__name__, asks
+        for each in asks:
+            each.query.check(n_items)
         if ask.query.kind != schedule.question:
             refuse(self, ask.query, f"{name} is for {schedule.question.__name__}.")
         load = schedule.voter_load(float(self.epsilon), asks, n_items, 1 if n_voters is None else n_voters)

@@ -110,7 +110,7 @@ class Local(BaseEstimator):
         how += listed_text(getattr(randomizer, "max_listed", None))
         if n_voters is not None:
             randomizer = randomizer.simulating(n_voters)
-        check_derivable(self, asks, randomizer.releases, f"reports by {name}")
+        check_derivable(self, asks, n_items, randomizer.releases, f"reports by {name}")
         client = randomizer.client
         named = n_items if items is None else items
         protocols = {value: checked(randomizer.protocol(value, named), client) for value in grid}

@@ -94,6 +94,8 @@ class Answers:
         ------
         BudgetExhausted
             If the query was not planned, or all planned answers have been given.
+        ValueError
+            If the query does not fit the number of items.
         LookupError
             If an answer was published, and `query` does not follow from it.
         """
@@ -101,6 +103,7 @@ class Answers:
             return self._given[query]
         if type(query) is PairMargin and query.i > query.j:  # one answer for both directions of a pair
             return -self.answer(PairMargin(query.j, query.i))
+        query.check(self.n_items)  # an error while it is computed could depend on ballots
         if self._source is None:
             self.charge(query)
             self._given[query] = self.ask(query)
@@ -319,9 +322,10 @@ def repeated(times: int) -> str:
     return {1: "once", 2: "twice"}.get(times, f"{times} times")
 
 
-def check_derivable(channel: Channel, asks: list[Ask], released: Query, reports: str) -> None:
+def check_derivable(channel: Channel, asks: list[Ask], n_items: int, released: Query, reports: str) -> None:
     """Raise ValueError unless all asks follow from `released`, which the single `reports` of voters give."""
     for ask in asks:
+        ask.query.check(n_items)
         if not ask.query.is_derivable_from(released):
             refuse(channel, ask.query, f"{reports} give {released}.")
         if ask.times > 1 and isinstance(ask.query, PairTallies):

@@ -156,7 +156,7 @@ class Shuffle(BaseEstimator):
                 "it, and pairs with fewer reports are left out."
             )
         least = least_voters(self.min_reports, n_voters, "the local epsilon")
-        check_derivable(self, asks, PairTallies(), "shuffled reports")
+        check_derivable(self, asks, n_items, PairTallies(), "shuffled reports")
         randomizer = resolve_flips(self, "n_queries of the channel")
         rounds, delta = int(self.n_queries), float(self.delta)
         n_messages = balanced_group_size(least, n_items, rounds) if self.pairs == "assigned" else least

@@ -331,9 +331,12 @@ def results(fitted: Any, names: Any, level: float, of: Of | None = None) -> dict
             one["size"] = round(float(fitted.sizes_[number]))
             one["own_weight"] = round(float(fitted.own_weights_[number]), 4)
         made.append(one)
-    stated: dict[str, Any] = {} if intervals is None else {"level": level, "of": of or fitted.noise_.describes[0]}
-    if stated.get("of") == "population" and (assumes := fitted.noise_.assumes) is not None:
-        stated |= {"approximate": True, "assumes": assumes}
+    stated: dict[str, Any] = {}
+    if intervals is not None:
+        noise = fitted.noise_
+        stated = {"level": level, "of": of or noise.describes[0], "whose": noise.whose(of)}
+        if stated["of"] == "population" and noise.assumes is not None:
+            stated |= {"approximate": True, "assumes": noise.assumes}
     return {**stated, "segments": made} if is_segmented else {**made[0], **stated}
 
 
@@ -350,16 +353,12 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
             rows.append([str(rank), item, "{} to {}".format(*ends[item]) if ends else ""])
         lines += [title(each)] if segments else []
         lines.append(f"{printing.as_table(rows)}\n")
-    if of_population:
+    if "level" in made:
         about = [
-            "The intervals contain the ranks in the population from which the persons are a random sample, all at once "
-            f"with probability {_at_least(made)} {made['level']:g}{_condition(made)}. They may be published."
+            f"The intervals contain the ranks {made['whose']}, {'in all segments' if segments else 'all'} at once with "
+            f"probability {_at_least(made)} {made['level']:g}{_condition(made)}. They may be published."
         ]
-    elif "level" in made:
-        about = [
-            f"The intervals contain the ranks without noise, {'in all segments' if segments else 'all'} at once with "
-            f"probability at least {made['level']:g}. They describe these voters only, and may be published."
-        ]
+        about += ["The persons must be a random sample of this population."] if of_population else []
         about += ["They are from a segment's own answers, so its ranking may be outside."] if segments else []
     elif "private_items" in made:
         about = [_names_of(made)]
@@ -451,10 +450,10 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     of_population = made.get("of") == "population"
     if of_population:
         texts.append(
-            "Each bar shows the ranks that an item is likely to have among all people, if those who took part are a "
-            f"random sample of them. The dot shows its rank here. The probability that all bars are right is "
-            f"{_at_least(made)} {percent:.10g} %{_condition(made)}. If the bars of two items overlap, their order is "
-            "not sure."
+            f"The bars show ranks {made['whose']}: those that an item is likely to have among all people, if those "
+            "who took part are a random sample of them. The dot shows its rank here. The probability that all bars "
+            f"are right is {_at_least(made)} {percent:.10g} %{_condition(made)}. If the bars of two items overlap, "
+            "their order is not sure."
         )
     elif "level" in made:
         texts.append(
@@ -468,7 +467,7 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
                 "come from the answers of the group alone, so a dot may be outside of its bar. Numbers of votes are "
                 "not exact, because they have noise, too."
             )
-        texts.append("The bars describe those who voted, and do not show how other people would vote.")
+        texts.append(f"The bars show ranks {made['whose']}. They do not show how other people would vote.")
     elif "private_items" in made:
         texts.append(_names_of(made))
     else:

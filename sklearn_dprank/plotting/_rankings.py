@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import check_choice, check_flag, check_number, safe_repr
+from .._utils.checks import check_flag, check_number, safe_repr
 from .._utils.estimators import BaseEstimator
 from ..ballots.profile import Ballots, as_profile
 from ..ballots.reading import names_of
@@ -27,8 +27,7 @@ SAYS = {
     "net_wins": "Rank by net wins per comparison",
     "strengths": "Rank by strength, if all kinds of items meet",
 }
-OF_WHOM = "1 is best\nof these voters, not of a population"
-OF_POPULATION = "1 is best\nof a population, approximately"
+OF_VOTERS = "of these voters, not of a population"
 BLUE, VERMILION, SKY = "#0072B2", "#D55E00", "#56B4E9"  # safe for colour-blind readers
 
 
@@ -87,7 +86,7 @@ class RankIntervalDisplay(Display):
         Simultaneous coverage probability of the intervals.
     says : str, default="Rank"
         Meaning of the ranks, for the label of the axis.
-    of : {"voters", "population"}, default="voters"
+    whose : str, default="of these voters, not of a population"
         Whose ranks the intervals contain, for the same label.
     name : str, default=""
         Name of the release.
@@ -104,7 +103,8 @@ class RankIntervalDisplay(Display):
     Notes
     -----
     Intervals of voters describe only the uncertainty from the noise. Those of a population also describe that of its
-    sample. The picture states whose ranks they are.
+    sample. If voters randomise their ballots, the same intervals hold for both. The picture states whose ranks they
+    are.
 
     .. rubric:: Privacy
 
@@ -127,17 +127,15 @@ class RankIntervalDisplay(Display):
         *,
         level: float = 0.95,
         says: str = "Rank",
-        of: Of = "voters",
+        whose: str = OF_VOTERS,
         name: str = "",
         mark: str = "",
     ) -> None:
-        check_choice(of, "of", get_args(Of))
-        self.of = of
         self.ranks = read_positions(ranks, "ranks")
         self.intervals = _read_intervals(intervals, self.ranks.shape)
         self.item_names = names_of_items(items, len(self.ranks))
         check_number(level, "level", above=0, below=1)
-        self.level, self.says, self.name, self.mark = float(level), says, name, mark
+        self.level, self.says, self.whose, self.name, self.mark = float(level), says, whose, name, mark
 
     @classmethod
     def from_estimator(
@@ -175,8 +173,8 @@ class RankIntervalDisplay(Display):
                 f"estimator must have rank_intervals, got {text}, which publishes no scores or margins of known "
                 "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
             )
-        says: dict[str, Any] = {"says": SAYS[last.noise_.on], "of": of or last.noise_.describes[0], "mark": mark}
         intervals = last.rank_intervals(level, of=of)
+        says: dict[str, Any] = {"says": SAYS[last.noise_.on], "whose": last.noise_.whose(of), "mark": mark}
         return cls(intervals, positions, names, level=level, name=text if name is None else name, **says)
 
     def plot(self, ax: Any = None) -> Self:
@@ -213,7 +211,7 @@ class RankIntervalDisplay(Display):
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{self.says}, {OF_POPULATION if self.of == 'population' else OF_WHOM}", parse_math=False)
+        ax.set_xlabel(f"{self.says}, 1 is best\n{self.whose}", parse_math=False)
         title(ax, self.name, self.mark)
         return self._finish(ax, [bars, *dots], pad=6.0)  # the label of the axis has two lines
 
@@ -830,7 +828,7 @@ class SegmentsDisplay(Display):
         shown = starts if n_segments <= 8 else starts[:1]
         ax.set_xticks(np.ravel([[start + 1, start + n_items] for start in shown]), ["1", str(n_items)] * len(shown))
         ax.tick_params(length=0)
-        ax.set_xlabel(f"{SAYS['scores']}, {OF_WHOM}")
+        ax.set_xlabel(f"{SAYS['scores']}, 1 is best\n{OF_VOTERS}")
         top = ax.secondary_xaxis("top")
         top.spines[:].set_visible(False)
         top.tick_params(length=0)

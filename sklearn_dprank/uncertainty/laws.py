@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -292,8 +292,30 @@ def _skellam_tails(rate):
     return np.append(np.cumsum(ive(np.arange(far), 2 * float(rate))[::-1])[::-1], 0.0)
 
 
-@dataclass(frozen=True)
-class AnswersLaw:
+class Uncertainty:
+    """Base class of what is known of the noise in a release; two are equal if all their numbers are."""
+
+    describes: ClassVar[tuple[Of, ...]]
+    assumes: ClassVar[str | None]
+    #: Whether intervals of the voters are also valid for the population, and the other way round.
+    covers_both: ClassVar[bool] = False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name)) for each in fields(cast(Any, self))
+        )
+
+    def whose(self, of: Of | None = None) -> str:
+        """Return in words whose ranks the intervals contain; None is the first of `describes`."""
+        if self.covers_both:
+            return "of these voters and of a population"
+        if (of or self.describes[0]) == "voters":
+            return "of these voters, not of a population"
+        return "of a population" if self.assumes is None else "of a population, approximately"
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersLaw(Uncertainty):
     """Distribution of margins estimated from randomised answers of a random part of the voters.
 
     Each of the `asked` answers about a pair is +1 or -1. Its mean is `gain` times the voter's opinion. The voters asked
@@ -327,7 +349,7 @@ class AnswersLaw:
     """
 
     gain: float
-    asked: Any = field(compare=False)
+    asked: Any
 
     @property
     def std(self) -> Any:
@@ -371,8 +393,8 @@ class AnswersLaw:
 # Noise of a published answer, and the confidence statements that it allows.
 
 
-@dataclass(frozen=True)
-class PublishedNoise:
+@dataclass(frozen=True, eq=False)
+class PublishedNoise(Uncertainty):
     """Distribution of the noise in a published answer.
 
     It is public: its numbers are fixed in advance or drawn independently of the ballots.
@@ -405,21 +427,21 @@ class PublishedNoise:
     law: LaplaceLaw | NormalLaw | SkellamLaw | AnswersLaw
     grid: int = 1
     n_voters: int | None = None
-    covariance: NDArray[np.float64] | None = field(default=None, compare=False)
+    covariance: NDArray[np.float64] | None = None
 
     @property
-    def describes(self) -> tuple[Of, ...]:
+    def describes(self) -> tuple[Of, ...]:  # type: ignore[override]
         """Whose ranks the intervals may contain, with the default first."""
-        is_sampled = self._covers_sampling or self.n_voters is not None or self.covariance is not None
+        is_sampled = self.covers_both or self.n_voters is not None or self.covariance is not None
         return ("voters", "population") if is_sampled else ("voters",)
 
     @property
-    def assumes(self) -> str | None:
+    def assumes(self) -> str | None:  # type: ignore[override]
         """What intervals of a population assume, as for `StrengthNoise`; None if they are not approximate."""
         return None if self.covariance is None else ""
 
     @property
-    def _covers_sampling(self):
+    def covers_both(self) -> bool:  # type: ignore[override]
         """Whether the law bounds randomised reports of voters with any opinions, also of voters drawn at random."""
         return isinstance(self.law, AnswersLaw) or getattr(self.law, "most", None) is not None
 
@@ -469,7 +491,7 @@ class PublishedNoise:
         if of == "population" and self.covariance is not None:
             sure = published[:, np.newaxis] - published > self._sampled_limits(level)
             return np.column_stack([sure.sum(axis=0), m - 1 - sure.sum(axis=1)])
-        if of == "voters" or self._covers_sampling:
+        if of == "voters" or self.covers_both:
             least = law.range_quantile(m, level)
         else:
             least = law.sampled_quantile(m, level, 2 * (m - 1) * math.sqrt(self.n_voters or 0))

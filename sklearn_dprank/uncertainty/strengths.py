@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .laws import Of
+from .laws import Of, Uncertainty
 
 _WIDER = 1.3  # factor of deviations in intervals, chosen on generated votes and confirmed on real ones
 _FLATTER = 1.5  # factor of deviations in probabilities
@@ -16,8 +16,8 @@ _ALIKE = 1.05  # largest ratio of deviations that are replaced by the largest of
 _LEAST = 1e-3  # smaller deviations, relative to the largest one, are alike
 
 
-@dataclass(frozen=True)
-class StrengthNoise:
+@dataclass(frozen=True, eq=False)
+class StrengthNoise(Uncertainty):
     """Approximate distribution of published strengths around those of a population: independent and normal.
 
     Attributes
@@ -35,7 +35,7 @@ class StrengthNoise:
         items never meet, its distribution is the same for all differences of their strengths.
     """
 
-    deviations: NDArray[np.float64] = field(compare=False)
+    deviations: NDArray[np.float64]
     on: ClassVar[str] = "strengths"
     orders: ClassVar[bool] = True
     describes: ClassVar[tuple[Of, ...]] = ("population",)
@@ -52,7 +52,7 @@ class StrengthNoise:
         from scipy.special import ndtri
 
         m, widest = len(published), self.deviations.max()
-        factor = _WIDER * ndtri(1 - (1 - level) / max(m * (m - 1), 2))
+        factor = -_WIDER * ndtri((1 - level) / max(m * (m - 1), 2))
         smallest = widest * _LEAST + np.finfo(float).tiny
         groups = np.floor(np.log(np.maximum(self.deviations, smallest)) / np.log(_ALIKE))
         order = np.lexsort((published, groups))
@@ -76,8 +76,8 @@ class StrengthNoise:
         return ndtr((published[:, np.newaxis] - published) / (_FLATTER * gaps))
 
 
-@dataclass(frozen=True)
-class ShareNoise:
+@dataclass(frozen=True, eq=False)
+class ShareNoise(Uncertainty):
     """Distribution of the noise in net wins and exposures, and the shares net wins / exposures that it allows.
 
     Attributes
@@ -103,12 +103,12 @@ class ShareNoise:
         Empty: the intervals hold for any choice of opponents.
     """
 
-    exposures: NDArray[np.float64] = field(compare=False)
+    exposures: NDArray[np.float64]
     std: float
     std_of_exposures: float
     norm: Literal["l1", "l2"]
-    shares: NDArray[np.float64] = field(compare=False)
-    deviations: NDArray[np.float64] = field(compare=False)
+    shares: NDArray[np.float64]
+    deviations: NDArray[np.float64]
     most: float = 1.0
     on: ClassVar[str] = "net_wins"
     orders: ClassVar[bool] = True
@@ -133,16 +133,16 @@ class ShareNoise:
         >>> law.intervals(np.array([30.0, 0.0]), 0.95).round(5).tolist()
         [[0.40206, 1.0], [-0.32273, 0.32273]]
         """
-        from scipy.special import gammaincinv, ndtri
+        from scipy.special import gammainccinv, ndtri
 
         normal, whole, std = self.norm == "l2", of == "population", self.std
-        within = level ** (1 / len(net_wins))
-        within = within if normal or not whole else (1 + within) / 2
+        risk = -np.expm1(np.log(level) / len(net_wins))  # 1 - level^(1/m), also for levels near 1
+        risk = risk if normal or not whole else risk / 2
         # Half of the squared L2 norm has a Gamma distribution of shape 1, the L1 norm one of shape 2.
-        radius = np.sqrt(2 * gammaincinv(1, within)) if normal else gammaincinv(2, within)
+        radius = np.sqrt(2 * gammainccinv(1, risk)) if normal else gammainccinv(2, risk)
         largest = np.maximum(self.exposures + radius * self.std_of_exposures, 0)
         sampled = np.sqrt(self.most * largest * whole)
-        std, moved = (np.hypot(std, sampled), 0) if normal else (std, ndtri((1 + within) / 2) * sampled / std)
+        std, moved = (np.hypot(std, sampled), 0) if normal else (std, -ndtri(risk / 2) * sampled / std)
         x, e = net_wins / std, self.exposures / self.std_of_exposures
         if normal:
             angle, distance = np.arctan2(x, e), np.hypot(x, e)

@@ -360,6 +360,19 @@ def test_lists_may_have_any_length_and_missing_entries():
     assert wins(Profile.from_orders(lists, items=DRINKS, person=["ann", None])) == [1, -1, 0]
 
 
+def test_masked_ids_are_missing():
+    persons, item = [1, 1, 2, 2, 2], ["tea", "milk", "tea", "milk", "wine"]
+    columns = {"item": item, "rating": [5, 3, 2, 4, 1], "items": DRINKS}
+    masked = Profile.from_long(person=np.ma.array(persons, mask=[0, 0, 0, 0, 1]), **columns)
+    assert wins(masked) == wins(Profile.from_long(person=[1, 1, 2, 2, None], **columns)) == [0, 0, 0]
+    texts = np.ma.array(item, mask=[0, 0, 0, 0, 1])
+    assert wins(Profile.from_long(**{**columns, "item": texts}, person=persons)) == [0, 0, 0]
+    with pytest.raises(ValueError, match="person must hold ids that are all text or all whole numbers"):
+        Profile.from_long(person=np.ma.array(persons, dtype=float), **columns)
+    lists = np.ma.array([[0, 1, 2], [2, 0, 1]], mask=[[0, 0, 1], [0, 0, 0]])
+    assert wins(Profile.from_orders(lists, items=[0, 1, 2])) == [1, -3, 2]
+
+
 def test_profiles_of_lists_add_up_and_persons_do_not():
     lists = [["tea", "milk"], ["wine", "tea", "milk"], []]
     one, two = (Profile.from_orders(part, items=DRINKS, max_listed=2) for part in (lists[:1], lists[1:]))

@@ -186,7 +186,7 @@ def test_a_publication_is_paid_once_and_everything_follows_from_it():
         assert session.answer(PairMargin(i, j)) == margins[i, j]
     assert spent(session) == HALF
     with pytest.raises(LookupError):
-        session.answer(PositionalScores((2.0, 1.0, 0.0)))
+        session.answer(PositionalScores(tuple(range(M, 0, -1))))
 
 
 def test_sessions_draw_from_their_own_streams():

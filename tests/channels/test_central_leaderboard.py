@@ -62,7 +62,9 @@ def test_the_table_of_a_leaderboard_has_its_published_numbers(log):
         assert table.loc[item, "strength"] == fitted.strengths_[row]
         assert table.loc[item, "exposure"] == fitted.exposures_[row]
         assert (table.loc[item, ["best", "worst"]] - 1).tolist() == fitted.rank_intervals(0.5)[row].tolist()
-    assert table.attrs["intervals"].startswith("of a population, level about 0.5, if items are compared with others")
+    assert table.attrs["intervals"].startswith(
+        "of a population, approximately, level 0.5, if items are compared with others"
+    )
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -72,7 +74,10 @@ def test_one_round_has_intervals_of_the_voters_and_of_a_population(log, delta):
     np.testing.assert_array_equal(fitted.rank_intervals(), voters)
     assert (population[:, 0] <= voters[:, 0]).all() and (voters[:, 1] <= population[:, 1]).all()
     assert (population != voters).any()
-    for of, says in (("voters", "of these voters, level 0.9"), ("population", "of a population, level about 0.9")):
+    for of, says in (
+        ("voters", "of these voters, not of a population, level 0.9"),
+        ("population", "of a population, approximately, level 0.9"),
+    ):
         table = fitted.to_frame(0.9, of=of)
         assert table.attrs["intervals"] == says
         assert (table.loc[MODELS, ["best", "worst"]] - 1).to_numpy().tolist() == fitted.rank_intervals(

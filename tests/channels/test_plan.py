@@ -132,6 +132,24 @@ def test_public_numbers_of_voters_that_meet_the_minimum_are_enough():
             SecureAggregation(min_reports=least).plan([Ask(NetWins())], 3, n_voters)
 
 
+@pytest.mark.parametrize(
+    "channel",
+    [
+        *(Exact(), NonPrivateSurvey(), Local(), Shuffle(min_reports=2), Interactive(), Central(), SecureAggregation()),
+        Central(release=AllMargins()),
+    ],
+    ids=repr,
+)
+def test_an_item_beyond_the_last_is_an_error_that_names_the_parameter(channel):
+    with pytest.raises(ValueError, match=r"^j must be an integer from 0 to 2, got 3"):
+        channel.plan([Ask(PairMargin(0, 3))], 3, 2)
+    answers = channel.plan([Ask(PairMargin())], 3, 2).open(Profile.from_rankings([[0, 1, 2]] * 2))(
+        Bits.from_random_state(0)
+    )
+    with pytest.raises(ValueError, match=r"^j must be an integer from 0 to 2, got 3"):
+        answers.answer(PairMargin(0, 3))
+
+
 def test_a_plan_of_single_reports_refuses_what_needs_more_of_a_voter():
     with pytest.raises(ValueError, match=r"^Local cannot answer Histogram, which the rule asks for"):
         Local().plan([Ask(Histogram())], 3)

@@ -131,7 +131,7 @@ def test_a_leaderboard_is_the_default_for_ratings_and_comparisons(run):
     said = run(*options, "--report", "r.html")
     (release,) = PrivacyBudget.open("b").releases_
     assert (release.what, release.guarantee.unit) == ("DPBradleyTerry", "all comparisons of one person")
-    assert "the population from which the persons are a random sample" in " ".join(said.split())
+    assert "ranks of a population, approximately, all at once" in " ".join(said.split())
     page = Path("r.html").read_text(encoding="utf-8")
     for text in (said, page):
         assert "no group of items only within itself" in " ".join(text.split())

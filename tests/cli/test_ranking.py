@@ -152,13 +152,18 @@ def test_intervals_of_a_population_are_named_so_everywhere(run):
     wide, page = made_and_page(run, *options, "--of", "population")
     narrow = json.loads(run(*options, "--of", "voters", "--format", "json"))
     assert (wide["of"], narrow["of"]) == ("population", "voters") and "approximate" not in wide
+    assert (wide["whose"], narrow["whose"]) == ("of a population", "of these voters, not of a population")
     for item, (best, worst) in narrow["intervals"].items():
         assert wide["intervals"][item][0] <= best and worst <= wide["intervals"][item][1]
     assert page.texts["th"][2] == "Likely ranks among all people" and "random sample" in page.texts["p"][2]
     bought = [*FILE, "--epsilon", "500", "--noise", "gaussian", "--delta", "1e-6", "--of", "population"]
     made = json.loads(run(*bought, "--format", "json"))
     assert (made["of"], made["approximate"], made["assumes"]) == ("population", True, "")
-    assert "NetWinProducts" in made["privacy"]["how"] and made["privacy"]["neighboring"] == "add_remove"
+    assert made["whose"] == "of a population, approximately"
+    assert (
+        "the products of the net wins of every two items" in made["privacy"]["how"]
+        and made["privacy"]["neighboring"] == "add_remove"
+    )
     said = " ".join(run(*options, "--of", "population").split())
     assert "rank item in population" in said and "with probability at least 0.95. They may" in said
 
@@ -502,7 +507,19 @@ def test_a_report_does_not_replace_the_ballots_on_standard_input(run, monkeypatc
 # --- what an output may hold
 
 PUBLIC = {
-    *("simulated", "consensus", "level", "of", "intervals", "unranked", "privacy", "budget", "spent", "remaining"),
+    *(
+        "simulated",
+        "consensus",
+        "level",
+        "of",
+        "whose",
+        "intervals",
+        "unranked",
+        "privacy",
+        "budget",
+        "spent",
+        "remaining",
+    ),
     *("segments", "segment", "size", "own_weight", "max_weight"),
     *("epsilon", "delta", "trust", "neighboring", "how", "arithmetic", "certified", "caveats", "unit", "whom"),
     "statement",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from sklearn_dprank import Borda, DPBorda, DPBradleyTerry, DPPairwise, LDPPairwise
+from sklearn_dprank import Borda, DPBorda, DPBradleyTerry, DPPairwise, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.plotting import RankIntervalDisplay
 
@@ -46,7 +46,7 @@ def test_of_an_estimator(plt, inside, apart, estimator):
     assert bars(display) == [tuple(row) for row in expected.tolist()]
     assert texts(display) == fitted.consensus_.tolist()
     words = display.ax_.get_xlabel() + display.ax_.get_title() + display.ax_.get_legend().get_texts()[0].get_text()
-    assert "of these voters, not of a population" in words
+    assert fitted.noise_.whose() in words
     assert ("net wins" in words) == (fitted.noise_.on == "scores")
     assert ("majorities" in words) == (fitted.noise_.on == "margins")
     assert "simulation only" in words and "80 %: all at once" in words
@@ -73,7 +73,15 @@ def test_the_label_says_whose_ranks_are_drawn_and_what_they_assume(plt, inside, 
 def test_the_label_of_borda_names_the_population(plt):
     fitted = DPBorda(neighboring="replace", random_state=0).fit(X)
     display = RankIntervalDisplay.from_estimator(fitted, of="population").plot()
-    assert "of a population" in display.ax_.get_xlabel() and "voters" not in display.ax_.get_xlabel()
+    assert display.ax_.get_xlabel().endswith("\nof a population")
+
+
+@pytest.mark.parametrize("estimator", [LDPPairwise(2.0), LDPBorda(1.0), ShufflePairwise(0.5)], ids=repr)
+def test_the_label_of_randomised_ballots_names_voters_and_population(plt, estimator):
+    fitted = estimator.set_params(random_state=0).fit(X)
+    for of in (None, "voters", "population"):
+        display = RankIntervalDisplay.from_estimator(fitted, of=of).plot()
+        assert display.ax_.get_xlabel().endswith("\nof these voters and of a population")
 
 
 @pytest.mark.parametrize("n_items", [60, 110, 300])
@@ -108,8 +116,6 @@ def test_refusals():
             RankIntervalDisplay.from_estimator(silent.fit(X))
     with pytest.raises(ValueError, match="level must be a number"):
         RankIntervalDisplay.from_estimator(DPBorda(random_state=0).fit(X), level=95)
-    with pytest.raises(ValueError, match="of must be one of"):
-        RankIntervalDisplay([[0, 1], [0, 1]], [0, 1], of="all")
     for intervals in ([[0, 1]], [[0, 1], [1, 0]], [[0.5, 1.0], [0, 1]], [0, 1]):
         with pytest.raises(ValueError, match="the best and the worst rank of each of the 2 items"):
             RankIntervalDisplay(intervals, [0, 1])

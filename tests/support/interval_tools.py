@@ -18,6 +18,6 @@ def surely_above(noise, published, level):
         return low[:, None] > high
     m, gaps = len(published), published[:, None] - published
     if isinstance(noise, StrengthNoise):
-        z = ndtri(1 - (1 - level) / max(m * (m - 1), 2))
+        z = -ndtri((1 - level) / max(m * (m - 1), 2))
         return gaps > 1.3 * z * np.hypot(noise.deviations[:, None], noise.deviations)
     return gaps > noise.law.range_quantile(m, level)

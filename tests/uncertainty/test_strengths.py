@@ -7,7 +7,7 @@ import pytest
 from interval_tools import ranks, surely_above
 from scipy.special import ndtr
 
-from sklearn_dprank.uncertainty import LaplaceLaw, NormalLaw, PublishedNoise, ShareNoise, StrengthNoise
+from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, ShareNoise, StrengthNoise
 
 
 def test_intervals_of_shares_have_their_values():
@@ -15,6 +15,34 @@ def test_intervals_of_shares_have_their_values():
     ends = law.intervals(np.array([30.0, 0.0]), 0.95)
     np.testing.assert_allclose(ends, [[0.40206, 1], [-0.32273, 0.32273]], atol=5e-6)
     assert law.rank_intervals(np.array([30.0, 0.0]), 0.95).tolist() == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("of", ["voters", "population"])
+def test_intervals_of_shares_at_levels_near_1_are_finite_and_grow(norm, of):
+    law = ShareNoise(np.full(2, 4e3), 4.0, 8.0, norm, np.zeros(2), np.ones(2))
+    levels = [1 - 1e-12, 1 - 1e-14, 1 - 2**-53]
+    ends = np.array([law.intervals(np.array([3e3, 0.0]), level, of) for level in levels])
+    assert (np.diff(ends[..., 0], axis=0) < 0).all() and (np.diff(ends[..., 1], axis=0) > 0).all()
+    assert np.abs(ends).max() < 1
+
+
+def test_rank_intervals_of_strengths_at_levels_near_1_are_finite():
+    law = StrengthNoise(np.array([0.0, 1.0, 1.0]))
+    assert law.rank_intervals(np.array([0.0, 100.0, 200.0]), 1 - 2**-53).tolist() == [[2, 2], [1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda table: PublishedNoise("scores", NormalLaw(1.0), covariance=table),
+        lambda table: StrengthNoise(table[0]),
+        lambda table: ShareNoise(table[0], 1.0, 1.0, "l2", np.zeros(2), np.ones(2)),
+        lambda table: AnswersLaw(0.5, table),
+    ],
+)
+def test_noise_is_equal_if_all_its_numbers_are(make):
+    assert make(np.eye(2)) == make(np.eye(2)) and make(np.eye(2)) != make(2 * np.eye(2)) and make(np.eye(2)) != "noise"
 
 
 def test_unknown_exposures_give_no_information():
