@@ -32,7 +32,6 @@ from ..ballots.reading import MAX_ITEMS, checked_names
 
 #: Valid values of `unranked`.
 UNRANKED: tuple[str, ...] = ("no_opinion", "last")
-_GROUP = re.compile(r"\{([^}]*)\}|(\d+)", re.ASCII)
 
 
 def read_preflib(
@@ -116,7 +115,9 @@ def read_preflib(
     if missing[counts > 0].any():  # positions of complete ballots stay integers
         last = np.count_nonzero(~missing, axis=1, keepdims=True)
         distinct = np.where(missing, last if unranked == "last" else np.nan, distinct)
-    data = np.repeat(distinct, counts, axis=0)
+    else:
+        distinct = distinct.astype(np.int64)
+    data = distinct if (counts == 1).all() else np.repeat(distinct, counts, axis=0)
     profile = Profile.from_rankings(data, items=names)
     return Bunch(data=data, item_names=names, counts=counts, unranked=unranked, profile=profile)
 
@@ -136,55 +137,69 @@ def _read(path, file):
     is not listed.
     """
     header: dict[str, tuple[int, str]] = {}
-    table, counts = array("q"), array("q")
-    most = _cells_in_memory() // 4  # the table is copied, completed and repeated
+    tables, counts, lines, orders, size = [], array("q"), [], [], 0
     for number, key, text in _entries(path, file):
         if key is None:
             if not counts:
                 n_items, kind = _items_and_kind(path, header)
-            if len(table) + n_items > most:
+                most = _cells_in_memory() // 4 // n_items  # the table is copied, completed and repeated
+            if len(counts) >= most:
                 raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
-            try:
-                count, row = _read_ballot(text, n_items, kind)
-            except ValueError as flaw:
-                raise ValueError(f"{path}, line {number}: {flaw}") from None
-            table.extend(row)
-            counts.append(count)
+            ballot = _BALLOT.fullmatch(text)
+            if ballot is None:
+                raise ValueError(
+                    f"{path}, line {number}: expected a count and item numbers, best first, ties in braces, like "
+                    "'12: 3,{1,4},2', or before 2022 '12,3,{1,4},2'."
+                )
+            counts.append(int(ballot[1]))
+            lines.append(number)
+            orders.append(ballot[2])
+            size += len(text)
+            if size > _BATCH:
+                tables.append(_positions(path, lines, orders, n_items, kind))
+                lines, orders, size = [], [], 0
         elif key.startswith(_USED):
             if key in header:
                 raise ValueError(f"{path}, line {number}: {key[:_QUOTED]} was given before, in line {header[key][0]}.")
             if len(header) > MAX_ITEMS + 10:
                 raise ValueError(f"{path}, line {number}: more names than the {MAX_ITEMS} items that are supported.")
             header[key] = number, text
-    n_items, _ = _items_and_kind(path, header)
-    return header, np.array(table, dtype=np.int64).reshape(-1, n_items), np.array(counts, dtype=np.int64)
+    n_items, kind = _items_and_kind(path, header)
+    tables.append(_positions(path, lines, orders, n_items, kind))
+    distinct = np.concatenate(tables) if len(tables) > 1 else tables[0]
+    return header, distinct, np.array(counts, dtype=np.int64)
 
 
-def _read_ballot(text, n_items, kind):
-    """Return the count and the positions of one ballot line."""
-    ballot = _BALLOT.fullmatch(text)
-    if ballot is None:
-        raise ValueError(
-            "expected a count and item numbers, best first, ties in braces, like '12: 3,{1,4},2', or before 2022 "
-            "'12,3,{1,4},2'."
+def _positions(path, lines, orders, n_items, kind):
+    """Return the positions of ballots from the texts of their orders; `lines` are their numbers in the file."""
+
+    def refuse(flaws, what):
+        if len(flaws):
+            raise ValueError(f"{path}, line {lines[flaws[0]]}: {what}")
+
+    table = np.full((len(orders), n_items), -1, dtype=np.int32)
+    if not orders:
+        return table
+    text = ",".join(orders)
+    items = np.fromstring(text.translate({ord("{"): " ", ord("}"): " "}), dtype=np.int64, sep=",") - 1
+    letters = np.frombuffer(text.encode(), dtype=np.uint8)
+    depth = np.cumsum((letters == ord("{")).astype(np.int8) - (letters == ord("}")), dtype=np.int8)
+    is_tied = np.append(False, depth[letters == ord(",")] > 0)  # with the item before
+    lengths = np.array([order.count(",") + 1 for order in orders])
+    ballot = np.repeat(np.arange(len(orders)), lengths)
+    refuse(ballot[(items < 0) | (items >= n_items)], f"an item is not one of 1..{n_items}.")
+    if kind in ("soc", "soi"):
+        refuse(ballot[is_tied], f"items are tied, but the file's type is {kind} (strict orders).")
+    places = np.arange(len(items))
+    best_tied = np.maximum.accumulate(np.where(is_tied, 0, places))
+    table[ballot, items] = best_tied - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    n_listed = np.count_nonzero(table >= 0, axis=1)
+    refuse(np.flatnonzero(n_listed < lengths), "an item is listed twice.")
+    if kind in ("soc", "toc"):
+        refuse(
+            np.flatnonzero(n_listed < n_items), f"items are left out, but the file's type is {kind} (complete orders)."
         )
-    count, order = ballot.groups()
-    groups = [tied or single for tied, single in _GROUP.findall(order)] if "{" in order else order.split(",")
-    row, n_listed = [-1] * n_items, 0
-    for group in groups:
-        items = [int(item) for item in group.split(",")]
-        if len(items) > 1 and kind in ("soc", "soi"):
-            raise ValueError(f"items are tied, but the file's type is {kind} (strict orders).")
-        for item in items:
-            if not 1 <= item <= n_items:
-                raise ValueError(f"an item is not one of 1..{n_items}.")
-            if row[item - 1] >= 0:
-                raise ValueError("an item is listed twice.")
-            row[item - 1] = n_listed
-        n_listed += len(items)
-    if n_listed < n_items and kind in ("soc", "toc"):
-        raise ValueError(f"items are left out, but the file's type is {kind} (complete orders).")
-    return int(count), row
+    return table
 
 
 def load_hay_figure1() -> Bunch:
@@ -220,10 +235,11 @@ def load_hay_figure1() -> Bunch:
 
 _KINDS = ("soc", "soi", "toc", "toi")  # strict or tied orders, complete or incomplete
 _RELATIONS = ("tog", "mjg", "wmg", "pwg")  # relations of pairs, in the old layout
-_NUMBER = r"\d{1,18}"  # more digits do not fit into 64 bits
-_TIED = rf"\{{\s*{_NUMBER}(?:\s*,\s*{_NUMBER})*\s*\}}"
-_ORDER = rf"((?:{_NUMBER}|{_TIED})(?:\s*,\s*(?:{_NUMBER}|{_TIED}))*)"
-_BALLOT = re.compile(rf"({_NUMBER})\s*:\s*{_ORDER}", re.ASCII)
+_NUMBER = r"\d{1,18}+"  # more digits do not fit into 64 bits
+_TIED = rf"\{{\s*+{_NUMBER}(?:\s*+,\s*+{_NUMBER})*+\s*+\}}"  # possessive: no flaw takes long to find
+_ORDER = rf"((?:{_NUMBER}|{_TIED})(?:\s*+,\s*+(?:{_NUMBER}|{_TIED}))*+)"
+_BALLOT = re.compile(rf"({_NUMBER})\s*+:\s*+{_ORDER}", re.ASCII)
+_BATCH = 1 << 20  # characters of ballots that are converted at once
 _USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # header keys that are read; each may appear once only
 _LONGEST = 1 << 22  # characters of a line; a ballot of all items is much shorter
 _QUOTED = 40  # characters of a header that a message quotes

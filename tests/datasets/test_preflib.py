@@ -103,6 +103,19 @@ def test_flaws_are_named(tmp_path, old, new, message):
     assert message_of(write(tmp_path, GOOD.replace(old, new))).startswith(message)
 
 
+def test_ballots_that_are_converted_in_batches(tmp_path):
+    """More than a million characters are converted in parts, and keep their order and line numbers."""
+    kinds = [f"2: {{3,1}},{' ' * 3000}2", f"1: 2,{' ' * 3000}{{1,3}}", "0: 1,{3},2", "1: 2"]
+    text = "# NUMBER ALTERNATIVES: 3\n" + 400 * ("\n".join(kinds) + "\n")
+    read = read_preflib(write(tmp_path, text, "ballots.toi"))
+    assert read.counts.tolist() == 400 * [2, 1, 0, 1]
+    assert read.data.tolist() == 400 * [[0, 2, 0], [0, 2, 0], [1, 0, 1], [1, 0, 1]]
+    flawed = write(tmp_path, text + "1: 2,{1,2}\n1: 4\n", "ballots.toi")
+    assert message_of(flawed) == ", line 1603: an item is not one of 1..3."
+    flawed = write(tmp_path, text + "1: 2,{1,2}\n", "ballots.toi")
+    assert message_of(flawed) == ", line 1602: an item is listed twice."
+
+
 OLD = """\
 3
 1,apple
