@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from datetime import date
 from functools import partial
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from .. import __version__
 from .._utils.checks import check_number, safe_repr
 from ..ballots.reading import checked_names, seen
 from ..ballots.weights import COMPARISONS
@@ -65,7 +68,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     )
     add("--of", choices=["voters", "population"], help=about)
     add("--plot", type=Path, metavar="FILE", help="draw the intervals (png, pdf, svg); replaces an existing file")
-    add("--report", type=Path, metavar="FILE", help="write an HTML page for publication; replaces an existing file")
+    about = "write an HTML page for publication, with the date and this command; replaces an existing file"
+    add("--report", type=Path, metavar="FILE", help=about)
+    add("--title", help="title of the page, which is public")
+    add("--question", help="question that the voters were asked, printed on the page")
     add = added.add_argument_group("budget").add_argument
     add("--budget", type=Path, metavar="FILE", help="SQLite file with the voters' privacy budget, to charge")
     add("--budget-epsilon", type=float, help="epsilon of a new budget; needed if the file does not exist")
@@ -141,7 +147,8 @@ def run(options: argparse.Namespace) -> str:
             printing.save(display.from_estimator(fitted, **drawn).plot().figure_, options.plot)
     if options.report is not None:
         with _attempt(options, f"Report: {options.report}", written):
-            document = page(made, best=options.top is not None)
+            texts = {"title": options.title, "question": options.question, "command": command(options)}
+            document = page(made, best=options.top is not None, **texts)
             options.report.write_text(document, encoding="utf-8", errors="xmlcharrefreplace")
     return show(made, options.format, written)
 
@@ -219,6 +226,9 @@ def _check_outputs(options, intervals):
             "--plot draws rank intervals, which private items and some estimators do not have: leave it out, or use "
             "DPBorda, DPPairwise, DPBradleyTerry or DPPositionalRule with public items and Laplace or Gaussian noise."
         )
+    texts = [f"--{name}" for name in ("title", "question") if getattr(options, name) is not None]
+    if texts and options.report is None:
+        raise ValueError(f"{' and '.join(texts)}: printed on the page of --report only; name its file with --report.")
     last = None if options.budget is None else accounts.last_result(options.budget)
     outputs = {"--budget": last, "--plot": options.plot, "--report": options.report}
     printing.check_outputs(outputs, [options.file, options.budget])
@@ -435,7 +445,38 @@ def title(made: dict[str, Any]) -> str:
     return f"{made['segment']}: about {max(made['size'], 0):,} votes, {made['own_weight']:.0%} its own answers"
 
 
-def page(made: dict[str, Any], *, best: bool = False) -> str:
+#: Options that do not change the ranking.
+_NOT_SHOWN = ("budget", "budget_epsilon", "budget_delta", "plot", "report", "title", "question", "format")
+
+
+def command(options: argparse.Namespace) -> str:
+    """Return the command of a release as a page states it: names of files without folders, no budget and no outputs."""
+    from . import parser
+
+    shown = ["dprank", "rank"]
+    from_file = re.search("\0--it?e?m?s?[=\0]@([^\0]+)", "\0".join(["", *options.words]))
+    for name, default in vars(parser(["rank"]).parse_args(["rank"])).items():
+        value = getattr(options, name)
+        if value == default or name in _NOT_SHOWN:
+            continue
+        if name == "items" and from_file:
+            value = f"@{Path(from_file[1]).name}"
+        if name != "file":
+            shown.append(f"--{value if name == 'layout' else name.replace('_', '-')}")
+        if name != "layout" and value is not True:
+            values = value if isinstance(value, list) else [value]
+            shown += [each.name if isinstance(each, Path) else str(each) for each in values]
+    return shlex.join(shown)
+
+
+def page(
+    made: dict[str, Any],
+    *,
+    best: bool = False,
+    title: str | None = None,
+    question: str | None = None,
+    command: str = "",
+) -> str:
     """Return a release as one self-contained HTML page, from the data that ``dprank rank --format json`` prints.
 
     Every value on the page is published. `best` says that only the best items are ranked.
@@ -482,8 +523,13 @@ def page(made: dict[str, Any], *, best: bool = False) -> str:
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
     heading = "Likely ranks among all people" if of_population else "Rank without noise"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(
-        title=f"The best {n_items} in order" if best else f"Ranking of {n_items} items",
-        guarantee=f"Published with differential privacy: {numbers}".replace(" = ", f"{_BLANK}={_BLANK}"),
+        title=escape(title or (f"The best {n_items} in order" if best else f"Ranking of {n_items} items")),
+        question=f"<p dir='auto'>{escape(question)}</p>\n" if question else "",
+        guarantee=f"Published on {date.today()} with differential privacy: {numbers}".replace(
+            " = ", f"{_BLANK}={_BLANK}"
+        ),
+        command=escape(command),
+        version=__version__,
         example=example if made["simulated"] else "",
         tables="\n".join(_html_table(each, heading) for each in several or [made]),
         meaning="\n".join(f"<p>{escape(text)}</p>".replace(" %", f"{_BLANK}%") for text in texts),

@@ -4,10 +4,14 @@ import errno
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from process_tools import python
 
@@ -215,6 +219,103 @@ def test_a_report_is_self_contained(run):
     assert not {"strong", "b", "script"} & set(page.texts)
 
 
+def test_a_report_has_the_title_the_question_and_the_date(run):
+    texts = ["--title", "Best <drink> & $why", "--question", "Which do <you> like?"]
+    today = date.today()
+    _, page = made_and_page(run, *FILE, "--epsilon", "1", *texts)
+    assert page.open == [] and page.texts["h1"] == page.texts["title"] == ["Best <drink> & $why"]
+    asked, published = page.texts["p"][:2]
+    assert asked == "Which do <you> like?"
+    (found,) = re.findall(r"^Published on (\S+) with differential privacy: epsilon", published)
+    assert today <= date.fromisoformat(found) <= date.today()
+
+
+@pytest.mark.parametrize("text", ["--title", "--question"])
+def test_texts_of_the_report_need_a_report(text, run):
+    said = run(*FILE, "--epsilon", "1", *NEW, text, "What?")
+    assert said.startswith(f"dprank rank: {text}: printed on the page of --report only; name its file with --report.")
+    assert not Path("new.sqlite").exists()
+
+
+def command_of(page):
+    return page.texts["pre"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("{}/v.csv --positions --items all --eps=1", "v.csv --positions --items all --epsilon 1.0"),
+        ("v.csv --pos --items @{}/i.txt --epsilon 1", "v.csv --positions --items @i.txt --epsilon 1.0"),
+        ("v.csv --positions --item=@{}/i.txt --epsilon 1", "v.csv --positions --items @i.txt --epsilon 1.0"),
+        ("--long @voter drink place --positions --delta 0 --items a,b --epsilon 2 {}/l.csv",
+         "l.csv --positions --long @voter drink place --items a,b --epsilon 2.0 --delta 0.0"),
+        ("s.csv --positions --items tea,milk,rye --epsilon 1 --segments region --segment-values 'a<b,b'",
+         "s.csv --positions --items tea,milk,rye --epsilon 1.0 --segments region --segment-values 'a<b,b'"),
+    ],
+)  # fmt: skip
+def test_a_report_shows_its_command_without_folders_budgets_and_outputs(given, shown, tmp_path, run):
+    Path("i.txt").write_text("\n".join(NAMES))
+    Path("l.csv").write_text(
+        "@voter,drink,place\n" + "".join(f"{v},{d},{p}\n" for v in range(60) for d, p in ("a1", "b2"))
+    )
+    hidden = ["--budget", f"{tmp_path}/secret.sqlite", "--budget-epsilon", "9", "--budget-delta", "1e-3"]
+    given = shlex.split(given.format(tmp_path))
+    _, page = made_and_page(run, *given, *hidden, "--title", "Drinks")
+    assert command_of(page) == f"dprank rank {shown}"
+    text = Path("r.html").read_text(encoding="utf-8")
+    assert not re.search(f"{tmp_path}|secret|budget|r\\.html", text)
+
+
+def test_the_command_of_a_report_makes_the_same_release(run):
+    """But for the noise: the options that it states describe the file, the mechanism and the guarantee."""
+    options = ["--top", "2", "--neighboring", "replace", "--unranked", "last", "--no-answer"]
+    made, page = made_and_page(run, *FILE, "--epsilon", "500", *options, "don't know, 99")
+    again, second = made_and_page(run, *shlex.split(command_of(page))[2:])
+    assert again == made and command_of(second) == command_of(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_a_report_fits_its_window_and_asks_no_server(width, run):
+    """Long names, titles and questions wrap; no two texts overlap."""
+    browsers = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed, and so no browser shows the page")
+    names = ["Donaudampfschifffahrtsgesellschaftskapitaen" * 2, "a canteen with cheap food", *map(str, range(3, 40))]
+    rows = [",".join(map(str, range(39)))] * 60
+    Path("long.csv").write_text("\n".join([",".join(names), *rows]))
+    title = ["--title", "W" * 70, "--question", "What should we do first? " * 9]
+    run("long.csv", *PLACED, "--epsilon", "9", *title, "--report", "r.html")
+    with browsers.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 844})
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(Path("r.html").absolute().as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        boxes = page.evaluate(
+            """() => {
+              const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+              while (walker.nextNode()) {
+                const range = document.createRange();
+                range.selectNodeContents(walker.currentNode);
+                if (walker.currentNode.data.trim())
+                  for (const box of range.getClientRects()) found.push([box.left, box.top, box.right, box.bottom]);
+              }
+              return found;
+            }"""
+        )
+        browser.close()
+    assert len(asked) == 1 and len(boxes) > 100
+    left, top, right, bottom = np.array(boxes).T
+    assert left.min() >= 0 and right.max() <= width
+    wide = np.minimum.outer(right, right) - np.maximum.outer(left, left)
+    high = np.minimum.outer(bottom, bottom) - np.maximum.outer(top, top)
+    assert ((wide < 1) | (high < 1)).sum() == len(boxes) * (len(boxes) - 1)
+
+
 @pytest.mark.parametrize("delta", [[], ["--delta", "0"]])
 def test_reports_of_segments(delta, run):
     segmented = ["--segments", "region", "--segment-values", "a<b,b", *delta]
@@ -241,7 +342,7 @@ def test_a_release_that_says_little_about_the_order_says_so(file, run):
     ("error", "why"), [(OSError("no space left"), "no space left"), (KeyboardInterrupt(), "interrupted")], ids=repr
 )
 def test_a_result_is_printed_even_if_its_report_cannot_be_written(error, why, monkeypatch, capsys):
-    def full(made, best):
+    def full(made, **texts):
         raise error
 
     monkeypatch.setattr(report, "page", full)
