@@ -6,6 +6,7 @@ A thousand simulated ballots over eight dishes, one row per voter: ``votes`` hol
 For ballots in a file, use the command ``dprank rank``: see ``dprank rank --help``.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -45,3 +46,4 @@ PrivacyUtilityDisplay.from_estimators(
     n_trials=30,
     random_state=0,
 ).plot()
+plt.show()

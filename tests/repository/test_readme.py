@@ -20,12 +20,18 @@ def block(marker, language):
     return found
 
 
-def test_example_prints_what_readme_prints(capsys):
+@pytest.mark.usefixtures("closed_pictures")
+def test_example_prints_what_readme_prints_and_draws_a_picture(capsys, tmp_path, monkeypatch, is_picture):
     pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
     code = block("example", "python").replace("DPBorda(epsilon=1.0)", "DPBorda(epsilon=1.0, random_state=0)")
     exec(compile(code, "README.md", "exec"), {})
     (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
     assert capsys.readouterr().out.replace("; simulation only: a seed was given", "") == printed
+    assert is_picture(tmp_path / "ranking.png")
+    landing = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8").replace("\n   ", "\n")
+    assert block("example", "python") in landing and printed in landing
 
 
 def test_other_examples():
