@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import field
 from itertools import zip_longest
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._utils.checks import check_flag, check_whole
+from ._utils.checks import check_choice, check_flag, check_whole
 from ._utils.estimators import AllowsMissing, OneToOneFeatureMixin, TransformerMixin, parametrized
 from ._utils.types import ItemNames
 from .ballots import reading
+from .ballots.long import is_missing
 from .privacy.estimator_guarantees import row_wise
 
 __all__ = ["RatingsToRankings", "orders_to_positions", "unranked_last"]
 
 _BLOCK = 1 << 16  # entries ranked at a time; temporaries stay in cache
+
+# Rules for marks on a ballot that are not one item in each rank; see `orders_to_positions`.
+Repeated: TypeAlias = Literal["error", "first", "drop"]
+Overvote: TypeAlias = Literal["error", "tie", "skip", "end"]
+Skipped: TypeAlias = Literal["close", 1, 2]
+OtherItems: TypeAlias = Literal["error", "drop"]
+#: Word for a rank with several items that a record does not name.
+OVERVOTE_WORD = "overvote"
 
 
 def __dir__():
@@ -28,14 +37,41 @@ def __dir__():
 
 
 @overload
-def orders_to_positions(orders: Any, n_items: int | None = None, *, items: None = None) -> NDArray[Any]: ...
+def orders_to_positions(
+    orders: Any,
+    n_items: int | None = None,
+    *,
+    items: None = None,
+    repeated: Repeated = "error",
+    overvote: Overvote = "error",
+    skipped: Skipped = "close",
+    other_items: OtherItems = "error",
+) -> NDArray[Any]: ...
 
 
 @overload
-def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemNames) -> Any: ...
+def orders_to_positions(
+    orders: Any,
+    n_items: int | None = None,
+    *,
+    items: ItemNames,
+    repeated: Repeated = "error",
+    overvote: Overvote = "error",
+    skipped: Skipped = "close",
+    other_items: OtherItems = "error",
+) -> Any: ...
 
 
-def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemNames | None = None) -> Any:
+def orders_to_positions(
+    orders: Any,
+    n_items: int | None = None,
+    *,
+    items: ItemNames | None = None,
+    repeated: Repeated = "error",
+    overvote: Overvote = "error",
+    skipped: Skipped = "close",
+    other_items: OtherItems = "error",
+) -> Any:
     """Convert orders (the items, best first) to positions (the place of each item).
 
     Convert orders before you pass them to an estimator. Orders are permutations too, so orders in place of positions
@@ -45,11 +81,24 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
     ----------
     orders : array-like of shape (n_voters, n_listed), or sequence of sequences
         Items of each voter, best first: indices from 0, or names if `items` is given. A ballot may list only some
-        items. It is then shorter, or filled up with NaN, None or pandas' NA.
+        items. It is then shorter, or filled up with NaN, None or pandas' NA. A list or tuple of items is a rank with
+        several items, and so is the word "overvote", unless it is in `items`.
     n_items : int, default=None
         Number of items. None is the number of names if there are names, else the length of the longest ballot.
     items : sequence of str or of int, default=None
         Distinct names of all items, in the order of the result's columns.
+    repeated : {"error", "first", "drop"}, default="error"
+        What to do with an item that a ballot lists twice: raise an error, keep its first rank, or read the ballot as
+        one without opinions.
+    overvote : {"error", "tie", "skip", "end"}, default="error"
+        What to do with a rank that has several items: raise an error, tie these items, skip the rank, or end the
+        ballot before it. The word "overvote" names no items, so "tie" skips it.
+    skipped : {"close", 1, 2}, default="close"
+        What to do with empty ranks before others: let the later items move up, or end the ballot at the first empty
+        rank or at the first two in a row.
+    other_items : {"error", "drop"}, default="error"
+        What to do with items that are not in `items`, such as write-ins: raise an error, or leave them out. Their
+        ranks are not empty.
 
     Returns
     -------
@@ -62,8 +111,13 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
     Raises
     ------
     ValueError
-        If a ballot lists an item twice or an unknown item (the message does not show the ballot), `orders` is not a
-        table, or `items` is not a list of distinct names.
+        If a ballot has marks for which a rule is "error" (the message does not show the ballot), a rule is unknown,
+        `orders` is not a table, or `items` is not a list of distinct names.
+
+    Notes
+    -----
+    A rule looks at one ballot only, and never removes a row. So it does not affect a privacy guarantee. An error
+    depends on the ballots: do not publish it.
 
     Examples
     --------
@@ -75,33 +129,147 @@ def orders_to_positions(orders: Any, n_items: int | None = None, *, items: ItemN
        milk  tea  water
     0   NaN  0.0    NaN
     1   0.0  1.0    NaN
+
+    A cast vote record with a repeated item and an overvote:
+
+    >>> record = [["tea", "tea", "milk"], ["milk", "overvote", "tea"]]
+    >>> orders_to_positions(record, items=["milk", "tea"], repeated="first", overvote="end")
+       milk  tea
+    0   1.0  0.0
+    1   0.0  NaN
     """
-    table = _order_table(orders, named=items is not None)
+    check_choice(repeated, "repeated", get_args(Repeated))
+    check_choice(overvote, "overvote", get_args(Overvote))
+    check_choice(skipped, "skipped", get_args(Skipped))
+    check_choice(other_items, "other_items", get_args(OtherItems))
+    is_strict = (repeated, overvote, skipped, other_items) == ("error", "error", "close", "error")
+    table = _order_table(orders, items is not None) if is_strict else _lists(orders)
+    width = table.shape[1] if is_strict else max(map(len, table), default=0)
     if items is None:
-        n_items = table.shape[1] if n_items is None else n_items
+        n_items = width if n_items is None else n_items
         check_whole(n_items, "n_items", optional=True)
-        indices = _checked_indices(table, n_items)
     else:
         items = reading.checked_names(items, "items")
         if n_items not in (None, len(items)):
             raise ValueError(f"n_items={n_items!r}, but items has {len(items)} names; leave n_items out.")
-        n_items, indices = len(items), _indices_of_names(table, items)
-    # Entries without an item have index -1, an extra last column that is dropped.
-    positions = np.full((len(indices), n_items + 1), -1, dtype=np.int64)
-    np.put_along_axis(positions, indices, np.arange(indices.shape[1])[np.newaxis], axis=1)
-    positions = positions[:, :-1]
-    listed = positions >= 0
-    if np.count_nonzero(listed) < np.count_nonzero(indices >= 0):
-        raise ValueError(
-            "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it."
-        )
-    positions = positions.copy() if listed.all() else np.where(listed, positions, np.nan)
+        n_items = len(items)
+    if is_strict:
+        indices = _checked_indices(table, n_items) if items is None else _indices_of_names(table, items)
+        # Entries without an item have index -1, an extra last column that is dropped.
+        positions = np.full((len(indices), n_items + 1), -1, dtype=np.int64)
+        np.put_along_axis(positions, indices, np.arange(indices.shape[1])[np.newaxis], axis=1)
+        positions = positions[:, :-1]
+        listed = positions >= 0
+        if np.count_nonzero(listed) < np.count_nonzero(indices >= 0):
+            raise ValueError(
+                "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it, or pass "
+                "repeated='first' or 'drop'."
+            )
+        positions = positions.copy() if listed.all() else np.where(listed, positions, np.nan)
+    else:
+        index = {name: item for item, name in enumerate(range(n_items) if items is None else items)}
+        try:
+            ballots = [
+                counted_ranks(
+                    [_items_of(entry, index, other_items) for entry in ballot],
+                    repeated=repeated,
+                    overvote=overvote,
+                    skipped=skipped,
+                )
+                for ballot in table
+            ]
+        except ValueError as problem:
+            raise ValueError(
+                f"orders break a rule: a ballot {problem}; mend or drop it, or choose another rule than 'error'."
+            ) from None
+        positions = positions_of(ballots, n_items)
+        positions = positions if np.isnan(positions).any() else positions.astype(np.int64)
     if items is not None:
         with suppress(ImportError):
             from pandas import DataFrame
 
             return DataFrame(positions, columns=items, index=orders.index if isinstance(orders, DataFrame) else None)
     return positions
+
+
+def counted_ranks(
+    ranks: Iterable[Sequence[Any]], *, repeated: Repeated, overvote: Overvote, skipped: Skipped
+) -> list[list[Any]]:
+    """Return the ranks of one ballot that count, best first, each with its tied items; see `orders_to_positions`.
+
+    A rank holds distinct items, and None for each mark without a known item. Raise ValueError if a rule is broken that
+    is "error"; the message begins with a verb and does not show the ballot.
+
+    Examples
+    --------
+    >>> counted_ranks([["a"], [], ["b", "c"], ["a"]], repeated="first", overvote="tie", skipped="close")
+    [['a'], ['b', 'c']]
+    """
+    counted, seen, n_empty = [], set[Any](), 0
+    for items in ranks:
+        n_empty = 0 if items else n_empty + 1
+        if n_empty == skipped:
+            break
+        if len(items) > 1 and overvote != "tie":
+            if overvote == "error":
+                raise ValueError("has several items in one rank")
+            if overvote == "end":
+                break
+            continue
+        known = [item for item in items if item is not None]
+        new = [item for item in known if item not in seen]
+        if len(new) < len(known) and repeated != "first":
+            if repeated == "error":
+                raise ValueError("lists an item twice")
+            return []
+        seen.update(new)
+        if new:
+            counted.append(new)
+    return counted
+
+
+def positions_of(ballots: Sequence[list[list[int]]], n_items: int) -> NDArray[np.float64]:
+    """Return the position of each item on ballots of `counted_ranks`, shape (n_voters, n_items); NaN is not listed."""
+    positions = np.full((len(ballots), n_items), np.nan)
+    for row, ranks in zip(positions, ballots, strict=True):
+        for place, items in enumerate(ranks):
+            for item in items:
+                row[item] = place
+    return positions
+
+
+def _lists(orders):
+    """Return orders as a list with the entries of each voter, which may be lists themselves."""
+    reading.check_is_table(orders, "orders")
+    orders = reading.unmasked(orders)
+    if hasattr(orders, "shape"):
+        orders = np.asarray(orders, dtype=object)
+        orders = orders.tolist() if orders.ndim == 2 else None
+    is_table = isinstance(orders, (list, tuple)) and orders
+    if not is_table or not all(isinstance(ballot, (list, tuple, np.ndarray)) for ballot in orders):
+        raise ValueError(_NO_TABLE)
+    return [list(reading.unmasked(ballot)) for ballot in orders]
+
+
+def _items_of(entry, index, other_items):
+    """Return the indices of the items in an entry, None for each other mark, which may be an error."""
+    if is_missing(entry):
+        return []
+    if isinstance(entry, str) and entry == OVERVOTE_WORD and entry not in index:
+        return [None, None]
+    names = entry if isinstance(entry, (list, tuple)) else [entry]
+    found = []
+    for name in names:
+        try:
+            found.append(index.get(reading.normal(name) if isinstance(name, str) else name))
+        except TypeError:  # not hashable
+            found.append(None)
+    if None in found and other_items == "error":
+        raise ValueError(f"names something else than these {len(index)} items")
+    return [item for k, item in enumerate(found) if item is None or item not in found[:k]]
+
+
+_NO_TABLE = "orders must be two-dimensional and not empty (one row a voter, best item first)."
 
 
 def _order_table(orders, named):
@@ -115,7 +283,7 @@ def _order_table(orders, named):
             orders = list(zip(*zip_longest(*rows), strict=True))
     table = np.asarray(orders, dtype=kind)
     if table.ndim != 2 or table.size == 0:
-        raise ValueError("orders must be two-dimensional and not empty (one row a voter, best item first).")
+        raise ValueError(_NO_TABLE)
     return table
 
 
@@ -149,7 +317,7 @@ def _indices_of_names(table, items):
     if (indices[named] < 0).any():  # outside of any handler, so that no exception holds the name
         raise ValueError(
             f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
-            "add it to items, or mend the spelling."
+            "add it to items, mend the spelling, or pass other_items='drop'; with a list of tied items, overvote='tie'."
         )
     return indices
 

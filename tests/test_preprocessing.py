@@ -77,7 +77,7 @@ def test_named_orders_are_arrays_without_pandas(monkeypatch):
     assert type(positions) is np.ndarray and positions.tolist() == [[1, 0], [0, 1]]
 
 
-TWICE = "and one lists an item twice; mend or drop it."
+TWICE = "and one lists an item twice; mend or drop it, or pass repeated='first' or 'drop'."
 OUTSIDE = "orders must hold item indices 0, ..., {} (n_items={}), and one holds another number; "
 SHAPE = "orders must be two-dimensional and not empty"
 TEXT = "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "

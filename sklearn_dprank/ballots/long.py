@@ -119,7 +119,13 @@ def read_orders(
         n_ballots, lengths = len(lists), np.array([len(one) for one in lists], dtype=np.int64)
         ballot = np.repeat(np.arange(n_ballots), lengths)
         place = np.arange(len(ballot)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        items, names = catalogued(list(chain.from_iterable(lists)), "orders", names)
+        listed = list(chain.from_iterable(lists))
+        if {list, tuple}.intersection(map(type, listed)):  # ties
+            ranks = [rank if isinstance(rank, (list, tuple)) else [rank] for rank in listed]
+            tied = [len(rank) for rank in ranks]
+            ballot, place = np.repeat(ballot, tied), np.repeat(place, tied)
+            listed = list(chain.from_iterable(ranks))
+        items, names = catalogued(listed, "orders", names)
     keep = items >= 0
     ballot, items, place = ballot[keep], items[keep], place[keep]
     if len(np.unique(ballot * len(names) + items)) < len(items):
@@ -292,7 +298,7 @@ def ids(column: Any, name: str) -> tuple[NDArray[np.int64], list[str] | list[int
         cells = _as_list(column, name)
         kinds = set(map(type, cells))
         if not kinds <= {str, int}:
-            cells = [None if _is_missing(cell) else cell for cell in cells]
+            cells = [None if is_missing(cell) else cell for cell in cells]
             kinds = {*map(type, cells)} - {type(None)}
         _check_kinds(kinds, name)  # before cells become keys: 1 and True are one key
         if hasattr(type(column), "factorize") and kinds == {str}:  # in pandas, missing cells have the code -1
@@ -329,7 +335,7 @@ def _plain(label):
     return reading.normal(label.strip()) if isinstance(label, str) else label
 
 
-def _is_missing(cell):
+def is_missing(cell):
     """Return whether a cell is None, NaN or one of pandas' missing values."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
 

@@ -342,6 +342,7 @@ class Profile:
         sample_weight: ArrayLike | None = None,
         max_weight: MaxWeight = 1,
         max_listed: int | None = None,
+        counts: ArrayLike | None = None,
     ) -> Self:
         """Return the profile of a table of ballots.
 
@@ -375,11 +376,15 @@ class Profile:
             data. Most estimators then add less noise: with net wins and Laplace noise, by the factor (k / m)^2. A
             ballot that lists K > k items counts with the weight k (k - 1) / (K (K - 1)), so that its pairs count as
             much as those of k items. Positional scores count its first k items instead. None is no bound.
+        counts : array-like of shape (n_voters,) or None, default=None
+            Number of voters with the ballot of each row, a whole number of at least 0, if equal ballots are one row.
+            Each of these voters is a unit of privacy, and has the weight and the epsilon of the row. A
+            `sample_weight` of 60 is one voter instead. None is one voter for each row. Not for `groups`.
 
         Returns
         -------
         Profile
-            Profile of these ballots.
+            Profile of these ballots, each repeated by its count.
 
         Raises
         ------
@@ -387,7 +392,8 @@ class Profile:
             If X is not a two-dimensional array of numbers with at least two items, `items` are not one distinct
             name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter. Also if
             `groups` or `sample_weight` is not one valid value per ballot, `max_weight` or `max_listed` is out of
-            range, or `max_weight` is "auto" without the ballots.
+            range, or `max_weight` is "auto" without the ballots. Also if `counts` are not one whole number per ballot,
+            are more than fit into memory, or are given with `groups`.
 
         Notes
         -----
@@ -406,9 +412,13 @@ class Profile:
         >>> lists = Profile.from_rankings([[0, 1, None], [None, 1, 0]], max_listed=2)
         >>> DPBorda(epsilon=1.0).fit(lists).max_listed_
         2
+        >>> Profile.from_rankings([[0, 1], [1, 0]], counts=[60, 40]).n_voters
+        100
         """
         check_choice(keep, "keep", get_args(Keep))
-        reading.check_aligned(X, groups=groups, sample_weight=sample_weight, voter_epsilon=voter_epsilon)
+        if counts is not None and groups is not None:
+            raise ValueError("counts counts persons, and groups names them; leave one of them out.")
+        reading.check_aligned(X, groups=groups, sample_weight=sample_weight, voter_epsilon=voter_epsilon, counts=counts)
         profile = cls._read(X, items)
         bound = weight_bound(groups, sample_weight, max_weight, max_listed)
         if bound is not None:
@@ -416,7 +426,19 @@ class Profile:
             profile = profile._weighted(bound, weights)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
+        if counts is not None:
+            profile = profile._repeated(counts)
         return profile if keep == "positions" else profile.counted()
+
+    def _repeated(self, counts):
+        """Return the profile of ballots in a table, each as often as its count."""
+        each, positions = reading.as_column(counts, "counts", self.n_voters), cast(Any, self.positions)
+        if not (each == np.rint(each)).all():
+            raise ValueError("counts must hold whole numbers, and one has a fraction; use sample_weight for weights.")
+        if each.sum() * max(self.n_items * positions.table.itemsize, 8) > 8 * reading.cells_in_memory():
+            raise ValueError("counts adds up to more voters than fit into memory; check that it counts voters.")
+        refuse_large(int(each.sum()), self.n_items, self.bound)
+        return self._rows(np.repeat(np.arange(self.n_voters), each.astype(np.int64)))
 
     @classmethod
     def _read(cls, X, items=None, *, least_voters=0, least_items=2):
@@ -609,8 +631,9 @@ class Profile:
         Parameters
         ----------
         orders : list of lists, or table of shape (n_voters, n_choices)
-            Items of each ballot, best first. Lists may have any length. A table has one column for each choice, the
-            first choice first. Missing entries are skipped, and an empty list has no opinion.
+            Items of each ballot, best first. Lists may have any length, and a list inside a list ties its items. A
+            table has one column for each choice, the first choice first. Missing entries are skipped, and an empty
+            list has no opinion.
         items : sequence of str, sequence of int, or "private"
             Public list of all items, or "private", as in `from_long`.
         person : array-like of shape (n_voters,) or None, default=None
@@ -836,6 +859,10 @@ class Profile:
         rows = np.arange(self.n_voters)[rows]
         if np.unique(rows).size < rows.size:  # a person would exceed the bound
             raise ValueError("rows holds a ballot twice; take each ballot at most once.")
+        return self._rows(rows)
+
+    def _rows(self, rows):
+        """Return the profile of these ballots, which may occur several times if each is of another person."""
         own = None if self.voter_epsilon is None else self.voter_epsilon[rows]
         weights = None
         if self.weights is not None:

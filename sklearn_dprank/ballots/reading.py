@@ -262,6 +262,14 @@ def as_column(values, name, n_voters, *, positive=False):
     return column
 
 
+def cells_in_memory():
+    """Return how many 8-byte cells fit into memory, because some systems overcommit and then end the process."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+    except (AttributeError, OSError, ValueError):  # not available on Windows, which does not overcommit
+        return np.iinfo(np.intp).max // 8
+
+
 # Refusals of what is not a table in memory.
 
 

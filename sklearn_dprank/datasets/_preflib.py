@@ -28,7 +28,7 @@ from sklearn.utils import Bunch
 from .._utils.checks import check_choice, check_flag, check_number, check_whole, safe_repr
 from .._utils.lazy import progress_bar
 from ..ballots.profile import Profile
-from ..ballots.reading import MAX_ITEMS, checked_names
+from ..ballots.reading import MAX_ITEMS, cells_in_memory, checked_names
 
 #: Valid values of `unranked`.
 UNRANKED: tuple[str, ...] = ("no_opinion", "last")
@@ -109,7 +109,7 @@ def read_preflib(
         raise ValueError(f"{path} is gzipped, and cut or damaged; get it again.") from None
     n_voters, n_items = sum(counts.tolist()), distinct.shape[1]
     names = _checked_names(path, header, n_items, n_voters, counts)
-    if n_voters * n_items > _cells_in_memory():
+    if n_voters * n_items > cells_in_memory():
         raise ValueError(f"{path} holds the ballots of {n_voters} voters, more than fit into memory.")
     missing = distinct < 0
     if missing[counts > 0].any():  # positions of complete ballots stay integers
@@ -118,16 +118,8 @@ def read_preflib(
     else:
         distinct = distinct.astype(np.int64)
     data = distinct if (counts == 1).all() else np.repeat(distinct, counts, axis=0)
-    profile = Profile.from_rankings(data, items=names)
+    profile = Profile.from_rankings(distinct, items=names, counts=counts)
     return Bunch(data=data, item_names=names, counts=counts, unranked=unranked, profile=profile)
-
-
-def _cells_in_memory():
-    """Return how many 8-byte cells fit into memory, because some systems overcommit and then end the process."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
-    except (AttributeError, OSError, ValueError):  # not available on Windows, which does not overcommit
-        return np.iinfo(np.intp).max // 8
 
 
 def _read(path, file):
@@ -142,7 +134,7 @@ def _read(path, file):
         if key is None:
             if not counts:
                 n_items, kind = _items_and_kind(path, header)
-                most = _cells_in_memory() // 4 // n_items  # the table is copied, completed and repeated
+                most = cells_in_memory() // 4 // n_items  # the table is copied, completed and repeated
             if len(counts) >= most:
                 raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
             ballot = _BALLOT.fullmatch(text)
