@@ -122,7 +122,7 @@ def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None
         auto = "='auto', which may be 2048," if bound.most is None else ""
         auto += "" if bound.max_listed is None else " or max_listed"
         raise ValueError(
-            f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers; give a "
+            f"max_weight{auto} is too large for so many ballots and items: sums would exceed 64-bit integers; give a "
             "smaller max_weight, or, for ballots that list few of the items, a smaller max_listed."
         )
 

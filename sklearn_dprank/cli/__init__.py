@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shlex
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
 from typing import Any
 
@@ -60,15 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = argparse.Namespace(command="", words=words, is_kept=False, is_incomplete=False)
     text, problem, status = "", "", 2
+    shown = io.StringIO()
     try:
-        parser(words).parse_args(words, options)
+        with redirect_stdout(shown):  # a failure to print --help must not be lost in argparse
+            parser(words).parse_args(words, options)
         if sys.stdout is None:
             raise ValueError("standard output is closed, so the result would be lost; open it, or name a file for it.")
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *place: tell(f"dprank {options.command}: {printable(str(message))}")
             text, status = f"{options.run(options)}\n", int(options.is_incomplete)
     except SystemExit as stop:  # of --help, --version or wrong options
-        status = int(stop.code or 0)
+        text, status = shown.getvalue(), int(stop.code or 0)
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
         problem = printable(str(refusal))
         if isinstance(refusal, OSError) and refusal.filename:

@@ -12,7 +12,7 @@ import re
 import shlex
 import sys
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from .._utils.checks import safe_repr
 from ..ballots.long import TIES
 from ..ballots.profile import Profile
 from ..ballots.reading import checked_name, checked_names, long_form, missing, normal
-from ..preprocessing import RatingsToRankings, unranked_last
+from ..preprocessing import OVERVOTE_WORD, RatingsToRankings, counted_ranks, positions_of, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell, why
 
 # Options.
@@ -127,7 +127,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     )
     columns: dict[str, Any] = {"nargs": "+", "type": plain, "action": Columns}
     layouts.add_argument("--comparisons", metavar=("FIRST SECOND", "OUTCOME"), help=about, **columns)
-    about = 'columns of choices, best first, such as "Rank 1,Rank 2"; needs --items'
+    about = (
+        'columns of choices, best first: "Rank 1,Rank 2", the first and the last as "Rank 1..Rank 5", or "Rank *" with '
+        "* for the number; needs --items"
+    )
     layouts.add_argument("--choices", metavar="A,B,C", help=about)
     about = "names of the items, with commas between, or @FILE with one name a line"
     about += "; all: every column that no other option names; private: names that the ballots hold, if no list is "
@@ -137,7 +140,10 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells; default: a comma, in .tsv files a tab")
-    about = "items left out: last, or without an opinion, which is the default of --ratings and --positions"
+    about = (
+        "items left out: last, as on ballots of elections, or without an opinion; --positions needs it; default: "
+        "no_opinion with --ratings, else last"
+    )
     add("--unranked", choices=["last", "no_opinion"], help=about)
     about = "rows that cannot be read: an error (the default), or empty, which counts them as ballots without opinions"
     add("--unreadable", choices=["error", "empty"], default="error", help=about)
@@ -151,18 +157,41 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     about = "for --comparisons: each row is of another person, and the guarantee protects one comparison"
     add("--row-is-person", action="store_const", const=True, help=about)
     add("--weight", type=plain, metavar="COLUMN", help="column with the weight of each row; needs --max-weight")
+    about = "column with the number of persons of each row, if equal ballots are one row; the number of the column in "
+    add("--count", type=plain, metavar="COLUMN", help=f"{about}files of --orders; each person is protected alone")
     about = 'public bound on the weight of a person; default: 1; "auto": rank chooses 1, 2, 4, ..., or 2048 privately, '
-    add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise")
+    add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise; not for --comparisons")
     about = "public bound on the number of items that a ballot lists, which lowers the noise; longer ballots count less"
     add("--max-listed", type=int, metavar="K", help=about)
+    about = "For --orders and --choices. Each rule looks at one ballot only, and no row is removed."
+    add = added.add_argument_group("rules of ballots", about).add_argument
+    about = (
+        "an item that a ballot lists twice: its first rank counts (the default), or drop: the ballot has no opinions"
+    )
+    add("--repeated", choices=["first", "drop", "error"], help=about)
+    about = (
+        "several items in one rank, as A=B or {A,B}, or the word overvote: tie these items (the default), skip the "
+        "rank, or end the ballot before it"
+    )
+    add("--overvote", choices=["tie", "skip", "end", "error"], help=about)
+    about = (
+        "empty ranks, or words of --no-answer: later items move up (the default), or end the ballot at 1 or 2 in a row"
+    )
+    add("--skipped", choices=["close", "1", "2"], help=about)
+    about = "names that --items does not list, such as write-ins: an error (the default), or left out"
+    add("--other-items", choices=["error", "drop"], help=about)
+    about = 'what stands between the items, if one cell lists them all, such as ">" or ";"'
+    add("--list-separator", metavar="TEXT", help=about)
 
 
+_RULES = ("repeated", "overvote", "skipped", "other_items", "list_separator")
 #: Forms of files that options name, and the options that each does not take.
 _FORMS = {
-    "long": ("person", "weight", "max_weight", "unranked", "row_is_person", "ties"),
-    "comparisons": ("scale", "weight", "max_listed", "unranked"),
+    "long": ("person", "weight", "max_weight", "unranked", "row_is_person", "ties", "count", *_RULES),
+    "comparisons": ("scale", "weight", "max_listed", "unranked", "count", *_RULES),
     "choices": ("row_is_person", "ties"),
 }
+_NOT_TAKEN = {**_FORMS, "orders": _FORMS["choices"]}  # other layouts take no rules either
 
 
 def form(options: argparse.Namespace) -> str | None:
@@ -185,6 +214,8 @@ def given(options: argparse.Namespace, *others: str) -> list[str]:
         "weight",
         "max_weight",
         "max_listed",
+        "count",
+        *_RULES,
         *others,
     )
     found = [options.layout, *(name for name in names if getattr(options, name) is not None)]
@@ -266,6 +297,55 @@ def _place_of(option, name, places, names):
     if any(map(_is_no_name, names)):  # cells that look like those of a ballot must not be quoted
         hint = ". Correct the spelling. If other rows stand above the names, delete them."
     raise ValueError(f"{option} {name!r} is none of the columns{hint}")
+
+
+def _choice_places(options, places, names):
+    """Return the indices of the columns of ``--choices``, best first: names, ranges FIRST..LAST, patterns with *."""
+    found = _span(options.choices, places, names)  # first the whole text, because names may have commas
+    if found is None:
+        spans = [(entry, _span(entry, places, names)) for entry in listed(options.choices, "--choices")]
+        found = [
+            place
+            for entry, span in spans
+            for place in ([_place_of("--choices", entry, places, names)] if span is None else span)
+        ]
+    others = {options.person, options.weight, options.count, getattr(options, "segments", None)}
+    if len({*found}) < len(found):
+        raise ValueError("--choices must name different columns, and names one twice.")
+    if used := [names[place] for place in found if names[place] in others]:
+        raise ValueError(
+            f"--choices covers the column {safe_repr(used[0])}, which another option names; list the columns of "
+            "choices with commas between."
+        )
+    return found
+
+
+def _span(entry, places, names):
+    """Return the indices of the columns that a name, a range or a pattern means, None if there are none."""
+    entry = plain(entry)
+    if entry in places:
+        return [_place_of("--choices", entry, places, names)]
+    for dots in re.finditer(r"\.\.", entry):
+        ends = plain(entry[: dots.start()]), plain(entry[dots.end() :])
+        if all(end in places for end in ends):
+            first, last = (_place_of("--choices", end, places, names) for end in ends)
+            if last < first:
+                raise ValueError(f"--choices {entry!r} must name the left column first; swap both names.")
+            return [*range(first, last + 1)]
+    if entry.count("*") != 1:
+        return None
+    before, after = map(re.escape, entry.split("*"))
+    pattern = re.compile(before + r"(\d+)(" + (after or r"(?:\D.*)?") + ")", re.ASCII)
+    matches = {place: found for place, name in enumerate(names) if (found := pattern.fullmatch(name))}
+    numbers = [int(found[1]) for found in matches.values()]
+    if len({*numbers}) < len(numbers):
+        one = names[next(iter(matches))]
+        exact = f"{entry.partition('*')[0]}*{next(iter(matches.values()))[2]}"
+        raise ValueError(
+            f"--choices {entry!r} finds several columns with one number. Write what stands behind the number, as in "
+            f"--choices {shlex.quote(exact)} for {one!r}."
+        )
+    return sorted(matches, key=lambda place: int(matches[place][1])) or None
 
 
 def _is_no_name(name):
@@ -372,6 +452,9 @@ class Header:
 _CHOICE = re.compile(
     r"(?:rank|choice|preference|pick|top)[ _-]?(\d+)(?: of \d+)?|(\d+)(?:st|nd|rd|th)[ _-]choice", re.I
 )
+#: One choice in a contest, as in "DEM Mayor Choice 1 of 5 Citywide".
+_CONTEST = re.compile(r"(.*\b(?:rank|choice|preference)[ _-]?)(\d+)( of \d+\b.*)", re.I)
+_COUNTS = {"count", "counts", "n_votes", "number of votes", "voters", "n_voters", "frequency"}
 _JUDGES = {*_WHO, *(f"{who}id" for who in _WHO), "judge", "judgeid", "annotator", "rater", "raterid"}
 
 
@@ -382,10 +465,16 @@ def _check_form(options, names):
     """
     numbered = {found[0]: int(found[1] or found[2]) for found in map(_CHOICE.fullmatch, names) if found}
     choices = sorted(numbered, key=lambda name: numbered[name])
+    shown = _joined(choices) if choices else ""
+    if not choices and (contests := Counter(f"{each[1]}*{each[3]}" for each in map(_CONTEST.fullmatch, names) if each)):
+        shown = contests.most_common(1)[0][0]  # the first contest, by a pattern
+        choices = [name for name in names if (found := _CONTEST.fullmatch(name)) and f"{found[1]}*{found[3]}" == shown]
     form, columns, direction = long_form(names) or ("choices", choices, "")
     if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
         return
-    added = [f"--{form}", _joined(columns)] if form == "choices" else [f"--{form}", *columns]
+    added = [f"--{form}", shown] if form == "choices" else [f"--{form}", *columns]
+    if form == "choices" and options.count is None and options.person is None:
+        added += [word for name in names if name.lower() in _COUNTS for word in ("--count", name)][:2]
     added += [f"--{direction}s"] if direction and options.layout is None else []
     row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[form]
     if form == "comparisons" and options.person is None:
@@ -407,6 +496,7 @@ def _check_form(options, names):
     note = " --row-is-person states that each row is of another person; else name the --person." * (
         "--row-is-person" in added
     )
+    note += " --count states that a row is of so many voters; leave it out if it is not." * ("--count" in added)
     raise ValueError(
         f"{called(options.file)} has {row} a row, by the names of its columns. If these are items, add --items all. "
         f"Else write the names of all items into items.txt, one a line.{note} Then run: "
@@ -465,6 +555,7 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
 _LONGEST_NAME = 100  # characters of a column in a line to copy
+_MOST_VOTERS = 1e9  # of one row, of which a file with a few rows still fits into memory
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
 _NOT_PUBLIC = "depends on the ballots; do not publish it."
 
@@ -655,7 +746,8 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
             "better) or --orders (items, best first). For one rating a row, use --long; for one comparison, "
             "--comparisons; for columns of choices, --choices."
         )
-    not_taken = {f"--{name.replace('_', '-')}" for name in _FORMS.get(str(form(options)), ("row_is_person", "ties"))}
+    refused = _NOT_TAKEN.get(str(form(options)), ("row_is_person", "ties", *_RULES))
+    not_taken = {f"--{name.replace('_', '-')}" for name in refused}
     if unused := ", ".join(name for name in given(options) if name in not_taken):
         raise ValueError(f"--{form(options)} does not take {unused}; leave that out.")
     if options.scale is not None and options.layout != "ratings":
@@ -663,6 +755,15 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     is_private = options.items == "private"
     if is_private:
         _check_private(options)
+    if form(options) == "positions" and options.unranked is None and unranked(options) != "no_score":
+        also = "" if options.items else " Also add --items all if each column is an item, or list the items."
+        raise ValueError(
+            "--positions needs --unranked, the meaning of an empty cell, also if no cell is empty. Add --unranked last "
+            "if items without a position are worse than the others, as on ballots of elections, or --unranked "
+            f"no_opinion if people left out what they were not shown or do not know.{also}"
+        )
+    if options.count is not None and options.person is not None:
+        raise ValueError("--count counts persons, and --person names them; leave one of them out.")
     if unranked(options) == "no_score" and options.unranked:
         raise ValueError("--unranked is not for DPPositionalRule, where items left out get no score; leave it out.")
     unreadable = Unreadable(options.unreadable, called(path))
@@ -670,15 +771,24 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         unreadable.meaning = "empty"
         return (_from_long if options.long else _from_comparisons)(path, options, unreadable, suffix == ".parquet"), []
     if options.layout == "orders":
-        (values, items), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
+        (values, items, counts), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
     else:
-        values, items, persons, weights, segments = _from_table(path, options, unreadable, suffix == ".parquet")
+        table = _from_table(path, options, unreadable, suffix == ".parquet")
+        values, items, persons, weights, segments, counts = table
     unreadable.tell(len(values))
-    if is_private:
-        if persons is not None:
-            persons = [None if person[:1] == "\0" else person for person in persons]
-        with own_words("items", max_listed="max-listed"):
-            return Profile.from_orders(values, items="private", person=persons, max_listed=options.max_listed), []
+    if form(options) in ("orders", "choices"):
+        is_weighted = options.weight is not None or options.max_weight is not None
+        if is_private or (unranked(options) == "no_score" and not is_weighted):
+            persons = None if persons is None else [None if person[:1] == "\0" else person for person in persons]
+            if items is not None:
+                values = [[[items[item] for item in rank] for rank in ranks] for ranks in values]
+            if counts is not None:
+                values = [ranks for ranks, count in zip(values, counts, strict=True) for _ in range(int(count))]
+            with own_words("items", max_listed="max-listed"):
+                return Profile.from_orders(
+                    values, items="private" if is_private else items, person=persons, max_listed=options.max_listed
+                ), []
+        values = positions_of(values, len(items))
     if len(items) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(items)}; name them with --items.")
     if len(values) and options.layout == "ratings":
@@ -694,8 +804,12 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
             "with --unranked last, every ballot lists all items."
         )
     limits: dict[str, Any] = {"max_weight": most, "max_listed": options.max_listed}
-    with own_words(max_weight="max-weight", max_listed="max-listed"):
-        profile = Profile.from_rankings(values, items=items, groups=persons, sample_weight=weights, **limits)
+    with own_words(max_weight="max-weight", max_listed="max-listed", counts="count"):
+        profile = Profile.from_rankings(
+            values, items=items, groups=persons, sample_weight=weights, counts=counts, **limits
+        )
+    if counts is not None:
+        segments = [cell for cell, count in zip(segments, counts, strict=False) for _ in range(int(count))]
     return profile, segments
 
 
@@ -710,8 +824,9 @@ def _check_private(options):
             "--items private needs --max-listed, a public bound on the number of items of a list that count; add "
             "--max-listed 10, say."
         )
-    if options.weight is not None or options.max_weight is not None:
-        raise ValueError("--items private does not take --weight and --max-weight; leave them out.")
+    names = ("weight", "max_weight", "overvote", "other_items")
+    if unused := [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]:
+        raise ValueError(f"--items private does not take {', '.join(unused)}; leave that out.")
 
 
 def _codes(options, others, option):
@@ -744,7 +859,7 @@ def _cells(path, options, unreadable, is_parquet, ids, answers, items=()):
             raise ValueError("--separator is for CSV files; leave it out.")
         return _from_parquet(path, ids)
     head, cells = _from_csv(path, options.separator, unreadable)
-    others = (getattr(options, "segments", None), options.person, options.weight)
+    others = (getattr(options, "segments", None), options.person, options.weight, options.count)
     if set(items).intersection(head.names):
         raise ValueError(
             f"the first row of {called(path)} must name the columns, but it holds items of --items. If it is a ballot, "
@@ -768,12 +883,12 @@ def _from_table(path, options, unreadable, is_parquet):
     names = _catalogue(options, "--choices") if options.choices else []
     codes = _codes(options, names or scale or {}, "--items" if names else "--scale")
     column = getattr(options, "segments", None)
-    others = (column, options.person, options.weight)
+    others = (column, options.person, options.weight, options.count)
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
     answers = {*(scale or {}), *codes}
     head, cells = _cells(path, options, unreadable, is_parquet, {options.person}, answers, names or ())
-    segments, persons, weights, places = [], None, None, head.places()
+    segments, persons, weights, counts, places = [], None, None, None, head.places()
     if column is not None:
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
@@ -782,6 +897,9 @@ def _from_table(path, options, unreadable, is_parquet):
         weights[wrong] = 0.0
         must = "hold weights of at least 0, and no empty cells. Decimals need a point, not a comma."
         unreadable.add(np.flatnonzero(wrong).tolist(), f"column {safe_repr(options.weight)} must {must}")
+    if options.count is not None:
+        at = _place_of("--count", options.count, places, head.names)
+        counts = _counts(cells[:, at], f"column {safe_repr(options.count)}", unreadable)
     if options.person is not None:
         persons = [cell.strip() for cell in cells[:, _place_of("--person", options.person, places, head.names)]]
         weights = np.ones(len(cells)) if weights is None else weights
@@ -790,9 +908,11 @@ def _from_table(path, options, unreadable, is_parquet):
         for row in nobody:
             persons[row], weights[row] = f"\0{row}", 0.0  # no weight, because many such rows may be of one person
     if options.choices:
-        columns = [_place_of("--choices", name, places, head.names) for name in listed(options.choices, "--choices")]
-        values = _placed([[row[place] for place in columns] for row in cells], names, codes, unreadable)
-        return values, names, persons, weights, segments
+        columns = _choice_places(options, places, head.names)
+        if options.list_separator is not None and len(columns) > 1:
+            raise ValueError("--list-separator is for one column with whole lists; name one column with --choices.")
+        values = _ranked(cells[:, columns], names, codes, unreadable, options)
+        return values, names, persons, weights, segments, counts
     if options.items is None:
         _check_form(options, head.names)
     items, columns = head.items(others, None if options.items == "all" else options.items)
@@ -815,47 +935,114 @@ def _from_table(path, options, unreadable, is_parquet):
             "use --long.",
         )
     values[list(unreadable.rows)] = np.nan
-    return values, items, persons, weights, segments
+    return values, items, persons, weights, segments, counts
+
+
+def _counts(cells, where, unreadable):
+    """Return the number of persons of each row; a row that cannot be read is of one person."""
+    counts = _numbers(cells)
+    wrong = ~((counts >= 0) & (counts <= _MOST_VOTERS) & (counts == np.floor(counts)))
+    counts[wrong] = 1
+    must = f"{where} must hold whole numbers of persons, at least 0, and no empty cells. For weights, use --weight."
+    unreadable.add(np.flatnonzero(wrong).tolist(), must)
+    return counts
 
 
 def _from_orders(path, options, unreadable):
     """Return the ballots in a CSV file without a header, whose rows list items, best first, and the items."""
     names = _catalogue(options, "--orders")
     if options.person or options.weight or options.max_weight is not None:
-        raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
+        raise ValueError(
+            "--person, --weight and --max-weight name columns; use them with --ratings or --positions, or put a row of "
+            "names above the ballots and use --choices."
+        )
     codes = _codes(options, names or (), "--items")
     lines, unreadable.lines, delimiter = _lines(path, options.separator)
-    return _placed(_rows(lines, delimiter, unreadable), names, codes, unreadable), names
+    rows, counts = [*_rows(lines, delimiter, unreadable)], None
+    if options.count is not None:
+        if not re.fullmatch("[1-9][0-9]{0,4}", options.count):
+            raise ValueError("--count must be the number of a column for --orders, such as 1, because none has a name.")
+        at = int(options.count) - 1
+        counts = _counts(["".join(cells[at : at + 1]) for cells in rows], f"cell {options.count}", unreadable)
+        rows = [cells[:at] + cells[at + 1 :] for cells in rows]
+    return _ranked(map(_unbraced, rows), names, codes, unreadable, options), names, counts
 
 
-def _placed(rows, names, codes, unreadable):
-    """Return the positions of the items in rows that list them, best first; the lists themselves if `names` is None.
+def _unbraced(cells):
+    """Return the cells of a line, in which those from one with { at its beginning to one with } at its end are one."""
+    found: list[str] = []
+    for cell in cells:
+        is_open = bool(found) and found[-1].lstrip().startswith("{") and not found[-1].rstrip().endswith("}")
+        if is_open:
+            found[-1] += f",{cell}"
+        else:
+            found.append(cell)
+    return found
 
-    Gaps are skipped.
-    """
+
+def _ranked(rows, names, codes, unreadable, options):
+    """Return the ranks that count of each row, best first, with the numbers of their items; the items if private."""
     index = None if names is None else {name: item for item, name in enumerate(names)}
-    lists: list[list[str]] = []
+    rules: dict[str, Any] = {"repeated": options.repeated or "first", "overvote": options.overvote or "tie"}
+    rules["skipped"] = {"1": 1, "2": 2}.get(options.skipped, "close")
+    if options.list_separator == "":
+        raise ValueError("--list-separator must not be empty; it is what stands between the items, such as '>'.")
+    known: dict[str, Any] = {}
+    ballots, n_changed = [], 0
     for row, cells in enumerate(rows):
-        order: dict[str, None] = {}
+        if options.list_separator is not None:
+            cells = [part for cell in cells for part in cell.split(options.list_separator)]
+        ranks = []
         for column, cell in enumerate(cells, start=1):
-            item = _item(cell, index, codes)
-            if item == "":
-                unreadable.add(
-                    [row],
-                    f"cell {column} is not {_allowed(names)} correct the spelling, list a word for no choice in "
-                    "--no-answer, or leave out a column without items, such as a time.",
-                )
-            elif item in order:
-                unreadable.add([row], f"cell {column} repeats an item of this ballot; mend or drop the ballot.")
-            elif item is not None:
-                order[item] = None
-        lists.append([] if row in unreadable.rows else [*order])
+            if cell not in known:
+                known[cell] = _rank(cell, index, codes, options.other_items == "drop")
+            if known[cell] is None:
+                unreadable.add([row], f"cell {column} is not {_allowed(names)} {_UNKNOWN}")
+            else:
+                ranks.append(known[cell])
+        try:
+            counted = [] if row in unreadable.rows else counted_ranks(ranks, **rules)
+        except ValueError as problem:
+            unreadable.add(
+                [row], f"the ballot {problem}; mend it, or choose another rule with --repeated or --overvote."
+            )
+            counted = []
+        if row not in unreadable.rows:
+            n_changed += sum(map(len, counted)) < sum(map(len, ranks))
+        ballots.append(counted)
+    if n_changed:
+        tell(
+            f"{unreadable.file}: by the rules of ballots, some marks do not count in {n_changed} of {len(ballots)} "
+            f"rows. This line {_NOT_PUBLIC}"
+        )
+    return ballots
+
+
+_UNKNOWN = (
+    "correct the spelling, list a word for no choice in --no-answer, or leave out names that are not items with "
+    "--other-items drop. If a cell lists several items, say what stands between them, as in --list-separator '>'. If "
+    "the first row names columns, use --choices."
+)
+
+
+def _rank(cell, index, codes, drops):
+    """Return the items in a cell of a rank, None for each other mark, or None if the cell cannot be read."""
+    item = _item(cell, index, codes)
+    if item is None:
+        return []
+    if item:
+        return [item if index is None else index[item]]
     if index is None:
-        return lists
-    positions = np.full((len(lists), len(index)), np.nan)
-    for row, found in enumerate(lists):
-        positions[row, [index[item] for item in found]] = range(len(found))
-    return positions
+        return None
+    name = plain(cell)
+    if _answer(name) == OVERVOTE_WORD:
+        return [None, None]
+    parts = name[1:-1].split(",") if name[:1] + name[-1:] == "{}" else name.split("=")
+    found = [each for each in (_item(part, index, codes) for part in parts) if each is not None]
+    if "" in found and not drops:
+        return None
+    items = [*dict.fromkeys(each for each in found if each)]
+    return [index[each] for each in items] + [None] * found.count("")
 
 
 def _item(cell, names, codes):

@@ -18,7 +18,7 @@ from sklearn_dprank.datasets import make_comparisons, make_mallows
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
 
-RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--items", "all"]
+RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--unranked", "no_opinion", "--items", "all"]
 NAMES = ["tea", "coffee", "water", "juice"]
 VOTES = make_mallows(800, 4, 0.3, center=[2, 0, 3, 1], random_state=0)
 BEST_FIRST = ["coffee", "juice", "tea", "water"]
@@ -197,7 +197,7 @@ ORDERS = ["--orders", "--items", ",".join(NAMES)]
         (VOTES, NAMES, [*RATED, "--separator", ";"], "--separator ';' or --separator tab"),
         (VOTES, NAMES, [*RATED, "--separator", ";;"], "--separator must be one character, or tab, got ';;'"),
         ([["tea", "mate"]], None, ORDERS, "votes.csv, line 1: cell 2 is not one of the 4 items in --items"),
-        ([["tea", "tea"]], None, ORDERS, "votes.csv, line 1: cell 2 repeats an item of this ballot"),
+        ([["tea", "tea"]], None, [*ORDERS, "--repeated", "error"], "votes.csv, line 1: the ballot lists an item twice"),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
         (VOTES, NAMES, ["--orders", "--items", "a,b", "--person", "a"], "use them with --ratings or --positions"),
         ([["ann", "tea", 3]], ["who", "item", "stars"], WHO, "If each line is one rating, use --long."),
@@ -288,7 +288,7 @@ def test_other_columns_and_separators(tmp_path, printed):
 
 def test_names_are_stripped(tmp_path, printed):
     path = write(tmp_path / "votes.csv", [["ann", 1, 0, "north"]] * 60, [" who", "tea ", "\tthe best ", " region "])
-    common = ["rank", path, "--positions", "--person", " who ", *LARGE, "--items"]
+    common = ["rank", path, "--positions", "--unranked", "no_opinion", "--person", " who ", *LARGE, "--items"]
     assert printed(*common, " tea , the best")["consensus"] == ["the best", "tea"]
     segments = ["--segments", "region ", "--segment-values", "north,south"]
     assert printed(*common, "tea,the best", *segments)["segments"][0]["consensus"] == ["the best", "tea"]

@@ -177,8 +177,9 @@ NO_ANSWER = ["--no-answer", "don't know,99"]
 @pytest.mark.parametrize("layout", ["--ratings", "--positions"])
 @pytest.mark.parametrize("cell", ["99", " 99.0", "9.9e1", "Don't know", "DON\N{RIGHT SINGLE QUOTATION MARK}T  know "])
 def test_cells_of_no_answer_count_as_empty(cell, layout, read):
-    found = read(f"a,b,c\n1,{cell},98\n{cell},{cell},2\n9,9,-99\n", layout, *ALL, *NO_ANSWER)
-    empty = read("a,b,c\n1,,98\n,,2\n9,9,-99\n", layout, *ALL)
+    options = [layout, *ALL, "--unranked", "no_opinion"]
+    found = read(f"a,b,c\n1,{cell},98\n{cell},{cell},2\n9,9,-99\n", *options, *NO_ANSWER)
+    empty = read("a,b,c\n1,,98\n,,2\n9,9,-99\n", *options)
     assert np.array_equal(found.positions.table, empty.positions.table)
 
 
@@ -225,8 +226,10 @@ def test_columns_of_qualtrics_have_two_names(read, expected):
     assert same(own, expected(places[:, [3, 0, 1]]), [ITEMS[3], ITEMS[0], ITEMS[1]])
     short = read(content, *LIKERT, "--items", "water [still],Q3_1,juice - fresh")
     assert same(short, expected(places[:, [3, 0, 2]]), ["water [still]", "Q3_1", "juice - fresh"])
-    assert read(content, "--positions", "--items", "Q5_1,Q5_2").positions.table.T.tolist() == [[0, 1]] * len(places)
-    assert list(read(content, "--positions", "--items", "SC0,Q5_2").item_names) == ["SC0", "Q5_2"]
+    assert read(content, "--positions", "--unranked", "last", "--items", "Q5_1,Q5_2").positions.table.T.tolist() == [
+        [0, 1]
+    ] * len(places)
+    assert list(read(content, "--positions", "--unranked", "last", "--items", "SC0,Q5_2").item_names) == ["SC0", "Q5_2"]
 
 
 def test_a_survey_with_several_questions_needs_items(read, refused):

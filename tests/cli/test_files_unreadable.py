@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from sklearn_dprank.cli import files, main, parser
 
-RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--items", "all"]
+RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--unranked", "no_opinion", "--items", "all"]
 NAMES = ["tea", "coffee", "water"]
 RATINGS = ["--ratings", "--items", ",".join(NAMES)]
 ORDERS = ["--orders", "--items", ",".join(NAMES)]
@@ -83,7 +83,7 @@ def test_any_line_is_one_ballot_and_leaves_the_others_alone(tmp_path_factory, op
         (b"1,2,\xff", ",,", RATINGS),
         ('1,2,"3', ",,", RATINGS),
         ("tea,milk", ",", ORDERS),
-        ("tea,coffee,tea", ",", ORDERS),
+        ("tea,coffee,tea", ",", [*ORDERS, "--repeated", "error"]),
         (b"tea,\xff", ",", ORDERS),
     ],
 )
@@ -92,7 +92,8 @@ def test_a_row_that_cannot_be_read_counts_as_a_ballot_without_opinions(
     bad, empty, options, unranked, tmp_path, rank, capsys
 ):
     bad, empty = (text if isinstance(text, bytes) else text.encode() for text in (bad, empty))
-    head, rows = (b"", [b"tea,water", b"coffee"]) if options is ORDERS else (b"tea,coffee,water\n", [b"1,2,3", b"2,1,"])
+    is_order = "--orders" in options
+    head, rows = (b"", [b"tea,water", b"coffee"]) if is_order else (b"tea,coffee,water\n", [b"1,2,3", b"2,1,"])
     content = head + b"\n".join([rows[0], bad, rows[1]])
     status, made, said = rank(content, *options)
     assert status == 2 and made is None and said.endswith(f"{NOT_PUBLIC}\n") and "--unreadable empty" in said

@@ -222,7 +222,7 @@ def test_a_file_of_items_may_hold_commas_and_quotes(run):
     names = ['Alien, 1979 "cut"', "@x", "Brazil"]
     Path("items.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
     Path("v.csv").write_text('"Alien, 1979 ""cut""",@x,Brazil,age\n1,2,3,0\n')
-    options = ["v.csv", "--positions", *ITEMS, "--epsilon", "500", "--format", "json"]
+    options = ["v.csv", "--positions", "--unranked", "last", *ITEMS, "--epsilon", "500", "--format", "json"]
     assert json.loads(run(*options))["consensus"] == names
 
 
@@ -322,7 +322,7 @@ WON = [*PAIRS, "w"]
         ("a,b,w\nx,y,secret\n", WON, "line 2: column 'w' must hold one of the two items of its row, 'a' or 'b', or a"),
         ("a,b,w\nx,y,z\n", WON, "line 2: column 'w' must hold one of the two items of its row"),
         ("one,two\nx,secret\n", ["--choices", "one,two"], "line 2: cell 2 is not one of the 3 items in --items"),
-        ("one,two\nx,x\n", ["--choices", "one,two"], "line 2: cell 2 repeats an item of this ballot"),
+        ("one,two\nx,x\n", ["--choices", "one,two", "--repeated", "error"], "line 2: the ballot lists an item twice"),
     ],
 )
 def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsys):
@@ -393,7 +393,7 @@ def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsy
         ([*CHOSEN, *PRIVATE, "--unranked", "last"], "--unranked is not for DPPositionalRule, where items left out"),
         (
             [*CHOSEN, *PRIVATE, "--weight", "precinct", "--max-weight", "2"],
-            "--items private does not take --weight and",
+            "--items private does not take --weight, --max-weight; leave",
         ),
         ([*CHOSEN, *PRIVATE, "--plot", "p.png"], "--plot draws rank intervals"),
         (

@@ -20,7 +20,7 @@ from sklearn_dprank.cli import files, main, parser, ranking, ranking as report
 from sklearn_dprank.cli.printing import simulated
 from sklearn_dprank.privacy import PrivacyBudget
 
-RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--items", "all"]
+RATED, PLACED = ["--ratings", "--items", "all"], ["--positions", "--unranked", "no_opinion", "--items", "all"]
 NAMES = ["<b>tea</b>", "coffee $1", 'r"ye & co']
 VOTES = [[0, 1, 2]] * 60 + [[0, 2, 1]] * 58
 FILE = ["v.csv", *PLACED]

@@ -47,11 +47,12 @@ WIDE = "tea,rye bread,milk\n3,2,1\n"
 
 @pytest.mark.parametrize("layout", ["--ratings", "--positions"])
 def test_columns_are_items_only_if_somebody_says_so(layout, rank):
-    said = rank(WIDE, "my votes.csv", layout, "--epsilon", "50", *BUDGET)
+    file = ["my votes.csv", layout, "--unranked", "last"]
+    said = rank(WIDE, *file, "--epsilon", "50", *BUDGET)
     assert said.startswith("dprank rank: say which of the 3 columns of my votes.csv are items. Copy this, and drop")
     assert "If all are, add --items all." in said and not Path("b").exists()
     option = shlex.split(re.search(r"(--items '.*?')", said)[1])
-    made = [rank(None, "my votes.csv", layout, "--epsilon", "50", *BUDGET, *more) for more in (option, ALL)]
+    made = [rank(None, *file, "--epsilon", "50", *BUDGET, *more) for more in (option, ALL)]
     assert sorted(made[0]["consensus"]) == sorted(made[1]["consensus"]) == ["milk", "rye bread", "tea"]
     assert len(PrivacyBudget.open("b").releases_) == 2
 
@@ -60,28 +61,28 @@ def test_all_leaves_out_the_columns_of_other_options(rank):
     content = "who,w,where,tea,milk\nann,1,n,2,1\nbob,2,s,2,1\n"
     others = ["--person", "who", "--weight", "w", "--max-weight", "2"]
     others += ["--segments", "where", "--segment-values", "n,s"]
-    file = ["my votes.csv", "--positions", "--epsilon", "1", *others]
+    file = ["my votes.csv", "--positions", "--unranked", "last", "--epsilon", "1", *others]
     assert "the 2 columns of my votes.csv are items. Copy this, and drop what is not an item: --items 'tea, milk'" in (
         rank(content, *file)
     )
     made = rank(content, *file, *ALL)
     assert sorted(made["segments"][0]["consensus"]) == ["milk", "tea"]
-    assert "column 'who' does not look" in rank(content.replace("who", "voter"), *file[:4], *ALL).replace(
+    assert "column 'who' does not look" in rank(content.replace("who", "voter"), *file[:6], *ALL).replace(
         "voter", "who"
     )
 
 
 def test_a_grid_of_one_question_is_confirmed_by_its_names(rank):
-    made = rank("Rate [tea],Rate [milk]\n1,2\n", "my votes.csv", "--positions", "--epsilon", "1")
+    made = rank("Rate [tea],Rate [milk]\n1,2\n", "my votes.csv", "--positions", "--unranked", "last", "--epsilon", "1")
     assert sorted(made["consensus"]) == ["milk", "tea"]
     for content in ("taste [tea],price [tea]\n1,2\n", "Timestamp,tea,milk\n2024,1,2\n"):
-        said = rank(content, "my votes.csv", "--positions", "--epsilon", "1")
+        said = rank(content, "my votes.csv", "--positions", "--unranked", "last", "--epsilon", "1")
         assert "the 2 columns of my votes.csv are items." in said
 
 
 @pytest.mark.parametrize("names", ["secret,5,4", "7,secret", "secret,"])
 def test_a_first_row_that_may_be_a_ballot_is_not_shown(names, rank):
-    said = rank(f"{names}\n{names}\n", "my votes.csv", "--positions", "--epsilon", "1")
+    said = rank(f"{names}\n{names}\n", "my votes.csv", "--positions", "--unranked", "last", "--epsilon", "1")
     assert "secret" not in said and ("List them with --items" in said or "has no name" in said)
 
 
@@ -150,7 +151,7 @@ def test_items_confirm_columns_of_any_name(rank):
 
 def test_columns_of_public_files_are_confirmed_too(rank):
     pytest.importorskip("matplotlib")
-    options = ["my votes.csv", "--public", "--positions", "--trials", "1", "--epsilons", "1"]
+    options = ["my votes.csv", "--public", "--positions", "--unranked", "last", "--trials", "1", "--epsilons", "1"]
     assert "are items. Copy this" in rank(WIDE, *options, command="compare")
     content, _ = FORMS["ratings of films"]
     command, *words = printed_command(rank(content, *options, command="compare"))
