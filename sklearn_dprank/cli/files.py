@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import csv
-import gzip
-import io
 import json
 import re
 import shlex
-import sys
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -26,9 +21,23 @@ import numpy as np
 from .._utils.checks import safe_repr
 from ..ballots.long import TIES
 from ..ballots.profile import Profile
-from ..ballots.reading import checked_name, checked_names, long_form, missing, normal
+from ..ballots.reading import checked_name, checked_names, long_form, normal
 from ..preprocessing import OVERVOTE_WORD, RatingsToRankings, counted_ranks, positions_of, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell, why
+from .tables import (
+    NOT_PUBLIC,
+    NUMBER,
+    Rows,
+    Unreadable,
+    called,
+    encoding,
+    ending,
+    is_no_name,
+    joined,
+    open_rows,
+    plain,
+    to_copy,
+)
 
 # Options.
 
@@ -85,6 +94,13 @@ def number_or_auto(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
+def row_number(text: str) -> int:
+    """Return one value of ``--skip-rows``."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"rows are numbered from 1, got {text!r}; list them with commas between, such as 1,2")
+    return int(text)
+
+
 def names_or_file(text: str) -> str:
     """Return the value of ``--items``; the names in a file after @ are joined as `listed` reads them."""
     if not text.startswith("@"):
@@ -98,7 +114,7 @@ def names_or_file(text: str) -> str:
         ) from None
     if len(found := [name for name in names if name]) < 2:  # one name could be the word all or private
         raise argparse.ArgumentTypeError(f"{text} must have at least two lines, with one item each, got {len(found)}")
-    return _joined(found)
+    return joined(found)
 
 
 #: Sentences about the meanings of items that a ballot leaves out.
@@ -111,7 +127,7 @@ UNRANKED = {
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options for the file and its layout."""
-    about = "CSV (- is standard input), Parquet or PrefLib (soc, soi, toc, toi); CSV and PrefLib may be gzipped"
+    about = "CSV (- is standard input), Excel (.xlsx), Parquet, Feather or PrefLib (soc, soi, toc, toi), also gzipped"
     added.add_argument("file", nargs="?", type=Path, action=File, help=about)
     group = added.add_argument_group("layout of the file")
     add, layouts = group.add_argument, group.add_mutually_exclusive_group()
@@ -140,6 +156,12 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
     add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
     add("--separator", help="what stands between the cells; default: a comma, in .tsv files a tab")
+    add("--decimal", choices=[".", ","], help="decimal mark of numbers; default: a point")
+    about = "encoding of a CSV file, such as cp1252 (Excel in Western Europe); default: utf-8, or utf-16 with its mark"
+    add("--encoding", type=encoding, help=about)
+    add("--sheet", metavar="NAME", help="sheet of an Excel file with several sheets")
+    about = "numbers of rows that are neither names nor ballots, such as titles above the names: 1,2"
+    add("--skip-rows", action=Several, one=row_number, metavar="N", help=about)
     about = (
         "items left out: last, as on ballots of elections, or without an opinion; --positions needs it; default: "
         "no_opinion with --ratings, else last"
@@ -209,6 +231,10 @@ def given(options: argparse.Namespace, *others: str) -> list[str]:
         "scale",
         "no_answer",
         "separator",
+        "decimal",
+        "encoding",
+        "sheet",
+        "skip_rows",
         "unranked",
         "person",
         "weight",
@@ -233,16 +259,6 @@ def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last", "no_s
 # Names of columns, and lists of names in options.
 
 
-def plain(text: str) -> str:
-    """Return a name as names are compared: `normal`, without blanks around it."""
-    return normal(text).strip(" \t")
-
-
-def called(path: Path) -> str:
-    """Return the name of a file for messages."""
-    return "standard input" if path == STANDARD_INPUT else path.name
-
-
 def listed(names: str, option: str) -> list[Any]:
     """Return the names that an option lists, which must be distinct; a name that contains a comma is in quotes."""
     try:
@@ -252,13 +268,6 @@ def listed(names: str, option: str) -> list[Any]:
     if "" in found or not found:
         raise ValueError(f"{option} has an empty name; leave it out.")
     return checked_names(found, option)
-
-
-def _joined(names):
-    """Return names with commas between, as `listed` reads them."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([name] for name in names)
-    return ", ".join(out.getvalue().split("\n")[:-1])
 
 
 def _catalogue(options, option):
@@ -291,11 +300,11 @@ def _place_of(option, name, places, names):
     if len(found) == 1:
         return found[0]
     if found:
-        twice = _joined(names[place] for place in found)
+        twice = joined(names[place] for place in found)
         raise ValueError(f"{option} {name!r} names {len(found)} columns: {twice}. List or rename one of these columns.")
-    hint = f"; these are {_joined(places)[:200]}."
-    if any(map(_is_no_name, names)):  # cells that look like those of a ballot must not be quoted
-        hint = ". Correct the spelling. If other rows stand above the names, delete them."
+    hint = f"; these are {joined(places)[:200]}."
+    if any(map(is_no_name, names)):  # cells that look like those of a ballot must not be quoted
+        hint = ". Correct the spelling. If other rows stand above the names, leave them out: --skip-rows 1."
     raise ValueError(f"{option} {name!r} is none of the columns{hint}")
 
 
@@ -348,11 +357,6 @@ def _span(entry, places, names):
     return sorted(matches, key=lambda place: int(matches[place][1])) or None
 
 
-def _is_no_name(name):
-    """Return whether a cell is empty or a number, like the cells of a ballot, and so is not a name."""
-    return not name.strip() or _NUMBER.fullmatch(name) is not None
-
-
 # Header rows of tables, with those of survey tools, and short names of items that one question asks about.
 
 _QUALTRICS = {  # two of these names in the first row announce two more header rows
@@ -360,8 +364,18 @@ _QUALTRICS = {  # two of these names in the first row announce two more header r
     *("startDate", "endDate", "recordedDate", "_recordId", "distributionChannel", "userLanguage"),
     "Duration (in seconds)",
 }
+_SURVEYMONKEY = {  # the first two announce one more header row; here and below, names are as `_letters` returns them
+    *("respondentid", "collectorid", "startdate", "enddate", "ipaddress", "emailaddress", "firstname", "lastname"),
+    *("customdata", "datecreated", "datemodified"),
+}
+_LIMESURVEY = {"lastpage", "startlanguage", "seed"}  # two of these announce the others
+_LIMESURVEY_TOO = {
+    *("id", "responseid", "submitdate", "datesubmitted", "startdate", "datestarted", "datestamp", "datelastaction"),
+    *("ipaddr", "ipaddress", "refurl", "referrerurl", "token", "accesscode", "interviewtime", "totaltime"),
+}
+_CODE = re.compile(r"\w+(\[\w+\])?\. ")  # of a question of LimeSurvey, before its text
 _QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
-_GRID = re.compile(r"(.+?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")  # question [item], of Google Forms
+_GRID = re.compile(r"(.+?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", re.DOTALL)  # question [item], of Google Forms
 _TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
     *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
     *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
@@ -372,8 +386,18 @@ _NO_ITEMS = {
     *("#", "no.", "nr.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
     *("completiontime", "durationinseconds", "finished", "lastpage", "progress", "responseid", "respondentid", "email"),
     *("emailaddress", "ipaddress", "startdate", "starttime", "enddate", *_WHO, *(f"{who}id" for who in _WHO)),
+    *("submitdate", "startlanguage", "date", "datum", "name", "firstname", "lastname", "vorname", "nachname", "e-mail"),
+    *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "count", "counts", "anzahl", "gewicht"),
+    *("mean", "average", "median", "mittelwert", "durchschnitt", "comment", "comments", "kommentar", "kommentare"),
+    *("bemerkung", "bemerkungen", "anmerkung", "anmerkungen", "remark", "remarks", "notes", "feedback"),
+    *("commentaire", "commentaires", "comentario", "comentarios"),
 }
 _ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
+
+
+def _letters(name):
+    """Return the letters of a name in lower case."""
+    return re.sub(r"[\W\d_]", "", name.lower())
 
 
 @dataclass(frozen=True)
@@ -383,7 +407,6 @@ class Header:
     names: list[str]
     parts: dict[str, tuple[str, str]]
     no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
-    n_lines: int = 1
 
     def places(self, others: Collection[str | None] = ()) -> dict[str, list[int]]:
         """Return the indices of the columns of each item and name, without `others`; names count before items."""
@@ -423,30 +446,55 @@ class Header:
         """Return whether one question asks about all these columns, so that they are items."""
         return len(asked := {self.parts[self.names[place]][0] for place in columns}) == 1 and asked != {""}
 
-    def _check_items(self, columns):
-        """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
-        questions, places = defaultdict(list), self.places()
+    def likely_items(self, columns: list[int]) -> tuple[list[str], list[str]]:
+        """Return the names of those columns that may be items, short ones if they are clear, and what the others are.
+
+        The names alone decide. If one question asks about several items, only these may be items.
+        """
+        questions, places, problems, others = defaultdict(list), self.places(), [], []
         for place in columns:
             name = self.names[place]
             if not name or _ROW_NUMBERS.fullmatch(name):
-                raise ValueError(
-                    f"column {place + 1} has no name. If it holds row numbers, which pandas writes, delete it, or "
-                    "list the items with --items. If a title stands above the names, delete its row."
-                )
-            if len(same := places[name]) > 1:
-                two = f"{same[0] + 1} and {same[1] + 1}"
-                raise ValueError(f"columns {two} have the same name; rename one of them, or list the items in --items.")
-            if _NO_ITEMS.intersection([name.lower(), re.sub("[^a-z]", "", name.lower())]):
-                raise ValueError(
-                    f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
-                    "--person, and if it holds weights, with --weight. If a row is one rating or comparison, use "
-                    "--long or --comparisons. Otherwise list the items with --items."
-                )
-            questions[self.parts[name][0]].append(name)
+                problems.append(f"column {place + 1} has no name")
+            elif len(same := places[name]) > 1:
+                if place == same[0]:
+                    numbers = " and ".join(str(each + 1) for each in same)
+                    problems.append(f"columns {numbers} have the same name; rename one of them to rank both")
+            elif _NO_ITEMS.union(map(str.lower, _TIMESTAMPS)).intersection([name.lower(), _letters(name)]):
+                others.append(name)
+            else:
+                questions[self.parts[name][0]].append(name)
+        if others:
+            one = len(others) == 1
+            shown = " and ".join(map(safe_repr, others))
+            problems.append(
+                f"column{'s' * (not one)} {shown} do{'es' * one} not look like {'an item' if one else 'items'}"
+            )
         longest = max((questions[asked] for asked in questions if asked), key=len, default=[])
         if len(questions) > 1 < len(longest):
-            these = shlex.quote(_joined(longest))
-            raise ValueError(f"the columns are of several questions. List the items of one, such as --items {these}.")
+            problems.append("the columns are of several questions")
+        else:
+            longest = [name for names in questions.values() for name in names]
+        short = [self.parts[name][1] for name in longest]
+        return short if all(len(places[name]) == 1 for name in short) else longest, problems
+
+    def _check_items(self, columns):
+        """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
+        names, problems = self.likely_items(columns)
+        if not problems:
+            return
+        rest = [name for name in self.names if name and not _ROW_NUMBERS.fullmatch(name)]
+        is_safe = to_copy("", rest) and len(rest) >= len(self.names) - 1
+        copied = to_copy("--items", names) if is_safe else ""
+        option = f"Copy this, and correct it: {copied}" if copied else "List the items with --items"
+        if any("no name" in each or "same name" in each for each in problems):
+            option += ". If rows such as titles stand above the names, leave them out with --skip-rows 1"
+        if any("look like" in each for each in problems):
+            option += (
+                ". If a column identifies the voter, name it with --person, and if it holds weights, with --weight. If "
+                "a row is one rating or comparison, use --long or --comparisons"
+            )
+        raise ValueError(f"{'. '.join(problems)}. {option}.")
 
 
 _CHOICE = re.compile(
@@ -465,7 +513,7 @@ def _check_form(options, names):
     """
     numbered = {found[0]: int(found[1] or found[2]) for found in map(_CHOICE.fullmatch, names) if found}
     choices = sorted(numbered, key=lambda name: numbered[name])
-    shown = _joined(choices) if choices else ""
+    shown = joined(choices) if choices else ""
     if not choices and (contests := Counter(f"{each[1]}*{each[3]}" for each in map(_CONTEST.fullmatch, names) if each)):
         shown = contests.most_common(1)[0][0]  # the first contest, by a pattern
         choices = [name for name in names if (found := _CONTEST.fullmatch(name)) and f"{found[1]}*{found[3]}" == shown]
@@ -506,10 +554,12 @@ def _check_form(options, names):
 
 def _unconfirmed(file, names):
     """Return the message about columns that nobody called items."""
-    if any(_is_no_name(name) or len(name) > _LONGEST_NAME for name in names):  # or a ballot
-        option = "List them with --items, separated by commas"
-    else:
-        option = f"Copy this, and drop what is not an item: --items {shlex.quote(_joined(names))}"
+    copied = to_copy("--items", names)  # or they may be a ballot
+    option = (
+        f"Copy this, and drop what is not an item: {copied}"
+        if copied
+        else "List them with --items, separated by commas"
+    )
     return (
         f"say which of the {len(names)} columns of {file} are items. {option}. If all are, add --items all. If a "
         "row is one rating, one comparison or a list of choices, use --long, --comparisons or --choices. If the first "
@@ -517,27 +567,74 @@ def _unconfirmed(file, names):
     )
 
 
-def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: str = ",") -> Header:
-    """Return the header of a table with these names in its first row; `lines` are all lines of a CSV file.
+class _NoNames(ValueError):
+    """The first row of a file does not name two columns."""
+
+
+def header(rows: Rows, options: argparse.Namespace) -> tuple[Header, int]:
+    """Return the header of a file, and the number of lines that it takes.
 
     The names alone decide how many rows the header has, so that no ballot affects how others are read.
     """
-    parts = {name: ("", name) for name in names}
-    own_names = [name for name in names if name in _QUALTRICS]
-    if len(set(own_names)) < 2 or not lines:
-        grids = {name: _GRID.fullmatch(name) for name in names}
-        parts |= {name: (grid[1].strip(), grid[2].strip()) for name, grid in grids.items() if grid}
-        return Header(names, parts, frozenset(names[:1]) & _TIMESTAMPS)
-    # Qualtrics exports three rows: names, texts of questions, and ImportIds.
-    reader = csv.reader((line.decode("utf-8") + "\n" for line in lines), delimiter=delimiter, strict=True)
     try:
-        texts, cells = [next(reader) for _ in range(3)][1:]
+        (names,), n_lines = rows.names(1)
+    except (StopIteration, ValueError, csv.Error):
+        names, n_lines = [], 0
+    names = [plain(re.sub(r"\s*\n\s*", " ", name)) for name in names]
+    if len([*filter(None, names)]) < 2:
+        raise _NoNames(_no_names(rows, options))
+    letters = [_letters(_CODE.split(f"{name}. ")[0] if _CODE.match(name) else name) for name in names]
+    if {"respondentid", "collectorid"} <= {*letters}:
+        return _from_surveymonkey(rows, names, [each in _SURVEYMONKEY for each in letters])
+    own_names = [name for name in names if name in _QUALTRICS]
+    if len(set(own_names)) >= 2 and rows.can_skip:
+        return _from_qualtrics(rows, names, own_names)
+    parts = {name: ("", name) for name in names}
+    no_items = rows.no_items | frozenset(names[:1]) & _TIMESTAMPS
+    is_limesurvey = len(_LIMESURVEY.intersection(letters)) >= 2
+    if is_limesurvey:
+        own = _LIMESURVEY | _LIMESURVEY_TOO
+        no_items |= {name for name, each in zip(names, letters, strict=True) if each in own}
+    for name in names:
+        text = _CODE.sub("", name, count=1) if is_limesurvey else name
+        if grid := _GRID.fullmatch(text):
+            parts[name] = (grid[1].strip(), grid[2].strip())
+    return Header(names, parts, no_items), n_lines
+
+
+def _from_surveymonkey(rows, names, is_own):
+    """Return the header of an export of SurveyMonkey: a row of questions, blank if repeated, and a row of items."""
+    try:
+        (_, below), n_lines = rows.names(2)
+        if any(below[place] for place in np.flatnonzero(is_own)) or len(below) != len(names):
+            raise ValueError
+    except (StopIteration, ValueError, IndexError, csv.Error):
+        raise ValueError(
+            f"{rows.file} has columns of SurveyMonkey (Respondent ID, Collector ID), but its second row does not hold "
+            "the items of each question. Export all responses again, or delete these columns and all header rows but "
+            "the first."
+        ) from None
+    asked, found, parts = "", [], {}
+    for name, item, own in zip(names, map(plain, below), is_own, strict=True):
+        asked = name or asked
+        is_item = not own and item and item not in ("Response", "Open-Ended Response")
+        found.append(f"{asked} [{item}]" if is_item else name)
+        parts[found[-1]] = (asked, item) if is_item else ("", name)
+    return Header(found, parts, frozenset(name for name, own in zip(found, is_own, strict=True) if own)), n_lines
+
+
+def _from_qualtrics(rows, names, own_names):
+    """Return the header of an export of Qualtrics: names, texts of questions, and ImportIds."""
+    try:
+        (_, texts, cells), n_lines = rows.names(3)
         columns = [*zip(names, texts, [str(json.loads(cell)["ImportId"]) for cell in cells], strict=True)]
     except (StopIteration, csv.Error, ValueError, LookupError, TypeError, RecursionError):
         raise ValueError(
-            f"{file} has columns of Qualtrics ({', '.join(own_names)}), but its third row does not hold an ImportId "
-            "for each column. Export it again as CSV, or delete these columns and all header rows but the first."
+            f"{rows.file} has columns of Qualtrics ({', '.join(own_names)}), but its third row does not hold an "
+            "ImportId for each column. Export it again as CSV, or delete these columns and all header rows but the "
+            "first."
         ) from None
+    parts = {name: ("", name) for name in names}
     questions: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for name, text, own in columns:
         if matched := _QUESTION.fullmatch(own):
@@ -546,135 +643,68 @@ def header(file: str, names: list[str], lines: Iterable[bytes] = (), delimiter: 
         starts = zip(*(text[:-1] for text in texts_of.values()), strict=False)
         shared = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
         parts |= {name: (question, " - ".join(text[shared:]) if shared else name) for name, text in texts_of.items()}
-    no_items = frozenset(name for name, _, own in columns if "QID" not in own)
-    return Header(names, parts, no_items, reader.line_num)
+    return Header(names, parts, frozenset(name for name, _, own in columns if "QID" not in own)), n_lines
 
 
-# Rows and cells of CSV and Parquet files. Cells are text.
+def _no_names(rows, options):
+    """Return the message about a first row that does not name two columns, with the command that reads the names."""
+    words = getattr(options, "words", None) or ["rank", str(options.file), f"--{options.layout}"]
+    added: list[str] = []
+    problems: list[str] = []
+    first, names = [row if rows.delimiter is None else [row] for row in rows.rows[:20]], []
+    with suppress(UnicodeError):
+        if rows.delimiter and first and options.encoding is None and re.search("[\udc80-\udcff]", first[0][0]):
+            first = [[line.encode("utf-8", "surrogateescape").decode("cp1252") for line in row] for row in first]
+            problems, added = ["it is not UTF-8 text"], ["--encoding", "cp1252"]
+    for place, row in enumerate(first):
+        between = rows.delimiter
+        if between:
+            between = next((each for each in dict.fromkeys([between, ";", "\t", "|", ","]) if each in row[0]), None)
+            with suppress(csv.Error):
+                row = next(csv.reader(row, delimiter=between), []) if between else []
+        if len([*filter(None, row)]) < 2:
+            continue
+        names = [plain(name) for name in row]
+        if between != rows.delimiter:
+            known = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+            problems.append(f"{known[between]} stand between its cells")
+            added += ["--separator", "tab" if between == "\t" else between]
+            if between == ";" and options.decimal is None:
+                problems.append("such files often have decimal commas (else leave out --decimal)")
+                added += ["--decimal", ","]
+        if place:
+            above = rows.lines[:place]
+            problems.append(f"{'another row stands' if place == 1 else 'other rows stand'} above the names")
+            skipped = {*(options.skip_rows or ()), *above}
+            added += ["--skip-rows", ",".join(map(str, sorted(skipped)))]
+        break
+    if rows.delimiter is None and not problems:
+        return f"{rows.file} must have a first row with the names of at least two items, and a row a voter."
+    if not problems or any(is_no_name(name) for name in names[1:]):
+        return (
+            f"{rows.file} must have a first row with the names of at least two items, and a row a voter; if cells are "
+            "separated by something else than commas, say so: --separator ';' or --separator tab."
+        )
+    if options.layout in ("ratings", "positions") and form(options) == options.layout:
+        found = Header(names, {name: ("", name) for name in names})
+        others = (getattr(options, "segments", None), options.person, options.weight)
+        columns = [place for place, name in enumerate(names) if name not in others]
+        items, strange = found.likely_items(columns)
+        if (options.items is None or (options.items == "all" and strange)) and to_copy("--items", items):
+            added += ["--items", joined(items)]
+            problems.append("drop from --items what is not an item")
+    return (
+        f"the first row of {rows.file} must name at least two columns: {'; '.join(problems)}. Then run: "
+        f"{shlex.join(['dprank', *words, *added])}"
+    )
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+# Cells of text.
+
 GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
-_LONGEST_NAME = 100  # characters of a column in a line to copy
 _MOST_VOTERS = 1e9  # of one row, of which a file with a few rows still fits into memory
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
-_NOT_PUBLIC = "depends on the ballots; do not publish it."
-
-
-@dataclass
-class Unreadable:
-    """Policy for unreadable rows: an error, or ballots without opinions.
-
-    A refusal that depends on one ballot reveals something about it. If the choice is "empty", a file is read for any
-    content of its ballots.
-    """
-
-    choice: str
-    file: str
-    rows: set[int] = field(default_factory=set)
-    lines: list[int] | None = None  # the line of each row in a file of text, from 1
-    meaning: str = "ballots without opinions"
-
-    def add(self, rows: Iterable[int], problem: str) -> None:
-        """Record unreadable rows; raise ValueError with the first place and the problem if the choice is "error"."""
-        for row in rows:
-            if self.choice == "error":
-                place = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-                hint = " If this row holds names and is not a ballot, delete it." if row == 0 else ""
-                raise ValueError(
-                    f"{self.file}, {place}: {problem}{hint} --unreadable empty counts such rows as {self.meaning}. "
-                    f"This message {_NOT_PUBLIC}"
-                )
-            self.rows.add(row)
-
-    def tell(self, n_rows: int) -> None:
-        """Tell the operator how many rows cannot be read, also if it is none, unless they are errors."""
-        if self.choice == "empty":
-            counted = f"{len(self.rows)} of {n_rows} rows cannot be read and count as {self.meaning}"
-            tell(f"{self.file}: {counted}. This line {_NOT_PUBLIC}")
-
-
-def _lines(path, separator):
-    """Return the lines of a CSV file that are not empty, their numbers from 1, and the character between its cells."""
-    default = "\t" if ".tsv" in map(str.lower, path.suffixes) else ","
-    delimiter = {None: default, "tab": "\t", "\\t": "\t"}.get(separator, separator)
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
-    if path == STANDARD_INPUT and sys.stdin is None:
-        raise ValueError("standard input is closed; name a file, or pass the ballots on standard input.")
-    content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            content = gzip.decompress(content)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise ValueError(f"{called(path)} is gzipped, and cut or damaged; get it again.") from None
-    lines = content.removeprefix(codecs.BOM_UTF8).splitlines()
-    numbers = [number for number, line in enumerate(lines, start=1) if line]
-    return [line for line in lines if line], numbers, delimiter
-
-
-def _split(line, delimiter, where=""):
-    """Return the cells of one line; raise ValueError with the problem if it is not CSV."""
-    try:
-        (cells,) = csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True)
-    except (UnicodeDecodeError, csv.Error) as error:
-        why = error if isinstance(error, csv.Error) else "not UTF-8 text"
-        raise ValueError(
-            f"{where}this is not CSV ({why}). Each ballot must be on one line, and a quote in a cell must be doubled. "
-            'Delete a column of free text, or unpack or export the file again, without line breaks, as "CSV UTF-8".'
-        ) from None
-    return cells
-
-
-def _rows(lines: list[bytes], delimiter: str, unreadable: Unreadable) -> Iterator[list[str]]:
-    """Yield the cells of each line; none if it cannot be read.
-
-    Each line is parsed separately, so that an unclosed quote does not affect the following lines.
-    """
-    for row, line in enumerate(lines):
-        try:
-            yield _split(line, delimiter)
-        except ValueError as problem:
-            unreadable.add([row], str(problem))
-            yield []
-
-
-def _from_csv(path, separator, unreadable):
-    """Return the header and the cells of the lines after it; the cells of a row that cannot be read are empty."""
-    file, (lines, numbers, delimiter) = called(path), _lines(path, separator)
-    names = [plain(name) for name in _split(lines[0], delimiter, f"{file}, first line: ")] if lines else []
-    if len(names) < 2:
-        raise ValueError(
-            f"{file} must have a first row with the names of at least two items, and a row a voter; if cells "
-            "are separated by something else than commas, say so: --separator ';' or --separator tab."
-        )
-    head = header(file, names, lines, delimiter)
-    lines, unreadable.lines = lines[head.n_lines :], numbers[head.n_lines :]
-    cells = np.full((len(lines), len(names)), "", dtype=object)
-    for row, found in enumerate(_rows(lines, delimiter, unreadable)):
-        if len(found) == len(names):
-            cells[row] = found
-        elif found:
-            unreadable.add([row], f"the row has more or fewer cells than the first row, {len(names)}; correct it.")
-    return head, cells
-
-
-def _from_parquet(path, ids):
-    """Return the header and the cells of a Parquet file; missing cells are empty, and columns of `ids` not floats."""
-    try:
-        import pandas as pd
-
-        # Columns of integers with nulls stay integers, because two large person numbers could be equal as doubles.
-        frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
-    except ImportError:
-        raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
-    except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
-        raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    names, cells = [plain(str(name)) for name in frame.columns], frame.to_numpy(dtype=object)
-    gaps = missing(cells)
-    for name, column, gap in zip(names, cells.T, gaps.T, strict=True):
-        if name in ids and any(isinstance(cell, (float, np.floating)) for cell in column[~gap]):
-            raise ValueError(f"column {name!r} must hold text or whole numbers, and holds floats; write it as text.")
-    return header(path.name, names), np.where(gaps, "", np.frompyfunc(str, 1, 1)(cells))
+_COMMA_TO_POINT = str.maketrans(",.", ".,")
 
 
 def _answer(text):
@@ -684,19 +714,27 @@ def _answer(text):
 
 def _code(text):
     """Return a cell in the form in which cells are compared with ``--no-answer``: 99 is the same as 99.0."""
-    return float(text) if _NUMBER.fullmatch(text) else _answer(text)
+    return float(text) if NUMBER.fullmatch(text) else _answer(text)
 
 
-def _numbers(cells, scale=None, codes=()):
+def _decimals(options):
+    """Return what decimal marks must be, for a message."""
+    if options.decimal == ",":
+        return "Decimals need a comma, as --decimal says, and thousands have no mark."
+    return "For decimal commas, add --decimal ,"
+
+
+def _numbers(cells, scale=None, codes=(), decimal=None):
     """Return the cells of a column as doubles: NaN if empty or one of `codes`, infinite if a cell cannot be read.
 
     With a `scale`, a cell is one of its answers, which may look like a gap. Without, it is a number in the usual
-    notation, or True or False, as Parquet files hold them.
+    notation with this `decimal` mark, or True or False, as Parquet files hold them.
     """
     known = {}
     for text in set(cells):
         known[text] = np.inf
-        if codes and _code(text) in codes:
+        number = text.translate(_COMMA_TO_POINT) if decimal == "," else text
+        if codes and _code(number if NUMBER.fullmatch(number) else text) in codes:
             known[text] = np.nan
         elif scale is not None and (answer := _answer(text)) in scale:
             known[text] = scale[answer]
@@ -704,8 +742,8 @@ def _numbers(cells, scale=None, codes=()):
             known[text] = np.nan
         elif scale is None and text in ("False", "True"):
             known[text] = float(text == "True")
-        elif scale is None and _NUMBER.fullmatch(text) and abs(float(text)) <= _LARGEST:
-            known[text] = float(text)
+        elif scale is None and NUMBER.fullmatch(number) and abs(float(number)) <= _LARGEST:
+            known[text] = float(number)
     return np.array([known[text] for text in cells], dtype=float)
 
 
@@ -722,8 +760,7 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     path: Path = options.file
     if path != STANDARD_INPUT and not path.exists():
         raise ValueError(f"there is no file {path}. Check its name, and the folder in which you run the command.")
-    suffix = next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")
-    if suffix in {".soc", ".soi", ".toc", ".toi"}:
+    if ending(path) in {".soc", ".soi", ".toc", ".toi"}:
         if unused := ", ".join(name for name in given(options) if name != "--unranked"):
             raise ValueError(f"PrefLib files do not take {unused}; leave that out.")
         from ..datasets import read_preflib
@@ -732,15 +769,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         try:
             return read_preflib(path, "no_opinion" if left_out == "no_score" else left_out).profile, []
         except ValueError as error:
-            raise ValueError(f"{error} This message {_NOT_PUBLIC}") from None
-    if suffix in {".xlsx", ".xls", ".ods", ".zip"}:
-        raise ValueError(f'{called(path)} is not a text file. Unpack it, or save it in a spreadsheet as "CSV UTF-8".')
+            raise ValueError(f"{error} This message {NOT_PUBLIC}") from None
     if form(options) is None:
-        if options.items is None and suffix != ".parquet":
-            lines, _, delimiter = _lines(path, options.separator)
-            with suppress(csv.Error, UnicodeDecodeError):
-                names = next(csv.reader([line.decode("utf-8") for line in lines[:1]], delimiter=delimiter), [])
-                _check_form(options, [plain(name) for name in names])
+        if options.items is None:
+            with suppress(_NoNames):  # such as a file of orders
+                _check_form(options, header(open_rows(options), options)[0].names)
         raise ValueError(
             f"the layout of {called(path)} is not stated. Add --ratings (larger is better), --positions (smaller is "
             "better) or --orders (items, best first). For one rating a row, use --long; for one comparison, "
@@ -769,11 +802,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     unreadable = Unreadable(options.unreadable, called(path))
     if options.long or options.comparisons:
         unreadable.meaning = "empty"
-        return (_from_long if options.long else _from_comparisons)(path, options, unreadable, suffix == ".parquet"), []
+        return (_from_long if options.long else _from_comparisons)(path, options, unreadable), []
     if options.layout == "orders":
         (values, items, counts), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
     else:
-        table = _from_table(path, options, unreadable, suffix == ".parquet")
+        table = _from_table(path, options, unreadable)
         values, items, persons, weights, segments, counts = table
     unreadable.tell(len(values))
     if form(options) in ("orders", "choices"):
@@ -849,16 +882,14 @@ def _scale(options):
     return {text: float(place) for place, text in enumerate(answers)}
 
 
-def _cells(path, options, unreadable, is_parquet, ids, answers, items=()):
+def _cells(path, options, unreadable, ids, answers, items=()):
     """Return the header and the cells of a table, whose names are none of these answers and items.
 
     The first row may be a ballot, whose cells would be published as names and not counted.
     """
-    if is_parquet:
-        if options.separator is not None:
-            raise ValueError("--separator is for CSV files; leave it out.")
-        return _from_parquet(path, ids)
-    head, cells = _from_csv(path, options.separator, unreadable)
+    rows = open_rows(options, ids)
+    head, n_lines = header(rows, options)
+    cells = rows.table(unreadable, n_lines, len(head.names))
     others = (getattr(options, "segments", None), options.person, options.weight, options.count)
     if set(items).intersection(head.names):
         raise ValueError(
@@ -866,7 +897,7 @@ def _cells(path, options, unreadable, is_parquet, ids, answers, items=()):
             "put a row of names before it; else rename the columns."
         )
     is_ballot = any(_answer(name) in answers for name in head.names)
-    if is_ballot or all(_is_no_name(name) or name in GAPS for name in head.names if name not in others):
+    if is_ballot or all(is_no_name(name) or name in GAPS for name in head.names if name not in others):
         raise ValueError(
             f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer, "
             "or only numbers or gaps. If it is a ballot, put a row of names before it; else rename the columns."
@@ -874,7 +905,7 @@ def _cells(path, options, unreadable, is_parquet, ids, answers, items=()):
     return head, cells
 
 
-def _from_table(path, options, unreadable, is_parquet):
+def _from_table(path, options, unreadable):
     """Return the ballots of a table with a header, the items, persons and weights or None, and the segments.
 
     A row without a person or a weight does not count.
@@ -887,15 +918,15 @@ def _from_table(path, options, unreadable, is_parquet):
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
     answers = {*(scale or {}), *codes}
-    head, cells = _cells(path, options, unreadable, is_parquet, {options.person}, answers, names or ())
+    head, cells = _cells(path, options, unreadable, {options.person}, answers, names or ())
     segments, persons, weights, counts, places = [], None, None, None, head.places()
     if column is not None:
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
-        weights = _numbers(cells[:, _place_of("--weight", options.weight, places, head.names)])
+        weights = _numbers(cells[:, _place_of("--weight", options.weight, places, head.names)], decimal=options.decimal)
         wrong = ~((weights >= 0) & (weights < np.inf))
         weights[wrong] = 0.0
-        must = "hold weights of at least 0, and no empty cells. Decimals need a point, not a comma."
+        must = f"hold weights of at least 0, and no empty cells. {_decimals(options)}"
         unreadable.add(np.flatnonzero(wrong).tolist(), f"column {safe_repr(options.weight)} must {must}")
     if options.count is not None:
         at = _place_of("--count", options.count, places, head.names)
@@ -922,12 +953,11 @@ def _from_table(path, options, unreadable, is_parquet):
     must = (
         "answers of --scale, or empty cells, which mean no opinion."
         if scale
-        else f"numbers (up to {_LARGEST:g}), or empty cells. Decimals need a point, not a comma. For answers "
-        "in words, use --scale."
+        else f"numbers (up to {_LARGEST:g}), or empty cells. {_decimals(options)} For answers in words, use --scale."
     )
     for item, place in enumerate(columns):
-        values[:, item] = _numbers(cells[:, place], scale, codes)
-        shown = place + 1 if _is_no_name(head.names[place]) else safe_repr(head.names[place])
+        values[:, item] = _numbers(cells[:, place], scale, codes, options.decimal)
+        shown = place + 1 if is_no_name(head.names[place]) else safe_repr(head.names[place])
         unreadable.add(
             np.flatnonzero(np.isinf(values[:, item])).tolist(),
             f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is not '
@@ -957,8 +987,7 @@ def _from_orders(path, options, unreadable):
             "names above the ballots and use --choices."
         )
     codes = _codes(options, names or (), "--items")
-    lines, unreadable.lines, delimiter = _lines(path, options.separator)
-    rows, counts = [*_rows(lines, delimiter, unreadable)], None
+    rows, counts = [*open_rows(options, has_names=False).lists(unreadable)], None
     if options.count is not None:
         if not re.fullmatch("[1-9][0-9]{0,4}", options.count):
             raise ValueError("--count must be the number of a column for --orders, such as 1, because none has a name.")
@@ -1013,7 +1042,7 @@ def _ranked(rows, names, codes, unreadable, options):
     if n_changed:
         tell(
             f"{unreadable.file}: by the rules of ballots, some marks do not count in {n_changed} of {len(ballots)} "
-            f"rows. This line {_NOT_PUBLIC}"
+            f"rows. This line {NOT_PUBLIC}"
         )
     return ballots
 
@@ -1064,7 +1093,7 @@ def _allowed(names):
     return f"one of the {len(names)} items in --items. Add it,"
 
 
-def _from_long(path, options, unreadable, is_parquet):
+def _from_long(path, options, unreadable):
     """Return the profile of a table with one rating a row."""
     if options.layout not in ("ratings", "positions"):
         raise ValueError(
@@ -1074,12 +1103,12 @@ def _from_long(path, options, unreadable, is_parquet):
     names, scale = _catalogue(options, "--long"), _scale(options)
     codes = _codes(options, (names or ()) if scale is None else scale, "--items" if scale is None else "--scale")
     named = _distinct("--long", options.long)
-    head, cells = _cells(path, options, unreadable, is_parquet, {*named[:2]}, {*(scale or {}), *codes}, names or ())
+    head, cells = _cells(path, options, unreadable, {*named[:2]}, {*(scale or {}), *codes}, names or ())
     who, item, value = (cells[:, _place_of("--long", name, head.places(), head.names)] for name in named)
     items = _items(item, named[1], names, codes, unreadable)
-    values = _numbers(value, scale, codes)
-    must = "answers of --scale" if scale else f"numbers (up to {_LARGEST:g}); decimals need a point, not a comma"
-    wrong = f"column {safe_repr(named[2])} must hold {must}. List answers such as none in --no-answer."
+    values = _numbers(value, scale, codes, options.decimal)
+    must = "answers of --scale." if scale else f"numbers (up to {_LARGEST:g}). {_decimals(options)}"
+    wrong = f"column {safe_repr(named[2])} must hold {must} List answers such as none in --no-answer."
     unreadable.add(np.flatnonzero(np.isinf(values)).tolist(), wrong)
     values[list(unreadable.rows)] = np.nan
     unreadable.tell(len(cells))
@@ -1090,7 +1119,7 @@ def _from_long(path, options, unreadable, is_parquet):
         )
 
 
-def _from_comparisons(path, options, unreadable, is_parquet):
+def _from_comparisons(path, options, unreadable):
     """Return the profile of a table with one comparison a row."""
     if not 2 <= len(options.comparisons) <= 3:
         raise ValueError(
@@ -1121,7 +1150,7 @@ def _from_comparisons(path, options, unreadable, is_parquet):
     named = options.comparisons
     _distinct("--comparisons with --person", [*named, options.person])
     ids = {first, second, options.person}
-    head, cells = _cells(path, options, unreadable, is_parquet, ids, codes, names)
+    head, cells = _cells(path, options, unreadable, ids, codes, names)
     places = head.places()
     columns = [cells[:, _place_of("--comparisons", name, places, head.names)] for name in named]
     one, two = (_items(columns[k], named[k], names, codes, unreadable) for k in (0, 1))

@@ -191,10 +191,11 @@ ORDERS = ["--orders", "--items", ",".join(NAMES)]
         (VOTES, ["a b", "7", "8", "7"], RATED, "columns 2 and 4 have the same name; rename one of them"),
         (VOTES, NAMES, ["--ratings", "--items", "tea, juice,tea"], "--items must be distinct, and 'tea' stands twice"),
         (VOTES, ["", *NAMES[1:]], ["--ratings", "--items", "juice,"], "--items has an empty name; leave it out"),
-        (VOTES, [" ", *NAMES[1:]], PLACED, "column 1 has no name. If it holds row numbers"),
-        (VOTES, [*NAMES[:3], "Unnamed: 12"], RATED, "column 4 has no name. If it holds row numbers"),
+        (VOTES, [" ", *NAMES[1:]], PLACED, "column 1 has no name. Copy this, and correct it: --items 'coffee, water, juice'. If rows"),
+        (VOTES, [*NAMES[:3], "Unnamed: 12"], RATED, "column 4 has no name. Copy this, and correct it: --items 'tea, coffee, water'. If rows"),
         (VOTES, ["User_ID", *NAMES[1:]], RATED, "column 'User_ID' does not look like an item"),
-        (VOTES, NAMES, [*RATED, "--separator", ";"], "--separator ';' or --separator tab"),
+        (VOTES, NAMES, [*RATED, "--separator", ";"], "commas stand between its cells. Then run: dprank rank votes.csv"),
+        ([[]], ["tea"], RATED, "--separator ';' or --separator tab"),
         (VOTES, NAMES, [*RATED, "--separator", ";;"], "--separator must be one character, or tab, got ';;'"),
         ([["tea", "mate"]], None, ORDERS, "votes.csv, line 1: cell 2 is not one of the 4 items in --items"),
         ([["tea", "tea"]], None, [*ORDERS, "--repeated", "error"], "votes.csv, line 1: the ballot lists an item twice"),
@@ -214,12 +215,18 @@ def test_refusals(rows, header, arguments, message, tmp_path, monkeypatch, run):
     assert said.startswith("dprank rank: ") and message in said and said.count("\n") == 1
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"PK\x03\x04\xff" + bytes(9), b"tea,milk\n1,\xe9"])
-def test_binary_file_is_refused(content, tmp_path, run):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfea\x00,\x00b", "votes.csv is not utf-16 text; correct --encoding, or get it again."),
+        (b"PK\x03\x04\xff" + bytes(9), "votes.csv cannot be read as Excel; it is cut, damaged or something else."),
+        (b"tea,milk\n1,\xe9", "votes.csv, line 2: this is not UTF-8 text. Add --encoding cp1252 if the file is from"),
+    ],
+)
+def test_binary_file_is_refused(content, message, tmp_path, run):
     (tmp_path / "votes.csv").write_bytes(content)
-    for layout in (RATED, ["--orders", "--items", "tea,milk"]):
-        said = run("rank", tmp_path / "votes.csv", *layout, *LARGE)
-        assert "votes.csv" in said and "this is not CSV (not UTF-8 text)" in said
+    for layout in (RATED, ["--orders", "--items", "tea,milk,1"]):
+        assert message in run("rank", tmp_path / "votes.csv", *layout, *LARGE)
 
 
 def test_gzipped_files(tmp_path, run, printed):
@@ -260,7 +267,7 @@ def test_parquet_that_is_cut_or_empty_or_separated_or_holds_something_else(tmp_p
     path.write_bytes(b"")
     assert "votes.parquet cannot be read as Parquet" in run(*arguments)
     pd.DataFrame(index=range(3)).to_parquet(path)
-    assert "a ranking needs at least two items, got 0" in run(*arguments)
+    assert "must have a first row with the names of at least two items, and a row a voter.\n" in run(*arguments)
     for cell in (b"1", [1.0], "x", pd.Timestamp(0)):
         pd.DataFrame({"tea": [cell], "milk": [1]}).to_parquet(path)
         assert "column 'tea' must hold numbers" in run(*arguments)

@@ -237,9 +237,10 @@ def test_a_survey_with_several_questions_needs_items(read, refused):
     message = refused(qualtrics([["secret"] * 4], others=["Q4"]), *LIKERT)
     assert message.startswith("the columns are of several questions.") and "secret" not in message
     option = shlex.split(re.search(r"(--items .*)\.$", message)[1])
+    assert option == ["--items", 'tea, "coffee, black", juice - fresh, water [still]']
     assert list(read(qualtrics(words(answers()), others=["Q4"]), *LIKERT, *option).item_names) == ITEMS
     message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT)  # tea is in both
-    assert message.endswith("such as --items 'Q3_1, Q3_2, Q3_3, Q3_4'.")
+    assert message.endswith("correct it: --items 'Q3_1, Q3_2, Q3_3, Q3_4'.")
     message = refused(qualtrics(words(answers()), others=["Q5_1", "Q5_2"]), *LIKERT, "--items", "tea,Q3_2")
     assert message == "--items 'tea' names 2 columns: Q3_1, Q5_1. List or rename one of these columns."
     message = refused(qualtrics(words(answers()), others=["Q4"]), *LIKERT, "--items", "tee,Q3_2")
@@ -338,18 +339,16 @@ def test_short_names_are_those_of_one_question(names, items, read):
     [
         ("#,tea,milk\n1,2,3\n", "column '#' does not look like an item"),
         ("ResponseId,tea,milk\nR_1,2,3\n", "column 'ResponseId' does not look like an item"),
-        ("tea,milk\nnice,fine\n1,2\n", "line 2: .* If this row holds names and is not a ballot, delete it."),
+        ("tea,milk\nnice,fine\n1,2\n", "line 2: .* If line 2 holds names and is not a ballot, add --skip-rows 2."),
         ("tea,milk\n1,2\nnice,fine\n", r"line 3: (?!.*this row holds names)"),
-        ("tea;milk\n1,5;2\n", "--separator ';' or --separator tab"),
-        ('tea,milk\n"1,5",2\n', "Decimals need a point, not a comma."),
-        ("Drinks,,\ntea,milk,wine\n1,2,3\n", "column 2 .* If a title stands above the names, delete"),
+        ("tea;milk\n1,5;2\n", "Then run: dprank rank .* --separator ';' --decimal ,$"),
+        ('tea,milk\n"1,5",2\n', "For decimal commas, add --decimal ,"),
+        ("Drinks,,\ntea,milk,wine\n1,2,3\n", "another row stands above the names. Then run: .* --skip-rows 1$"),
         ("tea,milk\n1,do not know\n", 'List answers such as "do not know" in --no-answer.'),
-        ('tea,milk,why\n1,2,"good\nday"\n', "export the file again, without line breaks"),
+        ('tea,milk,why\n1,2,"good\n1,2,day"\n', "export the file again, without line breaks"),
     ],
 )
 def test_messages_name_the_remedy(content, message, refused):
     assert re.search(message, refused(content, "--ratings", *ALL))
 
 
-def test_spreadsheets_are_refused(refused):
-    assert "v.xlsx is not a text file. Unpack it, or save it" in refused("PK\x03\x04", "--ratings", name="v.xlsx")

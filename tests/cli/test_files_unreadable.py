@@ -1,9 +1,10 @@
 """Whether and how the command reads a file never depends on what one ballot holds."""
 
 import json
+import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from sklearn_dprank.cli import files, main, parser
 
@@ -64,7 +65,8 @@ def test_a_quote_that_is_not_closed_hides_no_voter(tmp_path):
 @given(line=st.one_of(st.binary(min_size=1), st.text(min_size=1).map(lambda text: text.encode("utf-8", "replace"))))
 @pytest.mark.parametrize("options", [RATINGS, PLACED, ORDERS, [*PLACED, "--person", "tea"]])
 def test_any_line_is_one_ballot_and_leaves_the_others_alone(tmp_path_factory, options, line):
-    line = line.replace(b"\n", b"").replace(b"\r", b"") or b"x"
+    line = line.replace(b"\n", b"").replace(b"\r", b"")
+    assume(re.sub('[,"]', "", line.decode("utf-8", "replace")).strip())  # a row without text is not a ballot
     path = tmp_path_factory.getbasetemp() / "line.csv"
     head, rows = (b"", [b"tea,water", b"coffee"]) if options is ORDERS else (b"tea,coffee,water\n", [b"1,2,3", b"2,1,"])
     found = read(path, head + b"\n".join([rows[0], line, rows[1]]), *options, "--unreadable", "empty")
@@ -75,13 +77,13 @@ def test_any_line_is_one_ballot_and_leaves_the_others_alone(tmp_path_factory, op
 @pytest.mark.parametrize(
     ("bad", "empty", "options"),
     [
-        ("1,2,x", ",,", RATINGS),
-        ("1,2,inf", ",,", RATINGS),
-        ("1,2,1e999", ",,", PLACED),
-        ("1,2,3,4", ",,", RATINGS),
-        ("1,2", ",,", RATINGS),
-        (b"1,2,\xff", ",,", RATINGS),
-        ('1,2,"3', ",,", RATINGS),
+        ("1,2,x", "NA,,", RATINGS),
+        ("1,2,inf", "NA,,", RATINGS),
+        ("1,2,1e999", "NA,,", PLACED),
+        ("1,2,3,4", "NA,,", RATINGS),
+        ("1,2", "NA,,", RATINGS),
+        (b"1,2,\xff", "NA,,", RATINGS),
+        ('1,2,"3', "NA,,", RATINGS),
         ("tea,milk", ",", ORDERS),
         ("tea,coffee,tea", ",", [*ORDERS, "--repeated", "error"]),
         (b"tea,\xff", ",", ORDERS),

@@ -1,0 +1,429 @@
+"""Files as rows of text cells: CSV, Excel, Parquet and Feather."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import csv
+import gzip
+import io
+import re
+import shlex
+import sys
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import safe_repr
+from ..ballots.reading import normal
+from .printing import STANDARD_INPUT, tell
+
+NOT_PUBLIC = "depends on the ballots; do not publish it."
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+LONGEST_NAME = 100  # characters of a column in a line to copy
+
+# Names of columns.
+
+
+def plain(text: str) -> str:
+    """Return a name as names are compared: `normal`, without blanks around it."""
+    return normal(text).strip(" \t")
+
+
+def called(path: Path) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if path == STANDARD_INPUT else path.name
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names with commas between, as an option lists them."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([name] for name in names)
+    return ", ".join(out.getvalue().split("\n")[:-1])
+
+
+def is_no_name(name: str) -> bool:
+    """Return whether a cell is empty or a number, like the cells of a ballot, and so is not a name."""
+    return not name.strip() or NUMBER.fullmatch(name) is not None
+
+
+def to_copy(option: str, names: list[str]) -> str:
+    """Return an option that lists these names, in quotes for a shell; empty if they may be cells of a ballot."""
+    if len(names) < 2 or any(is_no_name(name) or len(name) > LONGEST_NAME for name in names):
+        return ""
+    return f"{option} {shlex.quote(joined(names))}"
+
+
+# Rows that cannot be read.
+
+
+@dataclass
+class Unreadable:
+    """Policy for unreadable rows: an error, or ballots without opinions.
+
+    A refusal that depends on one ballot reveals something about it. If the choice is "empty", a file is read for any
+    content of its ballots.
+    """
+
+    choice: str
+    file: str
+    rows: set[int] = field(default_factory=set)
+    lines: list[int] = field(default_factory=list)  # the number of each row in the file, from 1
+    unit: str = "row"
+    can_skip: bool = True  # whether --skip-rows is for this file
+    meaning: str = "ballots without opinions"
+
+    def add(self, rows: Iterable[int], problem: str) -> None:
+        """Record unreadable rows; raise ValueError with the first place and the problem if the choice is "error"."""
+        for row in rows:
+            if self.choice == "error":
+                place, hint = f"{self.unit} {self.lines[row]}", ""
+                if row == 0 and self.can_skip:
+                    hint = f" If {place} holds names and is not a ballot, add --skip-rows {self.lines[row]}."
+                raise ValueError(
+                    f"{self.file}, {place}: {problem}{hint} --unreadable empty counts such rows as "
+                    f"{self.meaning}. This message {NOT_PUBLIC}"
+                )
+            self.rows.add(row)
+
+    def tell(self, n_rows: int) -> None:
+        """Tell the operator how many rows cannot be read, also if it is none, unless they are errors."""
+        if self.choice == "empty":
+            counted = f"{len(self.rows)} of {n_rows} rows cannot be read and count as {self.meaning}"
+            tell(f"{self.file}: {counted}. This line {NOT_PUBLIC}")
+
+
+# Kinds of files.
+
+_KINDS = {".xlsx": "Excel", ".xlsm": "Excel", ".parquet": "Parquet", ".feather": "Feather", ".arrow": "Feather"}
+_STARTS = {b"PK\x03\x04": "Excel", b"PAR1": "Parquet", b"ARROW1": "Feather"}  # the first bytes of each kind
+_EXTRAS = {"Excel": ("openpyxl", "excel"), "Parquet": ("pyarrow", "tables"), "Feather": ("pyarrow", "tables")}
+_AS_CSV = "convert it: python -c \"import pandas; pandas.read_json({}).to_csv('votes.csv', index=False)\""
+_IN_EXCEL = "open it in a spreadsheet, and save it as .xlsx or as CSV."
+_IN_SPSS = 'export it as CSV, or convert it by the package pyreadstat: pandas.read_spss({}).to_csv("votes.csv").'
+_REFUSED = {  # kinds of files that are not read, and what to do
+    ".json": ("JSON", _AS_CSV),
+    ".jsonl": ("JSON Lines", _AS_CSV.replace("{}", "{}, lines=True")),
+    ".ndjson": ("JSON Lines", _AS_CSV.replace("{}", "{}, lines=True")),
+    ".xls": ("an old Excel file", _IN_EXCEL),
+    ".xlsb": ("a binary Excel file", _IN_EXCEL),
+    ".ods": ("an OpenDocument file", _IN_EXCEL),
+    ".numbers": ("a file of Numbers", _IN_EXCEL),
+    ".sav": ("an SPSS file", _IN_SPSS),
+    ".zip": ("a ZIP archive", "unpack it, and name the file in it."),
+}
+
+
+_SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+
+
+@dataclass
+class Rows:
+    """Rows of a file from the names on; rows of text are lines, which `delimiter` splits, others are lists of cells."""
+
+    file: str
+    rows: list[Any]
+    lines: list[int]  # the number of each row in the file, from 1
+    delimiter: str | None = None
+    no_items: frozenset[str] = frozenset()  # columns that are not items, as the file states
+    keeps_empty: bool = False  # whether rows of empty cells are ballots
+    can_skip: bool = True
+
+    def names(self, n: int) -> tuple[list[list[str]], int]:
+        """Return the first `n` rows, which hold names, and the number of lines that they take.
+
+        A quoted name may have line breaks, as in texts of questions. Raises csv.Error, UnicodeError or StopIteration.
+        """
+        if self.delimiter is None:
+            return self.rows[:n], n
+        reader = csv.reader((f"{line}\n" for line in self.rows), delimiter=self.delimiter, strict=True)
+        found = [next(reader) for _ in range(n)]
+        for line in self.rows[: reader.line_num]:
+            line.encode()  # raises UnicodeError if the line could not be decoded
+        # A quote in the first row that is not closed must not hide ballots.
+        if n == 1 and any(_is_row(line, self.delimiter, len(found[0])) for line in self.rows[1 : reader.line_num]):
+            raise csv.Error("unexpected end of data")
+        return found, reader.line_num
+
+    def lists(self, unreadable: Unreadable, start: int = 0, n_cells: int | None = None) -> Iterator[list[str]]:
+        """Yield the cells of each row from `start` on; none if it cannot be read.
+
+        Rows of empty cells only are left out, each by itself, unless they are ballots.
+        """
+        unreadable.unit = "row" if self.delimiter is None else "line"
+        unreadable.lines, unreadable.can_skip = [], self.can_skip
+        n_joined = n_cells if unreadable.choice == "error" else None
+        row, place, used = 0, start, 1
+        while place < len(self.rows):
+            unreadable.lines.append(self.lines[place])
+            try:
+                if self.delimiter is None:
+                    cells = self.rows[place]
+                else:
+                    cells, used = _split(self.rows, place, self.delimiter, n_joined)
+            except ValueError as problem:
+                unreadable.add([row], str(problem))
+                cells, used = [], 1
+            place += used
+            is_whole = bool(cells) and (n_cells == len(cells) or self.delimiter is None)
+            if is_whole and not self.keeps_empty and not any(map(str.strip, cells)):
+                del unreadable.lines[row:]
+                continue
+            yield cells
+            row += 1
+
+    def table(self, unreadable: Unreadable, start: int, n_cells: int) -> np.ndarray:
+        """Return the cells of the rows from `start` on; the cells of a row that cannot be read are empty."""
+        cells: list[list[str]] = []
+        for row, found in enumerate(self.lists(unreadable, start, n_cells)):
+            if found and len(found) != n_cells:
+                unreadable.add([row], f"the row has more or fewer cells than the first row, {n_cells}; correct it.")
+            cells.append(found if len(found) == n_cells else [""] * n_cells)
+        table = np.full((len(cells), n_cells), "", dtype=object)
+        if cells:
+            table[:] = cells
+        return table
+
+
+def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, has_names: bool = True) -> Rows:
+    """Return the rows of ``options.file``; columns of `ids` must not hold floats, which could merge large numbers."""
+    path: Path = options.file
+    suffix = ending(path)
+    if suffix in _REFUSED:
+        what, remedy = _REFUSED[suffix]
+        raise ValueError(f"{called(path)} is {what}, which dprank does not read; {remedy.format(repr(path.name))}")
+    content = _content(path)
+    kind = _KINDS.get(suffix) or next((kind for start, kind in _STARTS.items() if content.startswith(start)), "CSV")
+    kinds = {"separator": ["CSV"], "encoding": ["CSV"], "sheet": ["Excel"], "skip_rows": ["CSV", "Excel"]}
+    for option, those in kinds.items():
+        if getattr(options, option) is not None and kind not in those:
+            raise ValueError(f"--{option.replace('_', '-')} is for {' and '.join(those)} files; leave it out.")
+    if kind in ("Parquet", "Feather") and not has_names:
+        raise ValueError(f"{kind} files name their columns; list those of the choices in --choices, best first.")
+    rows = {"CSV": _from_text, "Excel": _from_excel}.get(kind, partial(_from_arrow, kind=kind, ids={*ids}))(
+        content, options
+    )
+    if kind in ("CSV", "Excel"):
+        rows = _from_names(rows, {*(options.skip_rows or ())}, has_names)
+    if kind == "Excel":
+        names = [plain(str(cell)) for cell in rows.rows[0]] if rows.rows else []
+        for place, name in enumerate(names):
+            _check_ids(name, name in ids and any(isinstance(row[place], float) for row in rows.rows[1:]))
+        rows.rows = _as_text(rows.rows, options.decimal or ".")
+    if kind == "CSV" and has_names and rows.rows and (stated := _SEPARATOR.fullmatch(rows.rows[0])):
+        # Excel states the separator so. Without a row of names, this row may be a ballot.
+        rows.delimiter = stated[1] if options.separator is None else rows.delimiter
+        del rows.rows[0], rows.lines[0]
+    # Where the number of voters is public, a row without any text is a ballot.
+    rows.keeps_empty = getattr(options, "neighboring", None) == "replace"
+    return rows
+
+
+def _from_names(rows, skipped, has_names):
+    """Return rows of a file without those of `skipped` and without empty lines, from the first one with text on.
+
+    Raises ValueError if a row of `skipped` may stand below a ballot: its number would change with the ballots.
+    """
+    texts = [bool(row) if rows.delimiter else any(cell is not None for cell in row) for row in rows.rows]
+    above = [line for line, text in zip(rows.lines, texts, strict=True) if text and line not in skipped]
+    if skipped and len([line for line in above if line < max(skipped)]) > has_names:
+        names = "beside the row of names, " * has_names
+        raise ValueError(
+            f"--skip-rows lists {max(skipped)}, so {names}it must list all rows above, got "
+            f"{', '.join(map(str, sorted(skipped)))}. It is for rows of titles and names, not for ballots."
+        )
+    kept = [place for place, line in enumerate(rows.lines) if line not in skipped]
+    if rows.delimiter:
+        kept = [place for place in kept if texts[place]]
+    while kept and not texts[kept[0]]:
+        del kept[0]
+    return Rows(rows.file, [rows.rows[place] for place in kept], [rows.lines[place] for place in kept], rows.delimiter)
+
+
+def ending(path: Path) -> str:
+    """Return the end of the name of a file in lower case, such as .csv, without .gz."""
+    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")
+
+
+def _content(path):
+    """Return the bytes of a file or of standard input, unpacked."""
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise ValueError("standard input is closed; name a file, or pass the ballots on standard input.")
+    content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            return gzip.decompress(content)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise ValueError(f"{called(path)} is gzipped, and cut or damaged; get it again.") from None
+    return content
+
+
+# Text.
+
+
+def encoding(text: str) -> str:
+    """Return the value of ``--encoding``."""
+    try:
+        b"".decode(text)
+        return codecs.lookup(text).name
+    except (LookupError, UnicodeError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"{text} is not an encoding that Python knows; try utf-8, utf-16, cp1252 (Excel in Western Europe) or "
+            "shift_jis."
+        ) from None
+
+
+def delimiter_of(options: argparse.Namespace) -> str:
+    """Return the character between cells that ``--separator`` or the name of the file states."""
+    default = "\t" if ".tsv" in map(str.lower, options.file.suffixes) else ","
+    delimiter = {None: default, "tab": "\t", "\\t": "\t"}.get(options.separator, options.separator)
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
+    return delimiter
+
+
+def _from_text(content, options):
+    """Return the lines of a text file. Those that cannot be decoded hold surrogates."""
+    delimiter, name = delimiter_of(options), options.encoding
+    if name is None:
+        is_marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        name = "utf-16" if is_marked else "utf-8"
+    try:
+        text = content.decode(name, "surrogatepass" if name.startswith("utf-16") else "surrogateescape")
+    except UnicodeError:
+        raise ValueError(f"{called(options.file)} is not {name} text; correct --encoding, or get it again.") from None
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return Rows(called(options.file), lines, [*range(1, len(lines) + 1)], delimiter)
+
+
+def _split(lines, place, delimiter, n_cells):
+    """Return the cells of the row that begins in this line, and its number of lines; raise ValueError if there is none.
+
+    If `n_cells` is given, a quoted cell may have line breaks, if the row has that many cells, and if no other line of
+    it is a row by itself: a quote that is not closed must not hide ballots.
+    """
+
+    def until_row():
+        yield f"{lines[place]}\n" if n_cells else lines[place]
+        for after in range(place + 1, len(lines) if n_cells else 0):
+            if _is_row(lines[after], delimiter, n_cells):
+                return
+            yield f"{lines[after]}\n"
+
+    try:
+        reader = csv.reader(until_row(), delimiter=delimiter, strict=True)
+        cells = next(reader)
+        if reader.line_num > 1 and len(cells) != n_cells:
+            raise csv.Error("unexpected end of data")
+        if not all(map(str.isascii, cells)):
+            "".join(cells).encode()  # raises UnicodeError if the line could not be decoded
+    except UnicodeError:
+        raise ValueError(
+            "this is not UTF-8 text. Add --encoding cp1252 if the file is from Excel in Western Europe, or save it "
+            'as "CSV UTF-8".'
+        ) from None
+    except csv.Error as error:
+        raise ValueError(
+            f"this is not CSV ({error}). A quote in a cell must be doubled, and a cell with line breaks must be in "
+            "quotes. Delete a column of free text, or export the file again, without line breaks or as .xlsx."
+        ) from None
+    return cells, reader.line_num
+
+
+def _is_row(line, delimiter, n_cells):
+    """Return whether a line is a complete row by itself."""
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter, strict=True), [])) == n_cells
+    except csv.Error:
+        return False
+
+
+# Excel, Parquet and Feather.
+
+
+def _missing(kind):
+    package, extra = _EXTRAS[kind]
+    return ImportError(
+        f'{kind} files need {package}: install the extra "{extra}", by pip install "sklearn-dprank[{extra}]", or '
+        f"pip install {package}"
+    )
+
+
+def _damaged(options, kind):
+    return ValueError(f"{called(options.file)} cannot be read as {kind}; it is cut, damaged or something else.")
+
+
+def _as_text(columns, decimal):
+    """Return columns of cells as rows of text, with this decimal mark in floats; missing cells are empty."""
+
+    def text(cell):
+        if cell is None or cell != cell:
+            return ""
+        return str(cell).replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+    return [[text(cell) for cell in row] for row in columns]
+
+
+def _check_ids(name, has_floats):
+    if has_floats:
+        raise ValueError(f"column {name!r} must hold text or whole numbers, and holds floats; write it as text.")
+
+
+def _from_excel(content, options):
+    """Return the rows of the sheet that ``--sheet`` names, or of the only one; cells are numbers, text or None."""
+    file, sheet = called(options.file), options.sheet
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise _missing("Excel") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about styles, and other parts of a workbook that are not read
+        try:
+            book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+            names = [each.title for each in book.worksheets]
+        except Exception:  # openpyxl raises many kinds
+            raise _damaged(options, "Excel") from None
+        if sheet is None and len(names) > 1:
+            each = " or ".join(f"--sheet {shlex.quote(name)}" for name in names)
+            raise ValueError(f"{file} has {len(names)} sheets; name one of them: {each}.")
+        if sheet is not None and sheet not in names:
+            raise ValueError(f"--sheet {sheet!r} is none of the sheets of {file}; these are {joined(names)}.")
+        try:
+            found = book[sheet or names[0]]
+            found.reset_dimensions()  # some programs state wrong ones
+            rows = [[*row] for row in found.iter_rows(values_only=True)]
+        except Exception:
+            raise _damaged(options, "Excel") from None
+    width = max(map(len, rows), default=0)
+    return Rows(file, [row + [None] * (width - len(row)) for row in rows], [*range(1, len(rows) + 1)])
+
+
+def _from_arrow(content, options, kind, ids):
+    """Return the names and the rows of a Parquet or Feather file."""
+    try:
+        import pyarrow as pa
+        from pyarrow import ipc, parquet
+    except ImportError:
+        raise _missing(kind) from None
+    try:
+        source = pa.BufferReader(content)
+        table = parquet.read_table(source) if kind == "Parquet" else ipc.open_file(source).read_all()
+        columns = [
+            (column.cast(pa.string()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+            for column in table.columns
+        ]
+    except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
+        raise _damaged(options, kind) from None
+    names = [plain(str(name)) for name in table.column_names]
+    for name, column in zip(names, table.columns, strict=True):
+        _check_ids(name, name in ids and pa.types.is_floating(column.type))
+    rows = _as_text(zip(*columns, strict=True), options.decimal or ".")
+    index = [plain(name) for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if name in names]
+    lines = [*range(len(rows) + 1)]
+    return Rows(called(options.file), [names, *rows], lines, no_items=frozenset(index), can_skip=False)
