@@ -583,7 +583,7 @@ def header(rows: Rows, options: argparse.Namespace) -> tuple[Header, int]:
     names = [plain(re.sub(r"\s*\n\s*", " ", name)) for name in names]
     if len([*filter(None, names)]) < 2:
         raise _NoNames(_no_names(rows, options))
-    letters = [_letters(_CODE.split(f"{name}. ")[0] if _CODE.match(name) else name) for name in names]
+    letters = [_letters(name.partition(". ")[0] if _CODE.match(name) else name) for name in names]
     if {"respondentid", "collectorid"} <= {*letters}:
         return _from_surveymonkey(rows, names, [each in _SURVEYMONKEY for each in letters])
     own_names = [name for name in names if name in _QUALTRICS]

@@ -270,8 +270,7 @@ def _content(path):
 def encoding(text: str) -> str:
     """Return the value of ``--encoding``."""
     try:
-        b"".decode(text)
-        return codecs.lookup(text).name
+        return codecs.lookup(io.TextIOWrapper(io.BytesIO(), text).encoding).name  # LookupError if it is not of text
     except (LookupError, UnicodeError, ValueError):
         raise argparse.ArgumentTypeError(
             f"{text} is not an encoding that Python knows; try utf-8, utf-16, cp1252 (Excel in Western Europe) or "

@@ -350,5 +350,3 @@ def test_short_names_are_those_of_one_question(names, items, read):
 )
 def test_messages_name_the_remedy(content, message, refused):
     assert re.search(message, refused(content, "--ratings", *ALL))
-
-

@@ -1,0 +1,335 @@
+"""Files as rows of text: kinds, encodings, line breaks, empty rows and rows above the names."""
+
+import builtins
+import gzip
+import io
+import re
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.cli import files, main, parser
+
+RATED = ["--ratings", "--items", "all"]
+ITEMS = ["--ratings", "--items", "tea,milk,wine"]
+TABLE = [[0, 1, 2], [2, 1, 0], [1, 0, 255]]  # positions of the rows 3,2,1 and 1,2,3 and 1,2 (empty)
+ROWS = "3,2,1\n1,2,3\n1,2,\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return the positions in a file with this content, a row a voter."""
+
+    def call(content, *options, name="v.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        profile = files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))[0]
+        return profile.positions.table.T.tolist()
+
+    return call
+
+
+@pytest.fixture
+def refused(read):
+    """Return the message of a file that is refused."""
+
+    def call(*given, error=ValueError, **more):
+        with pytest.raises(error) as refusal:
+            read(*given, **more)
+        return str(refusal.value)
+
+    return call
+
+
+def workbook(*rows, **others):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    for name, cells in others.items():
+        book.create_sheet(name).append(cells)
+    book.save(out)
+    return out.getvalue()
+
+
+# Encodings and separators.
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_with_a_mark_need_no_option(encoding, read):
+    assert read(f"té,milk,wine\n{ROWS}".encode(encoding), *RATED) == TABLE
+    assert read(gzip.compress(f"té,milk,wine\n{ROWS}".encode(encoding)), *RATED) == TABLE
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "shift_jis", "UTF8"])
+def test_other_encodings_are_stated(encoding, read):
+    name = "茶" if encoding == "shift_jis" else "thé"
+    content = f"{name},milk,wine\n{ROWS}".encode(encoding)
+    assert read(content, "--ratings", "--items", f"{name},milk,wine", "--encoding", encoding) == TABLE
+
+
+def test_a_line_that_cannot_be_decoded_is_one_unreadable_ballot(read, refused):
+    content = b"tea,milk,why\n3,2,ok\n2,1,\xe9\n1,3,ok\n"
+    options = ["--ratings", "--items", "tea,milk"]
+    assert re.match("v.csv, line 3: this is not UTF-8 text. Add --encoding cp1252 if", refused(content, *options))
+    assert read(content, *options, "--unreadable", "empty") == [[0, 1], [255, 255], [1, 0]]
+    assert read(content, *options, "--encoding", "cp1252") == [[0, 1], [0, 1], [1, 0]]
+    lone = "tea,milk,why\n3,2,ok\n2,1,\ud800\n1,3,ok\n".encode("utf-16", "surrogatepass")
+    assert read(lone, *options, "--unreadable", "empty") == [[0, 1], [255, 255], [1, 0]]
+
+
+@pytest.mark.parametrize("name", ["nonsense", "base64", ""])
+def test_unknown_encodings_are_refused(name, capsys):
+    assert main(["rank", "v.csv", "--encoding", name, "--epsilon", "1"]) == 2
+    assert f"argument --encoding: {name} is not an encoding that Python knows; try utf-8" in capsys.readouterr().err
+
+
+def test_the_line_of_excel_states_the_separator(read):
+    content = "tea;milk;wine\n" + ROWS.replace(",", ";")
+    for line in ("sep=;\r\n", '"sep=;"\n', "SEP=;\n"):
+        assert read(line + content, *RATED) == TABLE
+    assert read("sep=;\ntea,milk,wine\n" + ROWS, *RATED, "--separator", ",") == TABLE
+
+
+def test_the_line_of_excel_is_a_ballot_of_orders(read, refused):
+    """It would change how all other ballots are read."""
+    options = ["--orders", "--items", "tea,milk"]
+    assert "line 1: cell 1 is not one of the 2 items" in refused("sep=;\ntea,milk\n", *options)
+    assert read("sep=;\ntea,milk\n", *options, "--unreadable", "empty") == [[0, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("first", "added"),
+    [
+        ("tea;milk;wine", ["--separator", ";", "--decimal", ","]),
+        ("tea\tmilk\twine", ["--separator", "tab"]),
+        ("tea|milk|wine", ["--separator", "|"]),
+        ("Poll\n\ntea,milk,wine", ["--skip-rows", "1"]),
+        ("Poll\nMay\ntea;milk;wine", ["--separator", ";", "--decimal", ",", "--skip-rows", "1,2"]),
+    ],
+)
+def test_a_first_row_with_one_cell_gives_the_options(first, added, read, refused):
+    content = first + "\n" + ROWS.replace(",", first[3] if first[3] in ";\t|" else ";" if ";" in first else ",")
+    assert refused(content, *RATED).endswith(" ".join(added).replace(";", "';'").replace("|", "'|'"))
+    assert read(content, *RATED, *added) == TABLE
+
+
+def test_a_first_row_that_may_be_a_ballot_gives_no_command(refused):
+    for row in ("secret;4;5", "3;4;5", "secret", "secret;"):
+        message = refused(f"{row}\n{row}\n", *RATED)
+        assert "secret" not in message and "Then run" not in message
+
+
+# Decimal commas.
+
+
+def test_decimal_commas(read, refused):
+    content = 'tea;milk;wine\n"3,5";2,25;1\n,5;2;3,\n1;2;\n'
+    options = [*RATED, "--separator", ";"]
+    assert read(content, *options, "--decimal", ",") == [[0, 1, 2], [2, 1, 0], [1, 0, 255]]
+    assert "column 'tea' must hold numbers (up to 1e+300), or empty cells. For decimal commas, add --decimal ," in (
+        refused(content, *options)
+    )
+    point = refused("tea;milk\n1;1.500\n", *options, "--decimal", ",")  # it may be a thousand and a half
+    assert "Decimals need a comma, as --decimal says, and thousands have no mark." in point
+
+
+def test_decimal_commas_of_weights_and_codes(read):
+    options = ["--separator", ";", "--decimal", ","]
+    weights = ["--weight", "w", "--max-weight", "3"]
+    assert read("tea;milk;w\n2;1;1,5\n", *RATED, *options, *weights) == [[0, 1]]
+    assert read("tea;milk\n99,0;1\n", *RATED, *options, "--no-answer", "99") == [[255, 0]]
+
+
+def test_decimal_commas_of_long_data(tmp_path):
+    (tmp_path / "v.csv").write_text("who;what;stars\na;tea;2,5\na;milk;3\n")
+    options = ["--long", "who", "what", "stars", "--ratings", "--items", "tea,milk", "--separator", ";"]
+    options = ["rank", str(tmp_path / "v.csv"), *options, "--decimal", ",", "--epsilon", "1"]
+    assert files.read(parser().parse_args(options))[0].pairwise_counts.tolist() == [[0, 0], [720720, 0]]
+
+
+# Line breaks in quotes.
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_complete_quotes_may_hold_line_breaks(ending, read, refused):
+    rows = ['3,2,1,"good', "", 'so, it ""is', '"', "1,2,3,", '1,2,,"a', 'b"']
+    content = ending.join(["tea,milk,wine,why", *rows])
+    assert read(content, *ITEMS) == TABLE
+    assert "v.csv, line 9: " in refused(f"{content}{ending}1,2,x,", *ITEMS)
+
+
+def test_line_breaks_add_and_hide_no_ballots(read, refused):
+    """A line that is a row by itself may be a ballot that two quotes hide, or one that a comment adds."""
+    content = 'tea,milk,why\n1,2,"so\n2,1,ok\n1,2,x"\n'
+    assert "v.csv, line 2: this is not CSV (unexpected end of data)" in refused(
+        content, "--ratings", "--items", "tea,milk"
+    )
+    options = ["--ratings", "--items", "tea,milk", "--unreadable", "empty"]
+    assert read(content, *options) == [[255, 255], [0, 1], [1, 0]]
+
+
+def test_one_line_is_one_ballot_if_unreadable_rows_are_empty(read):
+    """Otherwise, the quotes of one ballot could change how the next one is read."""
+    options = [*ITEMS, "--unreadable", "empty"]
+    assert read('tea,milk,wine,why\n3,2,1,"a\nb"\n1,2,3,\n', *options) == [[255] * 3, [255] * 3, [2, 1, 0]]
+
+
+def test_names_may_have_line_breaks(read, refused):
+    content = '"How good?\nRate [tea]","How good?\nRate [milk]"\n2,1\n'
+    assert read(content, "--ratings") == [[0, 1]]
+    assert "secret" not in refused('tea,"milk\nsecret,2\n3,"\n', *RATED)
+
+
+# Rows without text, and rows above the names.
+
+
+@pytest.mark.parametrize("line", ["", ",,", " , ,\t", '"","",""'])
+def test_rows_without_text_are_left_out(line, read):
+    assert read(f"tea,milk,wine\n{ROWS}{line}\n{line}\n", *RATED) == TABLE
+    assert read(f"{line}\ntea,milk,wine\n{line}\n{ROWS}", *RATED) == TABLE if not line else True
+    assert read(workbook(["tea", "milk", "wine"], [3, 2, 1], [None, " "], [1, 2, 3], [1, 2], [], [""]), *RATED) == TABLE
+
+
+def test_rows_without_text_count_where_the_number_of_voters_is_public(read):
+    content = f"tea,milk,wine\n{ROWS},,\n"
+    assert read(content, *RATED, "--neighboring", "replace") == [*TABLE, [255] * 3]
+
+
+def test_rows_of_titles_are_skipped(read, refused):
+    content = f"Poll,,\n\nof May,,\ntea,milk,wine\nhow good,,\n{ROWS}"
+    options = [*RATED, "--skip-rows", "1,3"]
+    assert read(content, *options, "5") == TABLE
+    assert "v.csv, line 5: " in refused(content, *options)
+    assert "If line 5 holds names and is not a ballot, add --skip-rows 5." in refused(content, *options)
+    assert read("a,b\n1,2\nmilk,tea\n", "--orders", "--items", "tea,milk", "--skip-rows", "1", "2") == [[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([*RATED, "--skip-rows", "4"], "--skip-rows lists 4, so beside the row of names, it must list all rows above"),
+        ([*RATED, "--skip-rows", "1,4"], "got 1, 4. It is for rows of titles and names, not for ballots."),
+        (["--orders", "--items", "1,2,3", "--skip-rows", "2"], "--skip-rows lists 2, so it must list all rows above"),
+    ],
+)
+def test_rows_of_ballots_are_not_skipped(options, message, refused):
+    """Their numbers would change with the ballots above them."""
+    assert message in refused(f"tea,milk,wine\n{ROWS}", *options)
+
+
+# Workbooks.
+
+
+def test_a_workbook_is_a_table(read, refused):
+    content = workbook(["tea", "milk", "wine"], [3, 2.0, "1"], [1, "2", 3.5], [True, 2, None])
+    assert read(content, *RATED, name="v.xlsx") == read(content, *RATED, "--decimal", ",", name="v.xlsx") == TABLE
+    assert read(content, *RATED, name="no ending") == TABLE
+    assert read(workbook(["tea", "milk"], ["milk"]), "--orders", "--items", "tea,milk") == [[0, 1], [1, 0]]
+    message = refused(workbook(["Poll"], ["tea", "milk"], [1, 2], [1, "x"]), *RATED, "--skip-rows", "1")
+    assert message.startswith("v.csv, row 4: column 'milk' must hold numbers")
+
+
+def test_sheets_are_named(read, refused):
+    content = workbook(["tea", "milk"], [2, 1], Notes=["a"], **{"More votes": ["b"]})
+    message = refused(content, *RATED)
+    assert message == "v.csv has 3 sheets; name one of them: --sheet Sheet or --sheet Notes or --sheet 'More votes'."
+    assert read(content, *RATED, "--sheet", "Sheet") == [[0, 1]]
+    assert "--sheet 'votes' is none of the sheets of v.csv; these are Sheet, Notes, More votes." in (
+        refused(content, *RATED, "--sheet", "votes")
+    )
+
+
+def test_persons_of_workbooks_are_not_floats(read, refused):
+    options = [*RATED, "--person", "who"]
+    assert read(workbook(["who", "tea", "milk"], [7, 2.5, 1]), *options) == [[0, 1]]
+    message = refused(workbook(["who", "tea", "milk"], [7.5, 2, 1]), *options)
+    assert message == "column 'who' must hold text or whole numbers, and holds floats; write it as text."
+
+
+# Parquet and Feather.
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_columns_of_arrow(kind, read, refused):
+    arrow = pytest.importorskip("pyarrow")
+    module, out = pytest.importorskip(f"pyarrow.{kind}"), io.BytesIO()
+    table = {"when": arrow.array([1, 2, 3, 4], arrow.timestamp("ns")), "tea": [3.0, np.nan, None, True * 1.0]}
+    table |= {"milk": arrow.array(["2", None, None, "0"]).dictionary_encode(), "why": [["a"], None, None, ["b"]]}
+    getattr(module, "write_table" if kind == "parquet" else "write_feather")(arrow.table(table), out)
+    options = ["--ratings", "--items", "tea,milk"]
+    for name in (f"v.{kind}", "votes"):
+        assert read(out.getvalue(), *options, name=name) == [[0, 1], [255, 255], [255, 255], [0, 1]]
+    assert "column 'tea' must hold text or whole numbers" in refused(
+        out.getvalue(), "--ratings", "--items", "milk,why", "--person", "tea"
+    )
+    assert "name their columns; list those of the choices in --choices" in refused(
+        out.getvalue(), "--orders", "--items", "tea,milk"
+    )
+
+
+def test_an_index_of_pandas_is_not_an_item(read):
+    pd, out = pytest.importorskip("pandas"), io.BytesIO()
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"tea": [2, 1], "milk": [1, 2]}, index=pd.Index(["ann", "bob"], name="known as"))
+    frame.to_parquet(out)
+    assert read(out.getvalue(), *RATED) == [[0, 1], [1, 0]]
+    assert read(out.getvalue(), *RATED, "--person", "known as") == [[0, 1], [1, 0]]
+
+
+# Files that are not read.
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "v.json",
+            'v.json is JSON, which dprank does not read; convert it: python -c "import pandas; pandas.read_json(',
+        ),
+        ("v.JSONL", 'v.JSONL is JSON Lines, which dprank does not read; convert it: python -c "import pandas; '),
+        ("v.ndjson.gz", "pandas.read_json('v.ndjson.gz', lines=True).to_csv('votes.csv', index=False)"),
+        (
+            "v.xls",
+            "v.xls is an old Excel file, which dprank does not read; open it in a spreadsheet, and save it as .xlsx",
+        ),
+        (
+            "v.ods",
+            "v.ods is an OpenDocument file, which dprank does not read; open it in a spreadsheet, and save it as",
+        ),
+        ("v.sav", "v.sav is an SPSS file, which dprank does not read; export it as CSV"),
+        ("v.zip", "v.zip is a ZIP archive, which dprank does not read; unpack it"),
+    ],
+)
+def test_other_kinds_are_refused_by_name(name, message, refused):
+    assert message in refused("", *RATED, name=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [("v.xlsx", "openpyxl", "excel"), ("v.parquet", "pyarrow", "tables"), ("v.feather", "pyarrow", "tables")],
+)
+def test_a_missing_package_is_named(name, package, extra, refused, monkeypatch):
+    found = builtins.__import__
+
+    def missing(module, *given, **more):
+        if module.partition(".")[0] == package:
+            raise ImportError(module)
+        return found(module, *given, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    message = refused(b"", *RATED, name=name, error=ImportError)
+    assert f'the extra "{extra}", by pip install "sklearn-dprank[{extra}]", or pip install {package}' in message
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "message"),
+    [
+        (["--sheet", "A"], b"tea,milk\n1,2\n", "--sheet is for Excel files; leave it out."),
+        (["--separator", ";"], b"PK\x03\x04", "--separator is for CSV files; leave it out."),
+        (["--encoding", "cp1252"], b"PAR1", "--encoding is for CSV files; leave it out."),
+        (["--skip-rows", "1"], b"PAR1", "--skip-rows is for CSV and Excel files; leave it out."),
+    ],
+)
+def test_options_of_other_kinds_are_refused(options, content, message, refused):
+    assert refused(content, *RATED, *options) == message
