@@ -6,7 +6,8 @@ A row is judged by itself. No message shows a cell.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -226,6 +227,19 @@ def columns_of(table, given):
             )
         columns[parameter] = table.column(name) if hasattr(type(table), "column_names") else table[name]
     return _aligned(columns)
+
+
+@contextmanager
+def citing(given: dict[str, Any]) -> Iterator[None]:
+    """Name the user's column in messages: ``first must hold`` becomes ``first (column 'model_a') must hold``."""
+    try:
+        yield
+    except ValueError as error:
+        parameter, _, problem = str(error).partition(" ")
+        column = given.get(parameter)
+        if not isinstance(column, (str, Integral)) or not problem.startswith(("must hold", "holds")):
+            raise
+        raise ValueError(f"{parameter} (column {safe_repr(column)}) {problem}") from None
 
 
 def _aligned(columns):

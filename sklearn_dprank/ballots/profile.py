@@ -1016,12 +1016,13 @@ def _in_parts(table, read):
     if is_lazy(table):
         return reduce_partitions(table, read, long.joined)
     is_list = isinstance(table, (list, tuple)) and all(map(reading.is_frame, table))
-    if not is_list and not isinstance(table, Iterator):
-        return read(table)
-    parts = list(map(read, table))  # unlike a loop, `map` holds no table while the next one is made
-    if not parts:
-        raise ValueError("table is an empty list or stream; give at least one table, which may have no rows.")
-    return long.joined(parts)
+    with long.citing(read.keywords):
+        if not is_list and not isinstance(table, Iterator):
+            return read(table)
+        parts = list(map(read, table))  # unlike a loop, `map` holds no table while the next one is made
+        if not parts:
+            raise ValueError("table is an empty list or stream; give at least one table, which may have no rows.")
+        return long.joined(parts)
 
 
 def _catalogue(items, max_listed=2):
