@@ -318,7 +318,7 @@ def _choice_places(options, places, names):
             for entry, span in spans
             for place in ([_place_of("--choices", entry, places, names)] if span is None else span)
         ]
-    others = {options.person, options.weight, options.count, getattr(options, "segments", None)}
+    others = _others(options)
     if len({*found}) < len(found):
         raise ValueError("--choices must name different columns, and names one twice.")
     if used := [names[place] for place in found if names[place] in others]:
@@ -687,7 +687,7 @@ def _no_names(rows, options):
         )
     if options.layout in ("ratings", "positions") and form(options) == options.layout:
         found = Header(names, {name: ("", name) for name in names})
-        others = (getattr(options, "segments", None), options.person, options.weight)
+        others = _others(options)
         columns = [place for place, name in enumerate(names) if name not in others]
         items, strange = found.likely_items(columns)
         if (options.items is None or (options.items == "all" and strange)) and to_copy("--items", items):
@@ -789,12 +789,16 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     if is_private:
         _check_private(options)
     if form(options) == "positions" and options.unranked is None and unranked(options) != "no_score":
-        also = "" if options.items else " Also add --items all if each column is an item, or list the items."
-        raise ValueError(
+        problem = (
             "--positions needs --unranked, the meaning of an empty cell, also if no cell is empty. Add --unranked last "
             "if items without a position are worse than the others, as on ballots of elections, or --unranked "
-            f"no_opinion if people left out what they were not shown or do not know.{also}"
+            "no_opinion if people left out what they were not shown or do not know."
         )
+        try:
+            _chosen_items(header(open_rows(options), options)[0], options)
+        except ValueError as other:  # both at once, so that one more command suffices
+            problem += f" Also: {other}"
+        raise ValueError(problem)
     if options.count is not None and options.person is not None:
         raise ValueError("--count counts persons, and --person names them; leave one of them out.")
     if unranked(options) == "no_score" and options.unranked:
@@ -882,6 +886,21 @@ def _scale(options):
     return {text: float(place) for place, text in enumerate(answers)}
 
 
+def _others(options):
+    """Return the columns that options name as something else than items, None for each option that is not given."""
+    return getattr(options, "segments", None), options.person, options.weight, options.count
+
+
+def _chosen_items(head, options):
+    """Return the names of the items of a table and the indices of their columns; the names of all columns decide."""
+    if options.items is None:
+        _check_form(options, head.names)
+    items, columns = head.items(_others(options), None if options.items == "all" else options.items)
+    if options.items is None and not head.is_grid(columns):
+        raise ValueError(_unconfirmed(called(options.file), [head.names[place] for place in columns]))
+    return items, columns
+
+
 def _cells(path, options, unreadable, ids, answers, items=()):
     """Return the header and the cells of a table, whose names are none of these answers and items.
 
@@ -890,7 +909,7 @@ def _cells(path, options, unreadable, ids, answers, items=()):
     rows = open_rows(options, ids)
     head, n_lines = header(rows, options)
     cells = rows.table(unreadable, n_lines, len(head.names))
-    others = (getattr(options, "segments", None), options.person, options.weight, options.count)
+    others = _others(options)
     if set(items).intersection(head.names):
         raise ValueError(
             f"the first row of {called(path)} must name the columns, but it holds items of --items. If it is a ballot, "
@@ -914,7 +933,6 @@ def _from_table(path, options, unreadable):
     names = _catalogue(options, "--choices") if options.choices else []
     codes = _codes(options, names or scale or {}, "--items" if names else "--scale")
     column = getattr(options, "segments", None)
-    others = (column, options.person, options.weight, options.count)
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
     answers = {*(scale or {}), *codes}
@@ -944,11 +962,7 @@ def _from_table(path, options, unreadable):
             raise ValueError("--list-separator is for one column with whole lists; name one column with --choices.")
         values = _ranked(cells[:, columns], names, codes, unreadable, options)
         return values, names, persons, weights, segments, counts
-    if options.items is None:
-        _check_form(options, head.names)
-    items, columns = head.items(others, None if options.items == "all" else options.items)
-    if options.items is None and not head.is_grid(columns):
-        raise ValueError(_unconfirmed(called(path), [head.names[place] for place in columns]))
+    items, columns = _chosen_items(head, options)
     values = np.empty((len(cells), len(columns)))
     must = (
         "answers of --scale, or empty cells, which mean no opinion."

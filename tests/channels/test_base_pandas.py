@@ -48,7 +48,7 @@ def test_the_table_of_segments_has_a_part_for_each_segment():
     assert table.loc["north", "score"].sort_index().tolist() == fitted.scores_[1].tolist()
     ends = table.loc["south", ["best", "worst"]].sort_index()
     assert (ends - 1).to_numpy().tolist() == fitted.rank_intervals()[0].tolist()
-    assert table.attrs["intervals"] == "of these voters, level 0.95 in each segment"
+    assert table.attrs["intervals"] == "of these voters, not of a population, level 0.95 in each segment"
 
 
 def test_items_without_names_are_numbers_in_the_table():

@@ -170,6 +170,8 @@ _OPTION = re.compile(r"(--(?:items|sheet|encoding|separator|decimal|skip-rows|un
 
 def copied(words, message):
     """Return the words of the next command: those that the message prints, or else the first option in it."""
+    if "--positions needs --unranked" in message:
+        words = [*words, "--unranked", "last"]
     if whole := re.search(r"Then run: dprank (.*)$", message):
         return shlex.split(whole[1])
     found = _OPTION.search(message)
