@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
@@ -199,6 +200,24 @@ def test_a_pipeline_from_a_frame_knows_the_items_by_name(columns):
     assert pipeline[-1].consensus_.tolist() == [columns[2], columns[0], columns[1]]
     assert pipeline.score(ratings) == Borda().fit(out).score(out)
     assert isinstance(RatingsToRankings().fit(ratings.to_numpy()).transform(ratings.to_numpy()), np.ndarray)
+
+
+@pytest.mark.parametrize("container", ["default", "pandas", "polars"])
+def test_ranks_are_a_table_of_the_container_that_was_set(container):
+    ratings = pd.DataFrame([[5, 3, 4], [1, 2, 2]], columns=NAMES[:3])
+    transformer = RatingsToRankings().set_output(transform=container).fit(ratings)
+    ranks = transformer.transform(ratings)
+    assert type(ranks) is (pl.DataFrame if container == "polars" else pd.DataFrame)
+    assert list(ranks.columns) == transformer.get_feature_names_out().tolist() == NAMES[:3]
+    assert ranks.to_numpy().tolist() == [[0, 2, 1], [2, 0, 0]]
+    assert transformer.n_features_in_ == 3 and transformer.feature_names_in_.tolist() == NAMES[:3]
+
+
+def test_whole_numbers_stay_names_unless_a_container_is_set():
+    ratings = pd.DataFrame([[5, 3, 4]], columns=[30, 10, 20])
+    assert RatingsToRankings().fit_transform(ratings).columns.tolist() == [30, 10, 20]
+    ranks = RatingsToRankings().set_output(transform="pandas").fit_transform(ratings)
+    assert ranks.columns.tolist() == ["x0", "x1", "x2"]
 
 
 def test_missing_ratings_after_a_complete_first_row():

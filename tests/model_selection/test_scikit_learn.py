@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from joblib import parallel_config
 from sklearn import config_context
@@ -168,13 +167,3 @@ def test_the_guarantee_of_the_best_estimator_says_that_it_covers_one_fit():
     assert best.epsilon == 5.0
     assert "this covers the release above only" in best.statement(width=None)
     assert "fits and scores of their ballots that only chose its parameters" in best.statement(width=None)
-
-
-@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
-@pytest.mark.parametrize("container", ["default", "pandas", "polars"])
-def test_transformers_give_tables_of_each_kind(frame, container):
-    transformer = RatingsToRankings().set_output(transform=container).fit(frame)
-    ranks = transformer.transform(frame)
-    assert transformer.get_feature_names_out().tolist() == transformer.feature_names_in_.tolist() == ITEMS
-    assert type(ranks) is {"default": type(frame), "pandas": pd.DataFrame, "polars": pl.DataFrame}[container]
-    assert list(ranks.columns) == ITEMS and ranks.to_numpy().tolist() == (X.max() - X).tolist()
