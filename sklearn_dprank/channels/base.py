@@ -338,7 +338,7 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
         if unknown:
             refuse_unknown(self, unknown, "score")
         check_is_fitted(self, "ranks_")
-        return -average_kendall_tau(self.ranks_, self.read_ballots(X))
+        return -average_kendall_tau(np.asarray(self.ranks_), self.read_ballots(X))
 
     def _planned(self, shape, items=None, for_devices=False):
         """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""

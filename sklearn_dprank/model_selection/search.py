@@ -253,7 +253,7 @@ def rows_of(seeds, metrics, *fields):
                 stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
                 scorer = clone(scorer).set_params(random_state=stream)
             if planned and scorer is None:  # the aggregator's own score, without checking the ballots again
-                scores.append(-average_kendall_tau(fitted.ranks_, candidate.test))
+                scores.append(-average_kendall_tau(np.asarray(fitted.ranks_), candidate.test))
             else:
                 scores.append(score_of(whole, candidate.ballots, scorer))
         took = middle - start, time.perf_counter() - middle
