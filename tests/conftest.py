@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import runpy
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -128,6 +129,19 @@ def searched():
         return SimpleNamespace(cv_results_=results, estimator=estimator, scorer_=scorers or dict.fromkeys(trials))
 
     return make
+
+
+@pytest.fixture
+def browser():
+    """Chromium, without pages."""
+    browsers = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed, and so no browser votes")
+    with browsers.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(params=["Relaxation", "WarmRelaxation"], ids=["scipy", "highspy"])

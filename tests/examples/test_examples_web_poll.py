@@ -496,18 +496,6 @@ def served(request, collector, tmp_path):
         server.communicate(timeout=600)
 
 
-@pytest.fixture
-def browser():
-    browsers = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium is installed, and so no browser votes")
-    with browsers.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_that_was_changed_does_not_run(served, browser, name):
