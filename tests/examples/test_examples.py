@@ -35,6 +35,14 @@ def test_quickstart(quickstart):
     assert len(code) <= 30
 
 
+def test_each_example_is_run_by_a_test():
+    """Each file in the folder, or its folder, is loaded by its name."""
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = re.compile(r"""["'](plot_\w+|run_\w+|small_poll|web_poll)(?:\.py)?["']""")
+    there = {path.stem for path in (ROOT / "examples").iterdir() if path.name[0] not in "_."} - {"README"}
+    assert there <= set(named.findall(tests))
+
+
 PAGES = [page for room in ("user_guide", "extending") for page in sorted((ROOT / "docs" / room).glob("*.rst"))]
 
 

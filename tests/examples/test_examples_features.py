@@ -128,3 +128,29 @@ def test_the_picture_of_popularity_has_the_stated_taus(example):
     assert taus == pytest.approx([0.95, 0.52, 0.85], abs=0.006)
     pivot = list(found.values())[1]
     assert kendalltau(pivot, -counts).statistic > 0.9  # it is an order by the number of ratings
+
+
+@pytest.mark.slow
+def test_the_displays_show_the_votes(example):
+    """The exact counts, two orders, and intervals that contain the true ranks."""
+    made = example("plot_displays")
+    net_wins = made.profile.net_wins
+    best, worst = made.more.rank_intervals().T
+    true = np.array([(net_wins > each).sum() for each in net_wins])
+    assert ((best <= true) & (true <= worst)).all()
+    displays = [made.margins, made.swapped, made.consensus, made.certain, made.utility, made.distances, made.queries]
+    assert all(display.figure_.axes for display in displays)
+    assert made.optimum.consensus_.tolist() != made.private.consensus_.tolist()
+    assert min(each.mean() for errors in made.utility.errors.values() for each in errors) >= made.utility.floor
+
+
+@pytest.mark.slow
+def test_less_trust_needs_more_epsilon(example, monkeypatch, capsys, tmp_path, is_picture):
+    monkeypatch.setattr("sys.argv", ["plot_mechanisms.py", str(tmp_path / "mechanisms.png")])
+    made = example("plot_mechanisms").display
+    excess = [100 * (errors.mean(axis=1) - made.floor) for errors in made.errors.values()]
+    assert all(errors[0] > 10 and errors[-1] < 0.1 * errors[0] for errors in excess)
+    curator, _, servers, shuffler, nobody = (np.interp(2, errors[::-1], made.epsilons[::-1]) for errors in excess)
+    assert curator < servers < shuffler < nobody
+    assert capsys.readouterr().out.startswith("epsilon     0.01 ")
+    assert is_picture(tmp_path / "mechanisms.png")

@@ -157,6 +157,25 @@ def central(example):
     return example("plot_alabi_2022_central")
 
 
+# The local model
+
+
+@pytest.mark.slow
+def test_verdicts_of_alabi_on_local_mechanisms(verdicts):
+    """The settings of the example itself."""
+    found = verdicts("plot_alabi_2022")
+    expected = {
+        "the error of an answer falls as 1/sqrt(n)": "held",
+        "the error of an answer falls as 1/epsilon up to epsilon = 1": "held",
+        "DJW's error is a constant over epsilon up to 8, within a quarter": "held",
+        "DJW's error grows with m, that of randomized response on all pairs with m^2": "held",
+        "it takes DJW to save that factor m": "failed",
+        "Corollary 9's error is below Theorem 8's bound": "held",
+        "(5 + xi) OPT says something about Mallows in place of SUSHI: it is below 45, all pairs": "failed",
+    }
+    assert {claim: found[claim] for claim in expected} == expected
+
+
 # The central model
 
 
