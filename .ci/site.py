@@ -2,6 +2,7 @@
 
 python .ci/site.py FOLDER
 
+Relative links of the Markdown files are checked, too. Links to other sites need a network: see CONTRIBUTING.md.
 Links and thumbnails need the standard library alone. The rest needs playwright and Chromium, and is skipped, with
 a line that says so, where one is missing.
 """
@@ -70,6 +71,20 @@ def dead_links(folder):
             if not exists or (place and known and unquote(place) not in known.anchors):
                 dead.append(f"{address.removeprefix(root)}: {link}")
     return dead
+
+
+def dead_in_markdown(root):
+    """Return a line for every relative link in the Markdown files of a project whose file does not exist."""
+    files = [*root.glob("*.md"), *root.glob(".github/*.md"), *root.glob("examples/*/*.md")]
+    links = (
+        (path, link) for path in files for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    )
+    relative = ((path, link) for path, link in links if not urlsplit(link).scheme)
+    return [
+        f"{path.relative_to(root)}: {link}"
+        for path, link in relative
+        if not (path.parent / unquote(link.partition("#")[0])).exists()
+    ]
 
 
 def without_thumbnail(folder):
@@ -180,6 +195,7 @@ def in_a_browser(folder):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()
-    wrong = dead_links(folder) + without_thumbnail(folder) + in_a_browser(folder)
+    wrong = dead_links(folder) + dead_in_markdown(Path(__file__).resolve().parents[1])
+    wrong += without_thumbnail(folder) + in_a_browser(folder)
     if wrong:
         sys.exit("\n".join(wrong))
