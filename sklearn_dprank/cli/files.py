@@ -971,12 +971,13 @@ def _from_table(path, options, unreadable):
     )
     for item, place in enumerate(columns):
         values[:, item] = _numbers(cells[:, place], scale, codes, options.decimal)
+        rest = to_copy("--items", [*items[:item], *items[item + 1 :]]) or "--items"
         shown = place + 1 if is_no_name(head.names[place]) else safe_repr(head.names[place])
         unreadable.add(
             np.flatnonzero(np.isinf(values[:, item])).tolist(),
             f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is not '
-            "an item, list the items with --items. If it is the voter's, use --person. If each line is one rating, "
-            "use --long.",
+            f"an item, list the items: {rest}. If it is the voter's, use --person. If each line is one rating, use "
+            "--long.",
         )
     values[list(unreadable.rows)] = np.nan
     return values, items, persons, weights, segments, counts

@@ -291,7 +291,7 @@ def _segment_names(options):
     if files.form(options) not in ("ratings", "positions", "choices"):
         raise ValueError(
             "--segments names a column with one row a voter; use it with --ratings, --positions or --choices, and a "
-            "CSV or Parquet file."
+            "file with a row of names."
         )
     items = [] if options.items in (None, "all") else files.listed(options.items, "--items")
     if options.segments in (options.person, options.weight, *items):

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ class Rows:
                 cells, used = [], 1
             place += used
             is_whole = bool(cells) and (n_cells == len(cells) or self.delimiter is None)
-            if is_whole and not self.keeps_empty and not any(map(str.strip, cells)):
+            if is_whole and not self.keeps_empty and not "".join(cells).strip():
                 del unreadable.lines[row:]
                 continue
             yield cells
@@ -185,10 +186,7 @@ class Rows:
             if found and len(found) != n_cells:
                 unreadable.add([row], f"the row has more or fewer cells than the first row, {n_cells}; correct it.")
             cells.append(found if len(found) == n_cells else [""] * n_cells)
-        table = np.full((len(cells), n_cells), "", dtype=object)
-        if cells:
-            table[:] = cells
-        return table
+        return np.array(cells, dtype=object).reshape(-1, n_cells)
 
 
 def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, has_names: bool = True) -> Rows:
@@ -307,21 +305,24 @@ def _split(lines, place, delimiter, n_cells):
     If `n_cells` is given, a quoted cell may have line breaks, if the row has that many cells, and if no other line of
     it is a row by itself: a quote that is not closed must not hide ballots.
     """
-
-    def until_row():
-        yield f"{lines[place]}\n" if n_cells else lines[place]
-        for after in range(place + 1, len(lines) if n_cells else 0):
-            if _is_row(lines[after], delimiter, n_cells):
-                return
-            yield f"{lines[after]}\n"
-
+    line, used = lines[place], 1
     try:
-        reader = csv.reader(until_row(), delimiter=delimiter, strict=True)
-        cells = next(reader)
-        if reader.line_num > 1 and len(cells) != n_cells:
-            raise csv.Error("unexpected end of data")
-        if not all(map(str.isascii, cells)):
-            "".join(cells).encode()  # raises UnicodeError if the line could not be decoded
+        if not line.isascii():
+            line.encode()  # raises UnicodeError if the line could not be decoded
+        if '"' not in line and len(line) <= csv.field_size_limit():
+            return line.split(delimiter), used
+        try:
+            (cells,) = csv.reader([line], delimiter=delimiter, strict=True)
+        except csv.Error:
+            if not n_cells:
+                raise
+            below = (lines[each] for each in range(place + 1, len(lines)))
+            after = takewhile(lambda each: not _is_row(each, delimiter, n_cells), below)
+            reader = csv.reader((f"{each}\n" for each in chain([line], after)), delimiter=delimiter, strict=True)
+            cells, used = next(reader), reader.line_num
+            if len(cells) != n_cells:
+                raise
+            "".join(cells).encode()
     except UnicodeError:
         raise ValueError(
             "this is not UTF-8 text. Add --encoding cp1252 if the file is from Excel in Western Europe, or save it "
@@ -332,7 +333,7 @@ def _split(lines, place, delimiter, n_cells):
             f"this is not CSV ({error}). A quote in a cell must be doubled, and a cell with line breaks must be in "
             "quotes. Delete a column of free text, or export the file again, without line breaks or as .xlsx."
         ) from None
-    return cells, reader.line_num
+    return cells, used
 
 
 def _is_row(line, delimiter, n_cells):
@@ -358,15 +359,15 @@ def _damaged(options, kind):
     return ValueError(f"{called(options.file)} cannot be read as {kind}; it is cut, damaged or something else.")
 
 
-def _as_text(columns, decimal):
-    """Return columns of cells as rows of text, with this decimal mark in floats; missing cells are empty."""
+def _as_text(rows, decimal):
+    """Return rows of cells as text, with this decimal mark in floats; missing cells are empty."""
 
     def text(cell):
         if cell is None or cell != cell:
             return ""
         return str(cell).replace(".", decimal) if isinstance(cell, float) else str(cell)
 
-    return [[text(cell) for cell in row] for row in columns]
+    return [[text(cell) for cell in row] for row in rows]
 
 
 def _check_ids(name, has_floats):
@@ -413,8 +414,13 @@ def _from_arrow(content, options, kind, ids):
     try:
         source = pa.BufferReader(content)
         table = parquet.read_table(source) if kind == "Parquet" else ipc.open_file(source).read_all()
+        # Arrow writes the cells of these as text, fast; Python writes others, such as booleans.
+        fast = [pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_timestamp]
+        fast += [pa.types.is_floating] * (options.decimal != ",")
         columns = [
-            (column.cast(pa.string()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+            column.cast(pa.string()).fill_null("").to_pylist()
+            if any(is_kind(column.type) for is_kind in fast)
+            else [row[0] for row in _as_text(zip(column.to_pylist(), strict=True), options.decimal or ".")]
             for column in table.columns
         ]
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
@@ -422,7 +428,7 @@ def _from_arrow(content, options, kind, ids):
     names = [plain(str(name)) for name in table.column_names]
     for name, column in zip(names, table.columns, strict=True):
         _check_ids(name, name in ids and pa.types.is_floating(column.type))
-    rows = _as_text(zip(*columns, strict=True), options.decimal or ".")
+    rows = [[*row] for row in zip(*columns, strict=True)]
     index = [plain(name) for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if name in names]
     lines = [*range(len(rows) + 1)]
     return Rows(called(options.file), [names, *rows], lines, no_items=frozenset(index), can_skip=False)

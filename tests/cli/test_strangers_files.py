@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from process_tools import ROOT
 
 from sklearn_dprank.cli import main
 
@@ -165,11 +166,16 @@ FILES = {
     "votes.csv.gz": Case(lambda: gzip.compress(text(NAMES, *RATINGS)), "votes.csv.gz --ratings --items all"),
 }
 
-_OPTION = re.compile(r"(--(?:items|sheet|encoding|separator|decimal|skip-rows|unreadable) (?:'[^']*'|\w+))")
+_OPTION = re.compile(r"(--(?:items|sheet|encoding|separator|decimal|skip-rows) (?:'[^']*'|\w+))")
 
 
 def copied(words, message):
-    """Return the words of the next command: those that the message prints, or else the first option in it."""
+    """Return the words of the next command: those that the message prints, or else the first option in it.
+
+    In a message about one row, the stranger sees that the row is not a ballot.
+    """
+    if re.search(r", (line|row) \d+: ", message):
+        return [*words, "--unreadable", "empty"]
     if "--positions needs --unranked" in message:
         words = [*words, "--unranked", "last"]
     if whole := re.search(r"Then run: dprank (.*)$", message):
@@ -193,6 +199,20 @@ def test_refusals_lead_to_the_ranking(name, tmp_path, monkeypatch, capsys):
     consensus = json.loads(capsys.readouterr().out)["consensus"]
     assert sorted(consensus) == sorted(case.names) and consensus[0] == "tea"
     assert len(messages) == case.refusals, messages
+
+
+def test_the_commands_of_the_guide_rank_the_exports(tmp_path, monkeypatch, capsys):
+    guide = Path(ROOT, "docs/user_guide/ballots.rst").read_text(encoding="utf-8")
+    commands = [shlex.split(found) for found in re.findall(r"``dprank rank ([^`]+)``", guide)]
+    commands = [words for words in commands if words[0] in FILES]
+    tools = ["forms", "qualtrics", "limesurvey", "surveymonkey", "doodle"]
+    assert {words[0] for words in commands} >= {f"{tool}.csv" for tool in tools} | {"two sheets.xlsx"}
+    monkeypatch.chdir(tmp_path)
+    for words in commands:
+        Path(words[0]).write_bytes(FILES[words[0]].content())
+        assert main(["rank", *words, "--epsilon", "50", "--format", "json"]) == 0
+        consensus = json.loads(capsys.readouterr().out)["consensus"]
+        assert sorted(consensus) == NAMES and consensus[0] == "tea"
 
 
 def test_at_most_one_file_in_ten_has_more_than_one_refusal():
