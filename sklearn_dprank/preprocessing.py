@@ -28,8 +28,8 @@ Repeated: TypeAlias = Literal["error", "first", "drop"]
 Overvote: TypeAlias = Literal["error", "tie", "skip", "end"]
 Skipped: TypeAlias = Literal["close", 1, 2]
 OtherItems: TypeAlias = Literal["error", "drop"]
-#: Word for a rank with several items that a record does not name.
-OVERVOTE_WORD = "overvote"
+#: Words of cast vote records for a rank with several items that are not named, and for an empty rank.
+OVERVOTE_WORD, EMPTY_WORDS = "overvote", ("undervote", "skipped")
 
 
 def __dir__():
@@ -82,7 +82,8 @@ def orders_to_positions(
     orders : array-like of shape (n_voters, n_listed), or sequence of sequences
         Items of each voter, best first: indices from 0, or names if `items` is given. A ballot may list only some
         items. It is then shorter, or filled up with NaN, None or pandas' NA. A list or tuple of items is a rank with
-        several items, and so is the word "overvote", unless it is in `items`.
+        several items. If a rule is not the default, so is the word "overvote", and "undervote" and "skipped" are empty
+        ranks, unless `items` has these names.
     n_items : int, default=None
         Number of items. None is the number of names if there are names, else the length of the longest ballot.
     items : sequence of str or of int, default=None
@@ -255,8 +256,8 @@ def _items_of(entry, index, other_items):
     """Return the indices of the items in an entry, None for each other mark, which may be an error."""
     if is_missing(entry):
         return []
-    if isinstance(entry, str) and entry == OVERVOTE_WORD and entry not in index:
-        return [None, None]
+    if isinstance(entry, str) and entry in (OVERVOTE_WORD, *EMPTY_WORDS) and entry not in index:
+        return [None, None] if entry == OVERVOTE_WORD else []
     names = entry if isinstance(entry, (list, tuple)) else [entry]
     found = []
     for name in names:

@@ -137,6 +137,93 @@ def test_gaps_list_no_item():
     assert orders_to_positions(np.array([["nan", "tea"]]), items=["tea", "nan"]).to_numpy().tolist() == [[1, 0]]
 
 
+#: Positions of tea, milk and wine on a ballot by rules, which are named in the order of the keywords.
+RULED = [
+    (["tea", "tea", "milk"], ("first", "error", "close", "error"), [0, 1, None]),
+    (["tea", "tea", "milk"], ("drop", "error", "close", "error"), [None] * 3),
+    (["tea", ["milk", "wine"], "tea"], ("first", "tie", "close", "error"), [0, 1, 1]),
+    (["tea", ["milk", "wine"], "milk"], ("first", "tie", "close", "error"), [0, 1, 1]),
+    (["tea", ["milk", "wine"], "milk"], ("first", "skip", "close", "error"), [0, 1, None]),
+    (["tea", ["milk", "wine"], "milk"], ("first", "end", "close", "error"), [0, None, None]),
+    (["tea", ["milk", "tea"], "wine"], ("first", "tie", "close", "error"), [0, 1, 2]),
+    (["tea", ["milk", "tea"], "wine"], ("drop", "skip", "close", "error"), [0, None, 1]),
+    (["tea", ["milk", "milk"], "wine"], ("error", "error", "close", "drop"), [0, 1, 2]),
+    (["overvote", "tea"], ("first", "tie", "close", "error"), [0, None, None]),
+    (["overvote", "tea"], ("first", "end", "close", "error"), [None] * 3),
+    (["tea", None, "milk"], ("error", "error", 1, "error"), [0, None, None]),
+    (["tea", None, "milk"], ("error", "error", 2, "error"), [0, 1, None]),
+    (["tea", "undervote", np.nan, "milk"], ("error", "error", 2, "error"), [0, None, None]),
+    (["skipped", "tea", None, "milk", None], ("error", "error", 2, "error"), [0, 1, None]),
+    (["tea", None, ["milk", "wine"], None, "milk"], ("first", "skip", 2, "error"), [0, 1, None]),
+    (["tea", "somebody", None, "milk"], ("error", "error", 2, "drop"), [0, 1, None]),
+    (["tea", "somebody", "somebody", "milk"], ("error", "error", 1, "drop"), [0, 1, None]),
+    (["tea", ["milk", "somebody"], "wine"], ("error", "tie", "close", "drop"), [0, 1, 2]),
+    (["tea", ["milk", "somebody"], "wine"], ("error", "skip", "close", "drop"), [0, None, 1]),
+    ([], ("first", "tie", 1, "drop"), [None] * 3),
+]
+
+
+def by_rules(orders, rules, **arguments):
+    return orders_to_positions(
+        orders, **dict(zip(["repeated", "overvote", "skipped", "other_items"], rules, strict=True)), **arguments
+    )
+
+
+@pytest.mark.parametrize(("ballot", "rules", "expected"), RULED)
+def test_rules_of_ballots(ballot, rules, expected):
+    """Alone and beside other ballots, as names and as indices."""
+    names = ["tea", "milk", "wine"]
+    expected = np.array(expected, dtype=float)
+    np.testing.assert_array_equal(by_rules([ballot], rules, items=names).to_numpy(), [expected])
+    beside = by_rules([["wine"], ballot, ["milk", "tea"]], rules, items=names).to_numpy()
+    np.testing.assert_array_equal(beside, [[np.nan, np.nan, 0], expected, [1, 0, np.nan]])
+    index = {"tea": 0, "milk": 1, "wine": 2, "somebody": 9}
+    numbers = [[index[name] for name in rank] if isinstance(rank, list) else index.get(rank, rank) for rank in ballot]
+    np.testing.assert_array_equal(by_rules([numbers], rules, n_items=3), [expected])
+
+
+def test_rules_take_every_kind_of_table():
+    names, rules = ["tea", "milk"], ("first", "skip", 2, "drop")
+    orders, expected = [["tea", "tea", "milk"], ["milk", "x", "overvote"]], [[0, 1], [np.nan, 0]]
+    for table in (orders, tuple(map(tuple, orders)), np.array(orders), np.array(orders, dtype=object)):
+        np.testing.assert_array_equal(by_rules(table, rules, items=names), expected)
+    found = by_rules(pd.DataFrame(orders, index=["ann", "bob"]), rules, items=names)
+    pd.testing.assert_frame_equal(found, pd.DataFrame(expected, columns=names, index=["ann", "bob"], dtype=float))
+    numbers = by_rules(np.ma.masked_equal([[0, 0, 1], [1, 9, 9]], 9), rules)
+    np.testing.assert_array_equal(numbers, [[0, 1, np.nan], [np.nan, 0, np.nan]])
+    assert by_rules([[1, 0, 1]], rules, n_items=2).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("orders", "arguments", "message"),
+    [
+        ([["a", "a"]], {"overvote": "tie"}, "orders break a rule: a ballot lists an item twice; mend or drop it, or"),
+        (
+            [["a", ["a", "b"]]],
+            {"repeated": "first"},
+            "orders break a rule: a ballot has several items in one rank; mend",
+        ),
+        (
+            [["a", "overvote"]],
+            {"repeated": "first"},
+            "orders break a rule: a ballot has several items in one rank; mend",
+        ),
+        ([["a", "secret"]], {"repeated": "first"}, "a ballot names something else than these 2 items; mend or drop it"),
+        ([["a", ["b", {}]]], {"overvote": "tie"}, "a ballot names something else than these 2 items"),
+        ([["a", ["b"]]], {}, "with a list of tied items, overvote='tie'."),
+        ([["a"]], {"repeated": "last"}, "repeated must be one of ['error', 'first', 'drop'], got 'last'."),
+        ([["a"]], {"overvote": None}, "overvote must be one of ['error', 'tie', 'skip', 'end'], got None."),
+        ([["a"]], {"skipped": 3}, "skipped must be one of ['close', 1, 2], got 3."),
+        ([["a"]], {"other_items": "first"}, "other_items must be one of ['error', 'drop'], got 'first'."),
+        *((wrong, {"repeated": "first"}, SHAPE) for wrong in (["a", "b"], None, np.zeros(2), [["a"], None])),
+    ],
+)
+def test_orders_that_break_a_rule_are_refused(orders, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        orders_to_positions(orders, items=["a", "b"], **arguments)
+    assert "secret" not in str(error.value)
+
+
 cells = st.one_of(st.floats(-1e308, 1e308), st.integers(-3, 3).map(float))
 holes = st.one_of(cells, st.just(np.nan))
 gaps = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(lambda shape: arrays(float, shape, elements=holes))

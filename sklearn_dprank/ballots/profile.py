@@ -435,7 +435,8 @@ class Profile:
         each, positions = reading.as_column(counts, "counts", self.n_voters), cast(Any, self.positions)
         if not (each == np.rint(each)).all():
             raise ValueError("counts must hold whole numbers, and one has a fraction; use sample_weight for weights.")
-        if each.sum() * max(self.n_items * positions.table.itemsize, 8) > 8 * reading.cells_in_memory():
+        row = 8 + 3 * self.n_items * positions.table.itemsize  # bytes for the number of a row, and copies of it
+        if each.sum() * row > 8 * reading.cells_in_memory():
             raise ValueError("counts adds up to more voters than fit into memory; check that it counts voters.")
         refuse_large(int(each.sum()), self.n_items, self.bound)
         return self._rows(np.repeat(np.arange(self.n_voters), each.astype(np.int64)))

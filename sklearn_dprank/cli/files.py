@@ -22,7 +22,7 @@ from .._utils.checks import safe_repr
 from ..ballots.long import TIES
 from ..ballots.profile import Profile
 from ..ballots.reading import checked_name, checked_names, long_form, normal
-from ..preprocessing import OVERVOTE_WORD, RatingsToRankings, counted_ranks, positions_of, unranked_last
+from ..preprocessing import EMPTY_WORDS, OVERVOTE_WORD, RatingsToRankings, counted_ranks, positions_of, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell, why
 from .tables import (
     NOT_PUBLIC,
@@ -197,7 +197,8 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     )
     add("--overvote", choices=["tie", "skip", "end", "error"], help=about)
     about = (
-        "empty ranks, or words of --no-answer: later items move up (the default), or end the ballot at 1 or 2 in a row"
+        "empty ranks, or the words undervote, skipped and those of --no-answer: later items move up (the default), or "
+        "end the ballot at 1 or 2 in a row"
     )
     add("--skipped", choices=["close", "1", "2"], help=about)
     about = "names that --items does not list, such as write-ins: an error (the default), or left out"
@@ -312,12 +313,13 @@ def _choice_places(options, places, names):
     """Return the indices of the columns of ``--choices``, best first: names, ranges FIRST..LAST, patterns with *."""
     found = _span(options.choices, places, names)  # first the whole text, because names may have commas
     if found is None:
-        spans = [(entry, _span(entry, places, names)) for entry in listed(options.choices, "--choices")]
-        found = [
-            place
-            for entry, span in spans
-            for place in ([_place_of("--choices", entry, places, names)] if span is None else span)
-        ]
+        found = []
+        for entry in listed(options.choices, "--choices"):
+            span = _span(entry, places, names)
+            if span is None:  # raises with the names of the columns
+                option = "--choices, with a number in place of *," if "*" in entry else "--choices"
+                span = [_place_of(option, entry, places, names)]
+            found += span
     others = _others(options)
     if len({*found}) < len(found):
         raise ValueError("--choices must name different columns, and names one twice.")
@@ -702,7 +704,7 @@ def _no_names(rows, options):
 # Cells of text.
 
 GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
-_MOST_VOTERS = 1e9  # of one row, of which a file with a few rows still fits into memory
+_MOST_VOTERS = 1e8  # of one row, and of lists, which are repeated
 _LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
 _COMMA_TO_POINT = str.maketrans(",.", ".,")
 
@@ -820,6 +822,8 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
             if items is not None:
                 values = [[[items[item] for item in rank] for rank in ranks] for ranks in values]
             if counts is not None:
+                if counts.sum() > _MOST_VOTERS:
+                    raise ValueError(f"--count adds up to more than {_MOST_VOTERS:g} lists; check that it counts them.")
                 values = [ranks for ranks, count in zip(values, counts, strict=True) for _ in range(int(count))]
             with own_words("items", max_listed="max-listed"):
                 return Profile.from_orders(
@@ -1031,6 +1035,13 @@ def _ranked(rows, names, codes, unreadable, options):
     rules["skipped"] = {"1": 1, "2": 2}.get(options.skipped, "close")
     if options.list_separator == "":
         raise ValueError("--list-separator must not be empty; it is what stands between the items, such as '>'.")
+    unknown = "correct the spelling, or list a word for no choice in --no-answer."
+    if index is not None:
+        unknown += " --other-items drop leaves out write-ins and other names."
+    if options.list_separator is None:
+        unknown += " If a cell lists several items, add what stands between them, as in --list-separator '>'."
+    if options.layout == "orders":
+        unknown += " If the first row names columns, use --choices."
     known: dict[str, Any] = {}
     ballots, n_changed = [], 0
     for row, cells in enumerate(rows):
@@ -1041,7 +1052,7 @@ def _ranked(rows, names, codes, unreadable, options):
             if cell not in known:
                 known[cell] = _rank(cell, index, codes, options.other_items == "drop")
             if known[cell] is None:
-                unreadable.add([row], f"cell {column} is not {_allowed(names)} {_UNKNOWN}")
+                unreadable.add([row], f"cell {column} is not {_allowed(names)} {unknown}")
             else:
                 ranks.append(known[cell])
         try:
@@ -1062,25 +1073,18 @@ def _ranked(rows, names, codes, unreadable, options):
     return ballots
 
 
-_UNKNOWN = (
-    "correct the spelling, list a word for no choice in --no-answer, or leave out names that are not items with "
-    "--other-items drop. If a cell lists several items, say what stands between them, as in --list-separator '>'. If "
-    "the first row names columns, use --choices."
-)
-
-
 def _rank(cell, index, codes, drops):
     """Return the items in a cell of a rank, None for each other mark, or None if the cell cannot be read."""
     item = _item(cell, index, codes)
     if item is None:
         return []
-    if item:
-        return [item if index is None else index[item]]
-    if index is None:
-        return None
+    if index is not None and item:
+        return [index[item]]
     name = plain(cell)
-    if _answer(name) == OVERVOTE_WORD:
-        return [None, None]
+    if _answer(name) in (OVERVOTE_WORD, *EMPTY_WORDS):
+        return [None, None] if _answer(name) == OVERVOTE_WORD else []
+    if index is None:
+        return [item] if item else None
     parts = name[1:-1].split(",") if name[:1] + name[-1:] == "{}" else name.split("=")
     found = [each for each in (_item(part, index, codes) for part in parts) if each is not None]
     if "" in found and not drops:

@@ -385,6 +385,18 @@ def test_masked_ids_are_missing():
     assert wins(Profile.from_orders(lists, items=[0, 1, 2])) == [1, -3, 2]
 
 
+def test_a_list_inside_a_list_ties_its_items():
+    ties = [["tea", ["milk", "wine"]], [("milk", "tea")], [[], ["wine"], "tea"]]
+    table = [[0, 1, 1], [0, 0, None], [1, None, 0]]
+    for person in (None, ["ann", "ann", "bob"]):
+        found = Profile.from_orders(ties, items=DRINKS, person=person)
+        expected = Profile.from_rankings(table, items=DRINKS, groups=person)
+        unit = 1 if person is None else 720720  # weights of tables without persons are 1
+        np.testing.assert_array_equal(found.pairwise_counts * unit, expected.pairwise_counts * 720720)
+    with pytest.raises(ValueError, match="at most once"):
+        Profile.from_orders([["tea", ["milk", "tea"]]], items=DRINKS)
+
+
 def test_profiles_of_lists_add_up_and_persons_do_not():
     lists = [["tea", "milk"], ["wine", "tea", "milk"], []]
     one, two = (Profile.from_orders(part, items=DRINKS, max_listed=2) for part in (lists[:1], lists[1:]))

@@ -66,6 +66,42 @@ def test_strict_rankings_of_any_width(n_items, flaw):
     assert placements(profile) == naive_placements(X)
 
 
+@pytest.mark.parametrize("keep", ["positions", "counts"])
+@pytest.mark.parametrize(
+    "others",
+    [{}, {"sample_weight": [0.5, 1, 2], "max_weight": 2}, {"max_listed": 2}, {"voter_epsilon": [1.0, 2.0, 1.0]}],
+)
+def test_counts_are_so_many_ballots(keep, others):
+    X, counts = np.array([[0, 1, 2], [1, 0, np.nan], [np.nan, np.nan, 0]]), [3, 2, 0]
+    found = Profile.from_rankings(X, counts=counts, keep=keep, **others)
+    repeated = {name: np.repeat(each, counts) if np.ndim(each) else each for name, each in others.items()}
+    expected = Profile.from_rankings(np.repeat(X, counts, axis=0), keep=keep, **repeated)
+    assert (found.n_voters, found.total_weight, found.bound) == (5, expected.total_weight, expected.bound)
+    np.testing.assert_array_equal(found.pairwise_counts, expected.pairwise_counts)
+    np.testing.assert_array_equal(found.placements, expected.placements)
+    np.testing.assert_array_equal(found.voter_epsilon, expected.voter_epsilon)
+    if keep == "positions":
+        np.testing.assert_array_equal(found.positions.table, expected.positions.table)
+        np.testing.assert_array_equal(found.positions.unranked, [False, False, True])
+
+
+@pytest.mark.parametrize(
+    ("counts", "others", "message"),
+    [
+        ([1, 0.5], {}, "counts must hold whole numbers, and one has a fraction; use sample_weight for weights."),
+        ([1, -1], {}, "counts must hold one finite number of at least 0 for each ballot."),
+        ([1, np.nan], {}, "counts must hold one finite number of at least 0 for each ballot."),
+        ([1], {}, "counts must hold one finite number of at least 0 for each ballot."),
+        (["a", "b"], {}, "counts must hold numbers."),
+        ([1, 1e300], {}, "counts adds up to more voters than fit into memory; check that it counts voters."),
+        ([1, 1], {"groups": ["a", "b"]}, "counts counts persons, and groups names them; leave one of them out."),
+    ],
+)
+def test_counts_that_are_not_numbers_of_voters_are_refused(counts, others, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Profile.from_rankings([[0, 1], [1, 0]], counts=counts, **others)
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_pieces_add_up(monkeypatch, strict):
     monkeypatch.setattr(counting, "_PIECE", 16)
