@@ -118,7 +118,7 @@ class Segments:
 
     def error(self, ranks):
         """Return the mean excess distance over the segments, in percent of pairs, from positions for each segment."""
-        each = zip(ranks, self.profiles, self.optima, strict=True)
+        each = zip(np.asarray(ranks), self.profiles, self.optima, strict=True)
         return 100 * np.mean([excess_kendall_tau(row, profile, optimum=best) for row, profile, best in each])
 
 
