@@ -200,7 +200,8 @@ sub draw_report {
 
 # --- commands
 
-# The lock excludes other processes. A report is on the disk, with its price, before it is printed.
+# The lock excludes other processes. A report and its price are on the disk before it is printed, also if a killed
+# process wrote them.
 sub report {
     my ($file, $budget, $input) = @_;
     my ($p, $ballot) = ref $input eq 'HASH' ? @{$input}{qw(protocol ballot)} : ();
@@ -211,17 +212,19 @@ sub report {
     flock $state, LOCK_EX or die "$file: $!\n";
     seek $state, 0, SEEK_SET;
     my %kept = map { $_->{report}{protocol} => $_ } map { decoded($_, $file) } <$state>;
-    return $kept{ digest($p) }{report} if $kept{ digest($p) };
-    my $price = price($p);
-    my $spent = sum0(map { Math::BigFloat->new($_->{price}) } values %kept);
-    refuse_unless($spent + $price <= Math::BigFloat->new($budget), 'the budget is spent');
-    my $word = system_words();
-    my $report = draw_report($p, $ballot, { noise => $word, coins => $word, assignment => $word });
-    my $line = canonical({ price => $price->bsstr, report => $report });
-    say $state $line and $state->flush and $state->sync or die "$file: $!\n";
-    open(my $folder, '<', dirname($file)) or die "$file: $!\n";
-    $folder->sync or die "$file: $!\n";    # keeps the name of a new file
-    return $report;
+    my $own = $kept{ digest($p) };
+    if (!$own) {
+        my $price = price($p);
+        my $spent = sum0(map { Math::BigFloat->new($_->{price}) } values %kept);
+        refuse_unless($spent + $price <= Math::BigFloat->new($budget), 'the budget is spent');
+        my $word = system_words();
+        my $report = draw_report($p, $ballot, { noise => $word, coins => $word, assignment => $word });
+        $own = { price => $price->bsstr, report => $report };
+        say $state canonical($own) or die "$file: $!\n";
+    }
+    open my $folder, '<', dirname($file) or die "$file: $!\n";
+    $state->flush && $state->sync && $folder->sync or die "$file: $!\n";    # the folder has the name of a new file
+    return $own->{report};
 }
 
 sub check_vectors {
@@ -255,5 +258,5 @@ elsif (@ARGV == 3 && $command eq 'report') {
     say canonical(report($file, $budget, decoded(join('', <STDIN>), 'INPUT')));
 }
 else {
-    die "usage: perl perl_device.pl vectors FILE\n       perl device.pl report STATE EPSILON <INPUT\n"
+    die "usage: perl perl_device.pl vectors FILE\n       perl perl_device.pl report STATE EPSILON <INPUT\n"
 }
