@@ -1,9 +1,11 @@
 """The JSON Schema of the wire format accepts what the library makes, and refuses values of another form as it does."""
 
 import json
+import random
 from copy import deepcopy
 from functools import cache
 
+import fuzzing
 import pytest
 import wire_vectors
 from device_tools import BALLOT, FIRST, about_groups, every_kind, protocol_of, question, say
@@ -104,19 +106,31 @@ def test_schema_refuses_the_protocols_of_another_form():
     assert {vector["name"] for vector in vectors if accepts("protocol", vector["protocol"])} == OF_GOOD_FORM
 
 
+def follows(protocol):
+    """Return whether a device accepts a protocol."""
+    try:
+        return Device(protocol) is not None
+    except RefusedProtocol:
+        return False
+
+
+@pytest.mark.slow
 @every_kind
 def test_schema_and_device_refuse_the_same_fields_of_protocols(kind):
     protocol = protocol_of(kind)
-
-    def follows(changed):
-        try:
-            return Device(changed).protocol == changed
-        except RefusedProtocol:
-            return False
-
     assert accepts("protocol", protocol) and follows(protocol)
     for one in changed(protocol):
         assert accepts("protocol", one) == follows(one), one
+
+
+@pytest.mark.slow
+@every_kind
+def test_schema_accepts_every_protocol_that_a_device_follows(kind):
+    """Of random changes at any depth; a device follows some of the changed protocols."""
+    rng = random.Random(kind)
+    tried = [fuzzing.changed(protocol_of(kind), rng) for _ in range(300)]
+    followed = [protocol for protocol in tried if follows(protocol)]
+    assert len(followed) > 3 and all(accepts("protocol", protocol) for protocol in followed)
 
 
 @pytest.mark.parametrize("kind", WITH_QUESTIONS)
@@ -147,6 +161,7 @@ def received(kind, protocol, message):
     return wire_vectors.reason_for(protocol, json.dumps(message)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted({*CLIENT_RANDOMIZERS} - {"rr-interactive"}))
 def test_schema_and_curator_refuse_the_same_fields_of_messages(kind):
     protocol = protocol_of(kind)
