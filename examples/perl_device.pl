@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# A voter's device in Perl, written from the page "The wire format" alone. It needs only Perl's core modules.
+# A voter's device in Perl, written from the page "The wire format". It needs only Perl's core modules.
 #
 #     perl perl_device.pl vectors FILE                   check the published test vectors
 #     perl perl_device.pl report STATE EPSILON <INPUT    print one report, and keep it in the file STATE
