@@ -20,7 +20,8 @@ LINT = (
     "mypy --strict --config-file= --follow-imports=silent tests/support/user_code.py",
     "lint-imports --no-cache",
 )
-#: What the page "Measurements" measures; the package and its tests do not need them.
+#: What the pages "Measurements" and "From other packages" call; the package and its tests do not need them, as some are
+#: under the GNU GPL. With scikit-learn 1.9, diffprivlib 0.6.6 cannot be imported.
 PEERS = (
     "svvamp==0.15.2",
     "pref_voting==1.18.2",
@@ -29,6 +30,10 @@ PEERS = (
     "choix==0.4.1",
     "opendp==0.16.0",
     "dp-accounting==0.6.0",
+    "preflibtools==2.0.33",
+    "votekit==3.5.0",
+    "diffprivlib==0.6.6",
+    "scikit-learn==1.8.0",
 )
 
 nox.options.sessions = ["lint", "test"]
@@ -93,6 +98,7 @@ def mutants(session):
 
 @nox.session(venv_backend="venv")
 def peers(session):
-    """Measure other packages in their own environment, and write the tables of the page that compares them."""
+    """Run and measure other packages in their own environment, and write the tables of the page that compares them."""
     session.install("-e", ".[plot]", *PEERS)
+    session.run("python", "tests/benchmarks/check_others.py")
     session.run("python", "tests/benchmarks/measure_peers.py", "--full")
