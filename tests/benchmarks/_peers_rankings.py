@@ -2,18 +2,20 @@
 Comparisons of ranking tasks
 ============================
 
-Counting, aggregating, measuring and drawing rankings, compared with svvamp, pref_voting, corankco, prefsampling and
-choix.
+Counting, aggregating, measuring, drawing and reading rankings, compared with svvamp, pref_voting, corankco,
+prefsampling, choix and preflibtools.
 """
 
+import tempfile
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from _peers import Duel, close, converted, equal, expected, same_law
 
 from sklearn_dprank import Borda, BradleyTerry, Kemeny
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.datasets import make_mallows, make_plackett_luce
+from sklearn_dprank.datasets import make_mallows, make_plackett_luce, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.queries import Tallies
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
@@ -307,3 +309,35 @@ def choix_strengths(n, m):
         return close(bradley_terry_strengths((Tallies(0.0, profile.pairwise_counts),), RIDGE), strengths)
 
     return Duel(lambda: BradleyTerry(RIDGE).fit(profile).ranks_, lambda: ilsr_pairwise_dense(counts), agree)
+
+
+# %%
+# preflibtools reads orders as tuples. Here, positions and a profile are made, too.
+
+
+def preflibtools_read(n, m, n_listed):
+    """Compare readers on n distinct orders of the first items out of m."""
+    from preflibtools.instances import OrdinalInstance
+
+    def positions(instance):
+        table = np.full((n, m), n_listed)
+        for row, order in zip(table, instance.orders, strict=True):
+            row[np.ravel(order) - 1] = range(n_listed)
+        return table
+
+    orders = _votes(n, m, 1.0).argsort(axis=1)[:, :n_listed] + 1
+    header = [
+        "# DATA TYPE: soi",
+        f"# NUMBER ALTERNATIVES: {m}",
+        f"# NUMBER VOTERS: {n}",
+        f"# NUMBER UNIQUE ORDERS: {n}",
+    ]
+    header += [f"# ALTERNATIVE NAME {item}: item {item}" for item in range(1, m + 1)]
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name, "votes.soi")
+    path.write_text("\n".join([*header, *(f"1: {','.join(map(str, order))}" for order in orders)]), encoding="utf-8")
+
+    def read(folder=folder):  # which exists as long as this function
+        return read_preflib(path).data
+
+    return Duel(read, lambda: OrdinalInstance(str(path)), converted(equal, positions))

@@ -52,6 +52,7 @@ class Row(NamedTuple):
 PAIRS, BORDA, KEMENY, SEARCH = "Counts of all pairs", "Borda order", "Kemeny order, exact", "A good order, by search"
 TO_ALL, OF_TWO, STRENGTHS = "Distance to all voters", "Distance of two orders", "Bradley-Terry strengths"
 MALLOWS, PLACKETT, UNIFORM = "Mallows votes", "Plackett-Luce votes", "Uniform votes"
+READING = "Reading a PrefLib file"
 LAPLACE, NORMAL = "Discrete Laplace noise", "Gaussian noise, integers"
 ONE, COMPOSED = "One Gaussian release", "Composition"
 _FEW, _SOME, _MANY = "5,000 voters, 10 items", "5,000 voters, 45 items", "100,000 voters, 45 items"
@@ -88,6 +89,7 @@ ROWS = (
     Row(PLACKETT, "1,000 voters, 10 items", "prefsampling", partial(rankings.prefsampling_plackett_luce, 1000, 10)),
     Row(UNIFORM, "10,000 voters, 10 items", "prefsampling", partial(rankings.prefsampling_uniform, 10_000, 10)),
     Row(UNIFORM, "10,000 voters, 10 items", "svvamp", partial(rankings.svvamp_uniform, 10_000, 10)),
+    Row(READING, "5,000 orders of 10 of 100 items", "preflibtools", partial(rankings.preflibtools_read, 5000, 100, 10)),
     Row(LAPLACE, "one draw", "opendp", partial(privacy.opendp_laplace, 1)),
     Row(LAPLACE, "1,000 draws", "opendp", partial(privacy.opendp_laplace, 1000)),
     Row(LAPLACE, "100,000 draws", "opendp", partial(privacy.opendp_laplace, 100_000)),
@@ -258,8 +260,8 @@ def lost(found):
 # %%
 # The picture has a line for each task and size, and a colour and marker for each peer.
 
-_COLORS = ("#0072B2", "#D55E00", "#000000", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's
-LOOKS = dict(zip(PEERS, zip(_COLORS, "os^DvPX", strict=True), strict=True))
+_COLORS = ("#0072B2", "#D55E00", "#000000", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")  # Okabe and Ito's
+LOOKS = dict(zip(PEERS, zip(_COLORS, "os^DvPX<", strict=True), strict=True))
 
 
 def draw(ratios):
