@@ -82,9 +82,15 @@ def noise_is_known(estimator):
         return True  # the method reports that there is no fit
     noise = getattr(estimator, "noise_", None)
     if noise is None or not noise.orders:
+        why = "this fit published only an order, or numbers with an unknown noise distribution"
+        if type(estimator).__name__ in ("DPSwissBorda", "SecAggSwissBorda"):
+            why = (
+                "strengths depend on which groups were asked, which follows from earlier answers. So there are no true "
+                "strengths of the voters or of a population that intervals could contain"
+            )
         raise AttributeError(
-            "this fit published only an order, or numbers with an unknown noise distribution; for rank intervals, use "
-            "DPBorda with noise='laplace' or 'gaussian', say."
+            f"{why}; for rank intervals, use DPBorda with noise='laplace' or 'gaussian', and for those of a population "
+            "also neighboring='replace'."
         )
     return True
 

@@ -616,6 +616,10 @@ class DPSwissBorda(RankAggregator):
     With growing epsilon, the consensus approaches the Kemeny order, also on an electorate with two or three camps. Net
     wins alone approach the Borda order. The last step is a local search, which may end in a slightly worse order.
 
+    It has no ``rank_intervals``. If voters do not follow the Bradley-Terry model, their strengths depend on the groups
+    that are asked, and these follow from noisy answers. A small budget also shrinks strengths, by an unknown amount. So
+    no bound on noise and sampling variance holds for them. Use `DPBorda` for intervals.
+
     References
     ----------
     Dong, Roth and Su (2022), "Gaussian differential privacy", for the composition; Balle and Wang (2018) for the

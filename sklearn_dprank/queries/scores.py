@@ -22,7 +22,9 @@ from .statistics import MOST_PAIRS, ScaledBallotMargins, cut_scores, listed, net
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
-_SAFETY = 0.5  # standard deviations; without it, the intervals of 200 voters who disagree reach .88, not .95
+# What is added to estimated variances: standard deviations of their noise, and voters who rank at random. Without these
+# voters, the intervals of 60 real ones hold in 90 % of the samples if their majorities form a cycle.
+_SAFETY, _RANDOM_VOTERS = 0.5, 8
 _BLOCK = 2**22  # net wins of several ballots that are multiplied at once
 
 
@@ -308,16 +310,22 @@ class NetWinProducts(Query):
     ) -> PublishedNoise:
         """Return the distribution of noisy net wins, with their covariance in samples of voters.
 
-        It is the noisy S - y y^T / n, for products S and net wins y of n voters, without the part that all items share
-        and without negative eigenvalues. The variance of a difference then has the noise of six numbers. Half of the
-        standard deviation of this noise is added to it.
+        It is the noisy S - y y^T / n, for products S and net wins y of n voters, without the part that all items share.
+        It is replaced by the nearest matrix without negative eigenvalues whose trace is at most n r^2 - |y|^2 / n. No
+        ballot has a larger norm than a strict one, r. The variance of a difference then has the noise of six numbers,
+        and half of the standard deviation of this noise is added. So is the covariance of 8 voters who rank at random,
+        because few voters may all miss an opinion that is rare in the population.
         """
-        scores = scores.astype(float)  # products of integers may exceed 64 bits
-        covariance = products - np.outer(scores, scores) / max(n_voters, 1.0)
+        m, scores = len(scores), scores.astype(float)  # products of integers may exceed 64 bits
+        n, scores = max(n_voters, 1.0), scores - scores.mean()
+        covariance = products - np.outer(scores, scores) / n
         covariance = covariance - covariance.mean(axis=0)
         values, vectors = np.linalg.eigh(covariance - covariance.mean(axis=1, keepdims=True))
-        added = _SAFETY * sqrt(6) * std_of_products / 2 * np.eye(len(scores))
-        covariance = (vectors * np.maximum(values, 0)) @ vectors.T + added
+        most, of_random_voter = n * m * (m * m - 1) / 3 - scores @ scores / n, m * (m + 1) / 3
+        excess = ((values[::-1].cumsum() - max(most, 0)) / np.arange(1, m + 1)).max()
+        values = np.maximum(values - max(excess, 0), 0)
+        added = _SAFETY * sqrt(6) * std_of_products / 2 + _RANDOM_VOTERS * of_random_voter
+        covariance = (vectors * values) @ vectors.T + added * np.eye(m)
         return PublishedNoise("scores", NormalLaw(std), covariance=covariance)
 
 

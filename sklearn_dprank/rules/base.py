@@ -172,8 +172,8 @@ class BordaOfSampleRule(Rule):
     def aggregate(self, answers: Any) -> Consensus:
         net_wins, products, number = (ask.query for ask in self.asks(answers.n_items))
         scores, noise_of = answers.answer(net_wins), (answers.deviation(net_wins), answers.deviation(products))
-        # Two standard deviations more leave a larger covariance.
-        n_voters = answers.answer(number) + 2 * answers.deviation(number)
+        # One standard deviation more leaves a larger covariance.
+        n_voters = answers.answer(number) + answers.deviation(number)
         law = NetWinProducts.law(scores, answers.answer(products), n_voters, *noise_of)
         return Consensus(descending(scores, answers), {"scores": np.array(scores), "noise": law})
 

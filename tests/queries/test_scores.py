@@ -16,6 +16,7 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.weights import PERSON, WeightBound
 from sklearn_dprank.queries import GroupNetWins, Histogram, NetWins, PositionalScores, ScaledMargins, ScoresByHistogram
 from sklearn_dprank.queries.base import weighted_sensitivity
+from sklearn_dprank.queries.scores import NetWinProducts
 from sklearn_dprank.queries.statistics import MOST_PAIRS
 from sklearn_dprank.rules import SortByScore
 
@@ -254,3 +255,23 @@ def test_shortcut_orders_have_the_law_of_the_explicit_histogram(rule, monkeypatc
     table = table[:, table.sum(axis=0) > 0]
     assert table.shape[1] >= 15
     assert stats.chi2_contingency(table).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("noisy", "nearest"),
+    [((20, 10), (13, 3)), ((30, 10), (16, 0)), ((9, -5), (9, 0)), ((-5, -9), (0, 0)), ((9, 5), (9, 5))],
+)
+def test_an_estimated_covariance_is_as_near_to_the_noisy_one_as_ballots_can_be(noisy, nearest):
+    """Two ballots of three items have net wins of squared norm 16 at most, and 8 random ones add 32 to the diagonal."""
+    directions = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
+    products = directions.T @ np.diag(noisy) @ directions + 7  # the constant is common to all items
+    law = NetWinProducts.law(np.zeros(3), products, 2.0, 5.0, 0.0)
+    np.testing.assert_allclose(law.covariance, directions.T @ np.diag(nearest) @ directions + 32 * np.eye(3), atol=1e-9)
+
+
+def test_an_estimated_covariance_leaves_out_the_mean_and_adds_half_of_the_deviation_of_its_noise():
+    scores, rest = np.array([2.0, 0.0, -2.0]), np.array([[1.0, -2.0, 1.0], [-2.0, 4.0, -2.0], [1.0, -2.0, 1.0]])
+    law = NetWinProducts.law(scores + 1, np.outer(scores, scores) / 4 + rest, 4.0, 5.0, 0.0)
+    np.testing.assert_allclose(law.covariance, rest + 32 * np.eye(3), atol=1e-9)
+    noisy = NetWinProducts.law(scores + 1, np.outer(scores, scores) / 4 + rest, 4.0, 5.0, 2.0)
+    np.testing.assert_allclose(noisy.covariance - law.covariance, 0.5 * np.sqrt(6) * np.eye(3), atol=1e-9)

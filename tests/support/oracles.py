@@ -235,8 +235,16 @@ def released(mechanism, query, vector, bits):
 
 
 def derived(query, source, answer):
-    """What follows for a query from one published answer."""
-    answers = Answers(2, None)
+    """What follows for a query from one published answer, about the fewest items that the query accepts."""
+
+    def accepts(m):
+        try:
+            query.check(m)
+        except ValueError:
+            return False
+        return True
+
+    answers = Answers(next(filter(accepts, range(2, 200))), None)
     answers.publish(source, answer)
     return answers.answer(query)
 
