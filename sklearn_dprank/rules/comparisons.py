@@ -202,10 +202,12 @@ class NewtonBradleyTerryRule(Rule):
     def _solved(self, answers, x, noise, start):
         """Return the strengths after all rounds, and their standard deviations."""
         steep = 2 if answers.paired else 1  # a share grows by 1 / steep per unit of strength
+        is_weighted = answers.bound is not None and answers.bound.form == "ballots"
+        misfit = _MISFIT * (answers.bound.max_weight if is_weighted else 1)  # one ballot may count so many times
         e, h = start.exposures, start.exposures / steep
         spread = steep**2 * start.spread
         target, error = x / h, (noise / h) ** 2 + spread * start.variances / e**2
-        strengths = spread * target / (spread + error + _MISFIT / h)
+        strengths = spread * target / (spread + error + misfit / h)
         asked, residuals, deviations, default = [np.zeros(len(x))], [x], [noise], np.ones(1)
         steps = [noise / h]  # deviations of the noise in steps of the strengths
         for number in range(2, self._n_rounds + 1):
@@ -226,7 +228,7 @@ class NewtonBradleyTerryRule(Rule):
             target = (weights[:, np.newaxis] * (asked + np.clip(residuals / h, -farthest, farthest))).sum(axis=0)
             target -= target.mean()
             error = (weights[:, np.newaxis] * steps) ** 2
-            error = error.sum(axis=0) + _MISFIT / h
+            error = error.sum(axis=0) + misfit / h
             spread = likeliest_spread(target, 1.0, error, _STRENGTHS)
             move = spread * target / (spread + error) - strengths
             strengths = strengths + move.clip(-_FARTHEST_MOVE, _FARTHEST_MOVE)

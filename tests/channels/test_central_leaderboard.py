@@ -160,6 +160,16 @@ def answers(channel, rule, profile, seed):
     return plan.open(profile)(Bits.from_random_state(seed)), plan
 
 
+def test_intervals_of_a_population_do_not_take_weights_for_more_voters():
+    """Ballots of weight 4 with a bound of 4 have the same signal, noise and sampling error as ballots of weight 1."""
+    ballots = np.random.default_rng(0).permuted(np.tile(np.arange(6), (400, 1)), axis=1)
+    profiles = [Profile.from_rankings(ballots, sample_weight=np.full(400, w), max_weight=w) for w in (1, 4)]
+    fits = [DPBradleyTerry(epsilon=50.0, random_state=0).fit(profile) for profile in profiles]
+    light, heavy = (fitted.rank_intervals(of="population") for fitted in fits)
+    np.testing.assert_array_equal(light, heavy)
+    np.testing.assert_allclose(*(fitted.noise_.deviations for fitted in fits), rtol=0.05)
+
+
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
 @pytest.mark.parametrize("max_weight", [1, 3])
 def test_noise_has_the_stated_law(neighboring, max_weight):
