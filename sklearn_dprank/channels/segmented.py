@@ -236,13 +236,13 @@ def _given_sizes(rng, sizes, own, total, noise, largest, degrees):
     return (means, chances @ (degrees * variance + square), chances @ kept), at, variances[:, drawn, np.newaxis]
 
 
-def _drawn_sizes(rng, grid, prior, fit):
+def _drawn_sizes(rng, level, grid, prior, fit):
     """Return sizes drawn from prior times fit, which have the shapes (scales, points, segments) and (points, segments).
 
-    Their common scale is drawn first.
+    Their common scale is drawn first, as the quantile at this level.
     """
     scales = np.log(np.maximum(np.einsum("hps,ps->hs", prior, fit), 1e-300)).sum(axis=1)
-    ends = (prior[rng.choice(len(scales), p=softmax(scales))] * fit).cumsum(axis=0)
+    ends = (prior[np.searchsorted(softmax(scales).cumsum(), level)] * fit).cumsum(axis=0)
     return np.take_along_axis(grid, (ends < rng.random(ends.shape[1]) * ends[-1]).sum(axis=0)[np.newaxis], axis=0)[0]
 
 
@@ -317,14 +317,14 @@ def pooled(
     medians = np.geomspace(5, max(10, most.max()), _SCALES)[:, np.newaxis, np.newaxis]
     prior = -(((grid - sizes) / size_deviation) ** 2 + (np.log(grid / medians) / 0.8) ** 2) / 2
     prior = np.exp(prior - prior.max(axis=(0, 1)))
-    drawn, found = _drawn_sizes(rng, grid, prior, np.ones(grid.shape)), []
-    for _ in range(_FIRST + _DRAWS):
+    drawn, found = _drawn_sizes(rng, 0.5, grid, prior, np.ones(grid.shape)), []
+    for level in rng.permutation(np.arange(_FIRST + _DRAWS) + 0.5) / (_FIRST + _DRAWS):  # stratified
         moments, theta, variances = _given_sizes(rng, drawn, own, total, noise, largest, degrees)
         found.append(moments)
         diagonal = grid**2 * variances[0] + grid * variances[1] + deviation**2
         distance = (own**2).sum(axis=1) - 2 * grid * (own @ theta) + grid**2 * (theta @ theta)
         fit = -(degrees * np.log(diagonal) + distance / diagonal) / 2
-        other, likelihoods = _drawn_sizes(rng, grid, prior, np.exp(fit - fit.max(axis=0))), []
+        other, likelihoods = _drawn_sizes(rng, level, grid, prior, np.exp(fit - fit.max(axis=0))), []
         for each in (drawn, other):
             *_, corner, seen, rest = _parts(each, variances, own, total, noise)
             likelihoods.append(-(degrees * np.log(corner) + ((rest - seen * theta) ** 2).sum() / corner)[0] / 2)
