@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+import sklearn_dprank.model_selection  # noqa: F401  pytest runs modules twice if it imports their package first
 from sklearn_dprank.orders import kemeny
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the processors; set before anything imports NumPy
