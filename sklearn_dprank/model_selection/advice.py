@@ -22,8 +22,8 @@ top         best k items                                n epsilon / ln(m! / (m -
 n epsilon is halved if neighbours replace a ballot. True margins are proportional to 1 - 2 disagreement, and so are
 signals: the curves are stored at signals times 1 - 2 disagreement, where those of all disagreements look alike.
 
-A **floor** is the error that remains without noise. It is a number of the family of mechanisms and of that of the
-electorates. The curves include the floors of Mallows, Plackett-Luce and mixed votes; those of camps are stored apart.
+Voters in **camps** have curves of their own. Majorities of three or more camps can form a cycle, and then errors fall
+more slowly, down to a **floor**: the error that remains without noise.
 
 Errors of leaderboards from comparisons come from a formula (`Leaderboard.error`), without curves.
 """
@@ -69,8 +69,8 @@ from ..queries import AllMargins, NetWins, n_pairs
 from ..queries.statistics import listed, wins_moved
 from .parameters import in_words
 
-#: Unit of the stored errors, which are whole numbers.
-UNIT = 1e-5
+#: Unit of the stored logarithms, which are whole numbers.
+UNIT = 0.01
 #: Smallest reported excess error, and smallest reported share of missed best items.
 RESOLUTION, RESOLUTION_OF_BEST = 1e-4, 1e-3
 
@@ -90,9 +90,11 @@ class Family(NamedTuple):
     ----------
     grid : ndarray of float, shape (n_points,)
         Signals times 1 - 2 disagreement, from much noise to little.
-    curves : dict of {(int, int or None): ndarray of float, shape (n_levels, 3, n_points)}
-        Mean, least and largest error in units of `UNIT`, by number of items m and k. With k = None, it is the excess
-        error of the whole order; with a number, the missed share of the best k items.
+    curves : dict of {(int, int or None): ndarray of float, shape (n_levels, n_rows, n_points)}
+        Logarithms of errors relative to that of a random order, by number of items m and k. With k = None, it is the
+        excess error of the whole order; with a number, the missed share of the best k items. The rows are the mean, the
+        least and the largest error; for camps, the mean and the error that `MOST_CAMPS` of the electorates do not
+        exceed.
     """
 
     grid: NDArray[np.float64]
@@ -100,29 +102,35 @@ class Family(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """All curves, the levels of disagreement at which they were simulated, and the floors of camps.
-
-    `floors` has the mean floor and the 95th percentile, as shares of the error of a random order, by number of items.
-    """
+    """All curves, and the levels of disagreement at which they were simulated; for voters in camps, the same."""
 
     levels: list[float]
     families: dict[str, Family]
-    floors: dict[str, dict[int, tuple[float, float]]]
+    camp_levels: list[float]
+    camps: dict[str, Family]
 
 
 @cache
 def curves() -> Curves:
-    """Return the stored curves; the file is read once. Its keys are "m", or "m:k"."""
+    """Return the stored curves; the file is read once."""
     found = json.loads(Path(__file__).with_name("curves.json").read_text(encoding="utf-8"))
-    families = {}
-    for family, each in found["families"].items():
-        stored = {}
-        for key, rows in each["curves"].items():
-            size, _, best = key.partition(":")
-            stored[int(size), int(best) if best else None] = np.array(rows, float)
-        families[family] = Family(np.array(each["grid"]), stored)
-    floors = {family: {int(m): tuple(row) for m, row in rows.items()} for family, rows in found["floors"].items()}
-    return Curves(found["levels"], families, floors)
+    families, camps = ({family: read(each) for family, each in found[of].items()} for of in ("families", "camps"))
+    return Curves(found["levels"], families, found["camp_levels"], camps)
+
+
+def read(stored: dict[str, Any]) -> Family:
+    """Return stored curves at all points; the keys are "m" or "m:k", and rows are [place, value, place, value, ...].
+
+    A value is minus the logarithm in units of `UNIT`. Points between two places are on a line.
+    """
+    places, found = np.arange(len(stored["grid"])), {}
+    for key, levels in stored["curves"].items():
+        size, _, best = key.partition(":")
+        logs = np.array([[-UNIT * np.interp(places, row[::2], row[1::2]) for row in rows] for rows in levels])
+        logs[:, 1:-1] = np.minimum(logs[:, 1:-1], logs[:, :1])  # lines around the mean, which is stored more exactly
+        logs[:, -1] = np.maximum(logs[:, -1], logs[:, 0])
+        found[int(size), int(best) if best else None] = logs
+    return Family(np.array(stored["grid"]), found)
 
 
 def of_random_order(n_items: int, disagreement: float, k: int | None = None) -> float:
@@ -158,8 +166,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     smaller signal than simulated, the error is that of a random order; at a larger one, it is the last simulated error.
     Both are upper bounds.
     """
-    levels, families, _ = curves()
-    stored = families[family]
+    levels, stored = curves().levels, curves().families[family]
     log_signal = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
     resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST
     log_grid = np.log(stored.grid)
@@ -173,25 +180,37 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
             around = _around(bests, alike, math.log)
         for best, best_weight in around:
             for level, level_weight in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
-                random = of_random_order(size, level, best)
-                ratios = UNIT * stored.curves[size, best][levels.index(level)] / random
-                log_ratios = np.log(np.clip(ratios, resolution / random, 1))
-                log_errors = [np.interp(log_signal, log_grid, curve, left=0.0) for curve in log_ratios]
+                rows = stored.curves[size, best][levels.index(level)]
+                log_errors = [np.interp(log_signal, log_grid, row, left=0.0) for row in rows]
                 logs += size_weight * best_weight * level_weight * np.array(log_errors)
     worst = of_random_order(n_items, disagreement, k)
     return Errors(*(round(min(max(worst * math.exp(x), resolution), worst), 6) for x in logs))
 
 
-def floor_of_camps(family: str, n_items: int, disagreement: float) -> tuple[float, float]:
-    """Return the error without noise of voters in camps: the mean, and that which 95 % of electorates do not exceed.
+def expected_of_camps(family: str, n_items: int, signal: float, disagreement: float) -> tuple[float, float]:
+    """Return the errors of voters in camps: the mean, and that which `MOST_CAMPS` of electorates do not exceed.
 
-    Camps who disagree little with the consensus rarely form cycles: below `CYCLING`, floors fall in proportion.
+    Errors are linear in ln m and in ln(1 - 2 disagreement), and proportional to `share_of_cycles`.
     """
-    floors = curves().floors[family]
-    worst = of_random_order(n_items, disagreement) * min(1, disagreement / CYCLING) * (n_items > 2)
-    around = _around(list(floors), n_items, math.log)
-    mean, largest = (worst * sum(weight * floors[size][i] for size, weight in around) for i in (0, 1))
-    return mean, largest
+    stored, levels = curves().camps[family], curves().camp_levels
+    log_signal, log_grid = math.log(max(signal * (1 - 2 * disagreement), 1e-300)), np.log(stored.grid)
+    errors = np.zeros(2)
+    for size, size_weight in _around([size for size, _ in stored.curves], n_items, math.log):
+        for level, level_weight in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
+            rows = stored.curves[size, None][levels.index(level)]
+            logs = [np.interp(log_signal, log_grid, row, left=0.0) for row in rows]
+            errors += size_weight * level_weight * np.exp(logs)
+    mean, most = of_random_order(n_items, disagreement) * share_of_cycles(disagreement) * (n_items > 2) * errors
+    return float(mean), float(most)
+
+
+def share_of_cycles(disagreement: float) -> float:
+    """Return the share of the errors of camps: voters who disagree little with the consensus hardly form cycles.
+
+    A voter contradicts at least one of the three majorities of a cycle.
+    """
+    none, all_of_them = CYCLING
+    return min(1.0, max(0.0, (disagreement - none) / (all_of_them - none)))
 
 
 def _around(values, x, scale):
@@ -210,8 +229,13 @@ PLAUSIBLE: tuple[float, ...] = (0.1, 0.2, 0.28, 0.35, 0.42, 0.45)
 JUDGED: tuple[float, ...] = (0.2, 0.28, 0.35, 0.42)
 #: Limits of the user's estimate of the disagreement, and its assumed error.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
-#: Disagreement from which on camps have their whole floor, and the weight of camps among the families of electorates.
-CYCLING, OF_CAMPS = 0.3, 0.25
+#: Disagreements up to which camps form no cycles, and from which on they do. On simulated camps, floors at .2 to .25
+#: are about half of those at .3 to .4, and hardly any electorate disagrees less.
+CYCLING = 0.15, 0.3
+#: Weight of camps among the families of electorates.
+OF_CAMPS = 0.25
+#: Share of the electorates with camps whose errors are in the range.
+MOST_CAMPS = 0.95
 #: A mechanism with one more disadvantage must have at most this share of the error. Disadvantages are a delta, rounds,
 #: and a signal at which the drawn order is nearly random. They are counted as `costs`.
 WORTH_MORE = 0.95
@@ -354,14 +378,13 @@ class ErrorModel:
         mean = sum(found[level].mean for level in judged) / len(judged)
         worst = max(plausible, key=lambda level: found[level].largest)
         largest, kinds = found[worst].largest, "Mallows, Plackett-Luce or mixed votes"
-        if self.k is None:
-            floors = {level: floor_of_camps(family, self.n_items, level) for level in {*judged, *plausible}}
-            with_camps = [math.hypot(found[level].mean, floors[level][0]) for level in judged]
-            mean += OF_CAMPS * (sum(with_camps) / len(judged) - mean)
-            of_camps = {level: math.hypot(found[level].mean, floors[level][1]) for level in plausible}
-            if max(of_camps.values()) > largest:
-                worst = max(of_camps, key=lambda level: of_camps[level])
-                largest, kinds = round(of_camps[worst], 6), "three to five camps whose majorities may form a cycle"
+        camps = {level: self.errors_of_camps(family, signal, level) for level in {*judged, *plausible}}
+        with_camps = [max(found[level].mean, camps[level][0]) for level in judged]
+        mean += OF_CAMPS * (sum(with_camps) / len(judged) - mean)
+        worst_of_camps = max(plausible, key=lambda level: camps[level][1])
+        if camps[worst_of_camps][1] > largest:
+            worst, largest = worst_of_camps, round(camps[worst_of_camps][1], 6)
+            kinds = "three to five camps whose majorities may form a cycle"
         kinds += f", who contradict the consensus on {100 * worst:.3g} % of the pairs"
         return Considered(Alternative(estimator, found[middle].mean, (least, min(largest, most))), mean, costs, kinds)
 
@@ -389,6 +412,14 @@ class ErrorModel:
                 largest, most = share_of_worst + unequal * UNEQUAL_OF_BEST[1], 1.0
             largest = max(largest, 0.5 / k)  # the items at places k and k + 1 may be nearly tied
         return Errors(*(round(float(error), 6) for error in (min(mean, worst), each[-1].least, min(largest, most))))
+
+    def errors_of_camps(self, family: str, signal: float, disagreement: float) -> tuple[float, float]:
+        """Return the mean error of voters in camps, and that which most of such electorates do not exceed."""
+        if self.k is not None:  # only the range has camps, who miss one item
+            return 0.0, min(share_of_cycles(disagreement) / self.k, of_random_order(self.n_items, disagreement, self.k))
+        each = [expected_of_camps(family, self.n_items, signal * share, disagreement) for share in self.shares]
+        mean, most = self.shares @ np.array(each) / self.shares.sum()
+        return float(mean), max(float(most), each[len(each) // 2][1])
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -580,10 +611,11 @@ class Recommendation(Alternative):
         n_items. With `comparisons_per_person`, it is the share of the pairs of items that are not in their true order.
     error_range : tuple of float
         Least and largest error over the families of electorates, each a mean over the noise: Mallows, Plackett-Luce and
-        mixed votes, and for whole orders 95 % of the electorates with three to five camps. `reason` names the
-        electorates of the largest error. With an estimate, the electorates disagree within 0.05 of it, and the largest
-        error is at most that of a random order at the estimate. Without an estimate, they disagree on 10 to 45 % of the
-        pairs. With `k`, the range includes a near-tie between the items at places k and k + 1, where 0.5 / k is missed.
+        mixed votes, and 95 % of the electorates with three to five camps. `reason` names the electorates of the largest
+        error. With an estimate, the electorates disagree within 0.05 of it, and the largest error is at most that of a
+        random order at the estimate. Without an estimate, they disagree on 10 to 45 % of the pairs. With `k`, the range
+        includes one missed item, 1 / k, if camps may form cycles (from 30 % on), and always a near-tie between the
+        items at places k and k + 1, where 0.5 / k is missed.
     reason : str
         The public inputs that decided, the runner-up, the electorates of the largest error, and whether rank intervals
         are published. Errors are in points (hundredths), or in percent with `k`.
@@ -708,8 +740,8 @@ def recommend(
     .. rubric:: Choice
 
     Each candidate has error curves, as a function of the ratio of n to its noise. They were simulated on Mallows,
-    Plackett-Luce and mixed votes, with twelve electorates (six for `DPPairwise`) for each of four disagreements and up
-    to ten numbers of items. `recommend` chooses the smallest mean error over the estimate, 0.05 less and 0.05 more.
+    Plackett-Luce and mixed votes, with twelve electorates for each of four disagreements and up to ten numbers of
+    items. `recommend` chooses the smallest mean error over the estimate, 0.05 less and 0.05 more.
     Without an estimate, it uses disagreements of 0.2, 0.28, 0.35 and 0.42. A mechanism that needs delta must have a 5 %
     smaller error, and one that needs rounds another 5 %. The same penalty applies to an order drawn at n epsilon below
     ln m!, and to `DPTopK` below ln(m! / (m - k)!). Of mechanisms within 1 %, the one with the smaller largest error is
@@ -719,10 +751,18 @@ def recommend(
 
     If voters form three or more camps, majorities can form a cycle. Then `DPBorda`, `LDPBorda`, `SecAggBorda`, the
     Bradley-Terry rule and `DPPrudentOrder` have a floor: an error that no epsilon removes. `DPSwissBorda`,
-    `SecAggSwissBorda` and `DPPairwise` have none. Floors were simulated on three to five camps, equal and unequal,
-    around random and rotated centres. The upper end of `error_range` includes the floor of 95 % of these electorates.
-    The choice counts camps as a quarter of the electorates, so of nearly equal mechanisms, one without a floor is
-    chosen. `error` does not include camps, which are rare. With `k`, floors are not considered.
+    `SecAggSwissBorda` and `DPPairwise` have none, but need more voters. Camps have error curves of their own, from 48
+    to 192 electorates for each of eight numbers of items: three to five camps, equal and unequal, around random and
+    rotated centres. The harder the cycle, the more voters contradict the consensus: five rotated camps of five items
+    disagree with it on 40 to 49 % of the pairs, and Borda's order is then as bad as a random one. The curves are
+    therefore for 35 and 45 % of the pairs, with weights between them. The upper end of `error_range` includes 95 % of
+    these electorates. The choice counts camps as a quarter of the electorates, so of nearly equal mechanisms, one
+    without a floor is chosen. `error` does not include camps, which are rare.
+
+    With `k`, there are floors too. On 36 to 72 such electorates for each of seven numbers of items (4 to 45), `DPTopK`
+    misses 2 to 16 % of the best k at any epsilon, and `DPBorda` 5 to 33 %. Most electorates have no floor, but in the
+    worst 5 to 10 %, mostly one item is missed: in one of twenty, .15 to 1 with k = 1, and .5 to 1.5 items with more.
+    The range therefore includes one missed item. The choice does not count it, because `DPTopK` has the smaller floor.
 
     .. rubric:: Few voters and unequal opinions
 
@@ -739,14 +779,15 @@ def recommend(
 
     .. rubric:: Limits between candidates
 
-    Without an estimate, `DPPrudentOrder` is therefore chosen from n epsilon = about 5 ln m! on for 3 to 16 items, and
-    from .6 to 1 m^2 for more. `DPPairwise` is chosen from 30 (3 items) to 90 ln m! (16 items) on, and from about 10 m^2
-    for 20 and 30 items: there, errors without camps are nearly equal, and it has no floor. The limits are a third to
-    half of that if voters disagree on 15 % of the pairs, twice that at 40 %, and at least five times that at 45 %.
-    `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on, where the factor grows with k / m (it is 6 for half
-    of 10 items at 40 %). Below, the scores of all items have a smaller error, and the reason states it. `DPSwissBorda`
-    has the smallest error for many items, especially if voters agree. If `delta` is positive, it is preferred to a
-    peeled order of nearly the same error.
+    Without an estimate and a delta, `DPPrudentOrder` is therefore chosen from n epsilon = 5 to 6 ln m! on for 3 to 16
+    items, and from .8 to 1.2 m^2 for more. `DPPairwise` is chosen from 30 (3 items) to 60 ln m! (16 items) on, and from
+    about 8 m^2 for 20 and 30 items: there, errors without camps are nearly equal, and it has no floor. `DPPrudentOrder`
+    is chosen from a third to half of its limit on if voters disagree on 15 % of the pairs, from twice the limit on at
+    40 %, and from three to five times the limit on at 45 %. The limit of `DPPairwise` is up to twice as large at 40 %,
+    and 1.5 to four times as large at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on, where the
+    factor grows with k / m (it is 6 for half of 10 items at 40 %). Below, the scores of all items have a smaller error,
+    and the reason states it. `DPSwissBorda` has the smallest error for many items, especially if voters agree. If
+    `delta` is positive, it is preferred to a peeled order of nearly the same error.
 
     .. rubric:: Short ballots
 

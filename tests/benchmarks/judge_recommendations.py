@@ -15,12 +15,13 @@ time. On a busy machine, that took over 15 minutes. A progress bar appears if tq
     SKLEARN_DPRANK_DATA=folder python tests/benchmarks/judge_recommendations.py SUSHI "JESTER 15"
     python tests/benchmarks/judge_recommendations.py --held-out    # simulated electorates: a quarter of an hour
 
-With ``--held-out``, curves and floors are simulated without one kind of electorates at a time, and judged on it.
+With ``--held-out``, curves are simulated without one kind of electorates at a time, and judged on it.
 """
 
 import argparse
 import math
 import os
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -33,7 +34,7 @@ from joblib import Parallel, delayed
 from sklearn_dprank._utils.lazy import progress_bar
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.model_selection import advice as rules, recommend
-from sklearn_dprank.model_selection.advice import RESOLUTION, RESOLUTION_OF_BEST, UNIT, Curves, Family
+from sklearn_dprank.model_selection.advice import RESOLUTION, RESOLUTION_OF_BEST, Curves
 from sklearn_dprank.preprocessing import RatingsToRankings
 
 # Files, or the number of JESTER's first items. A ballot that lists only some candidates puts them first, except in the
@@ -202,23 +203,24 @@ HELD_OUT = {
 SIZES = (5, 10, 16)
 
 
+@cache
+def curves_of(kinds):
+    """Return the curves of the central model, simulated on electorates of these kinds."""
+    found = script.all_curves(("knorm", "gaussian", "prudent", "peeled", "swiss", "margins"), SIZES, 3, kinds)
+    return {family: rules.read(each) for family, each in found.items()}
+
+
+@cache
+def simulated_camps():
+    return {n_items: script.of_camps(n_items) for n_items in SIZES}
+
+
 def curves_without(kinds):
-    """Return the curves and floors of the central model, simulated without electorates of these kinds."""
-    families = {}
-    others = [kind for kind in KINDS if kind not in kinds]
-    for family in ("knorm", "gaussian", "prudent", "peeled", "swiss", "margins"):
-        _, signals, sizes = script.FAMILIES[family]
-        found = {
-            (m, None): np.array(
-                [script.simulated(family, m, d, electorates(m, d, 3, seed=77, kinds=others))[m, None] for d in LEVELS]
-            )
-            for m in SIZES
-            if m in sizes
-        }
-        stored = {key: np.minimum.accumulate(rows, axis=2) / UNIT for key, rows in found.items()}
-        families[family] = Family(np.array(signals), stored)
-    floors = script.all_floors([kind for kind in CAMPS if kind not in kinds], SIZES, n_of_each=1)
-    return Curves(list(LEVELS), families, floors)
+    """Return the curves of the central model, simulated without electorates of these kinds."""
+    families = curves_of(tuple(kind for kind in KINDS if kind not in kinds))
+    found = script.camp_curves(simulated_camps(), [kind for kind in CAMPS if kind not in kinds])
+    camps = {family: rules.read(each) for family, each in found.items()}
+    return Curves(list(LEVELS), families, list(script.CAMP_LEVELS), camps)
 
 
 def judge_held_out(name, n_trials=10):
@@ -243,10 +245,12 @@ def report_held_out(name):
     """Print how many errors are far outside the range, and the median regret against the best candidate."""
     verdicts = judge_held_out(name)
     regret = np.median([each.found - each.least for each in verdicts])
+    wide = np.median([each.error_range[1] / each.error_range[0] for each in verdicts])
     print(
         f"{name:16} {len(verdicts)} recommendations, outside twice the range "
         f"{100 * np.mean([each.far_off() for each in verdicts]):.1f} %, in range "
-        f"{100 * np.mean([each.in_range() for each in verdicts]):.0f} %, median regret {100 * regret:.2f} points",
+        f"{100 * np.mean([each.in_range() for each in verdicts]):.0f} %, largest over least {wide:.3g}, "
+        f"median regret {100 * regret:.2f} points",
         flush=True,
     )
 

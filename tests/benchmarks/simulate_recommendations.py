@@ -7,9 +7,9 @@ simulated curves, which this script makes. The curves use no real votes. From a 
 
     cd tests/benchmarks
     python simulate_recommendations.py              # simulates a few points again, for comparison: seconds
-    python simulate_recommendations.py --full FILE  # writes the file with all curves: 20 minutes
-    python simulate_recommendations.py --full FILE --family swiss peeled  # keeps the curves of the others
-    python simulate_recommendations.py --full FILE --family  # keeps all curves, and simulates the floors
+    python simulate_recommendations.py --full FILE --camps  # writes the file with all curves: half an hour
+    python simulate_recommendations.py --full FILE --family swiss peeled  # keeps all other curves
+    python simulate_recommendations.py --full FILE --family --camps  # only those of camps: ten minutes
 """
 
 import argparse
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from _electorates import CAMPS, LEVELS, electorates, fits
+from _electorates import CAMPS, KINDS, LEVELS, electorates, fits
 from scipy.optimize import brentq
 
 from sklearn_dprank import DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
@@ -32,6 +32,7 @@ from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 from sklearn_dprank.sampling.bit_source import SeededBits
 
 DELTA = 1e-6
+STORED = Path(stored.__file__).with_name("curves.json")
 
 # %%
 # Mechanisms
@@ -216,11 +217,12 @@ def measured(family, n_items, votes, signals, seed, trials=None):
 
 
 def simulated(family, n_items, level, all_votes, seed=0, trials=None):
-    """Return {name: array of shape (3, n_signals)}: mean, least and largest over all electorates."""
+    """Return {name: array of shape (3, n_signals)}: mean, least and largest over all electorates, falling."""
     signals = np.divide(FAMILIES[family][1], 1 - 2 * level)
     each = [measured(family, n_items, votes, signals, seed + 1000 * i, trials) for i, votes in enumerate(all_votes)]
     stacked = {name: np.array([found[name] for found in each]) for name in each[0]}
-    return {name: np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)]) for name, x in stacked.items()}
+    of_all = {name: np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)]) for name, x in stacked.items()}
+    return {name: np.minimum.accumulate(rows, axis=1) for name, rows in of_all.items()}
 
 
 def families_of(n_items):
@@ -232,70 +234,118 @@ def families_of(n_items):
     return wide + other + ["top"] * with_best
 
 
-def all_curves(families=tuple(FAMILIES)):
-    """Simulate the curves of some families, and read the others; errors are made monotone in the signal."""
-    known = {family: stored.curves().families[family].curves for family in FAMILIES if family not in families}
-    curves = {
-        family: {key: np.rint(rows).astype(int).tolist() for key, rows in known.get(family, {}).items()}
-        for family in FAMILIES
-    }
-    for n_items in ALL_SIZES:
+def all_curves(families=tuple(FAMILIES), sizes=ALL_SIZES, n_of_each=4, kinds=KINDS):
+    """Return the simulated curves of some families as they are stored: {family: {"grid": signals, "curves": ...}}."""
+    found = {family: {"grid": list(FAMILIES[family][1]), "curves": {}} for family in families}
+    for n_items in sizes:
         again = [family for family in families_of(n_items) if family in families]
         for level in LEVELS if again else ():
-            all_votes = electorates(n_items, level)
+            all_votes = electorates(n_items, level, n_of_each, kinds=kinds)
             for family in again:
-                for key, found in simulated(family, n_items, level, all_votes).items():
-                    falling = np.minimum.accumulate(found, axis=1)
-                    curves[family].setdefault(key, []).append(np.rint(falling / stored.UNIT).astype(int).tolist())
+                for (_, k), errors in simulated(family, n_items, level, all_votes).items():
+                    rows = as_rows(errors, stored.of_random_order(n_items, level, k), k)
+                    found[family]["curves"].setdefault(f"{n_items}:{k}" if k else str(n_items), []).append(rows)
             print(n_items, level, file=sys.stderr)
-    return curves
+    return found
+
+
+#: Largest distance of a stored line from the logarithm of a mean error, and of the ends of a range.
+EXACT, ROUGH = math.log(1.05), math.log(1.15)
+
+
+def as_rows(errors, worst, k=None):
+    """Return [place, value, place, value, ...] of the mean and of the ends of the range, as `advice.read` reads them.
+
+    A value is minus the logarithm of an error relative to `worst`. Places that the others predict are left out.
+    """
+    least = (stored.RESOLUTION if k is None else stored.RESOLUTION_OF_BEST) / worst
+    rows = []
+    for row, off in zip(-np.log(np.clip(errors / worst, least, 1)), [EXACT, ROUGH, ROUGH], strict=False):
+        kept, last = [0], len(row) - 1
+        while kept[-1] < last:
+            start = kept[-1]
+            for end in range(last, start, -1):
+                places = np.arange(start, end + 1)
+                line = np.interp(places, [start, end], row[[start, end]])
+                if abs(line - row[places]).max() <= off:
+                    break
+            kept.append(end)
+        rows.append([int(each) for i in kept for each in (i, round(row[i] / stored.UNIT))])
+    return rows
 
 
 # %%
-# Floors
-# ------
-# A floor is the error that no epsilon removes. It is stored as a share of the error of a random order: the mean, and
-# the share that 95 % of the electorates with camps do not exceed. Electorates count by the error of a random order: if
-# nearly all pairs are tied, the share means little.
+# Camps
+# -----
+# Majorities of camps can form a cycle. Consensus and voters then differ by more than majorities and voters, most of all
+# if the camps are as many as the items. Electorates are therefore sorted by their own disagreement: those between two
+# levels count for both. The rows are the mean, and the error that 95 % of the electorates do not exceed. Both are
+# relative to the error of a random order.
 
-FLOOR_SIZES = (3, 5, 10, 16, 30, 45)
-FLOOR_LEVELS = (0.3, 0.36, 0.42, 0.47)
-
-
-def all_floors(kinds=CAMPS, sizes=FLOOR_SIZES, n_of_each=2, trials=8):
-    """Return {family: {number of items: (mean, 95th percentile)}} over electorates of these kinds."""
-    floors = {}
-    for n_items in sizes:
-        votes = [each for level in FLOOR_LEVELS for each in electorates(n_items, level, n_of_each, kinds=kinds)]
-        # As much as half of the error of the reversed order.
-        of_random = np.array([each.excess(n_items - 1 - each.best[None])[0] / 2 for each in votes])
-        for family, (simulate, signals, simulated_sizes) in FAMILIES.items():
-            if simulated_sizes and min(simulated_sizes) <= n_items <= max(simulated_sizes):
-                last = [30 * signals[-1]]
-                found = [each.excess(simulate(each, last, trials, 0)[0]).mean() for each in votes]
-                floors.setdefault(family, {})[n_items] = _mean_and_most(np.array(found), of_random)
-    return floors
+CAMP_LEVELS = (0.35, 0.45)
+CAMP_SIZES = (3, 4, 5, 7, 10, 16, 30, 45)
+#: Shares of the pairs on which voters contradict majorities.
+OF_MAJORITIES = (0.3, 0.36, 0.42, 0.47)
 
 
-def _mean_and_most(found, of_random):
-    """Return the mean and the 95th percentile of errors as shares of the error of a random order, with it as weight."""
-    shares = np.clip(found / of_random, 0, 1)
-    order = shares.argsort()
-    most = shares[order][np.searchsorted(of_random[order].cumsum(), 0.95 * of_random.sum())]
-    return [round(float(x), 4) for x in (np.average(shares, weights=of_random), most)]
+def of_camps(n_items, n_of_each=None):
+    """Return [(kind, disagreement, {family: relative errors})] of electorates with camps, at `camp_grid`."""
+    n_of_each = n_of_each or (4 if n_items <= 10 else 2 if n_items <= 16 else 1)
+    found = []
+    for level in OF_MAJORITIES:
+        all_votes = electorates(n_items, level, n_of_each, kinds=CAMPS)
+        for i, votes in enumerate(all_votes):
+            of_random = votes.excess(-votes.best[None])[0] / 2  # the reversed order errs twice as much
+            own, errors = 0.5 - of_random, {}
+            if own > stored.LARGEST_GUESS:  # hardly any majority
+                continue
+            for family, (simulate, _, sizes) in FAMILIES.items():
+                if sizes and min(sizes) <= n_items <= max(sizes):
+                    all_trials = n_trials(family, n_items)
+                    trials = min(all_trials, max(3, all_trials // 4))
+                    drawn = simulate(votes, np.divide(camp_grid(family), 1 - 2 * own), trials, 1000 * i)
+                    errors[family] = np.array([votes.excess(ranks).mean() for ranks in drawn]) / of_random
+            found.append((CAMPS[i // n_of_each], own, errors))
+        print(n_items, level, "camps", file=sys.stderr)
+    return found
 
 
-def as_text(curves, floors):
-    """Return the file that stores the curves and floors: JSON with one line per level, or per family."""
-    families = []
-    for family, by_key in curves.items():
-        rows = ",\n".join(
-            f'"{n_items}{f":{k}" if k else ""}": [\n' + ",\n".join(str(each).replace(" ", "") for each in levels) + "]"
-            for (n_items, k), levels in by_key.items()
-        )
-        families.append(f'"{family}": {{"grid": {list(FAMILIES[family][1])}, "curves": {{\n{rows}}}}}')
-    lines = ",\n".join(f'"{family}": {json.dumps(of_items)}' for family, of_items in floors.items())
-    return f'{{"levels": {list(LEVELS)}, "families": {{\n' + ",\n".join(families) + f'}}, "floors": {{\n{lines}}}}}\n'
+def camp_grid(family):
+    """Return every other signal of a family, and one at which only the floor is left."""
+    signals = FAMILIES[family][1]
+    return [*signals[::2], round(30 * signals[-1], 3)]
+
+
+def camp_curves(simulated_camps, kinds=CAMPS):
+    """Return the curves of camps as they are stored, from {number of items: `of_camps`} and some kinds of camps."""
+    found = {}
+    for n_items, all_camps in simulated_camps.items():
+        some = [(own, errors) for kind, own, errors in all_camps if kind in kinds]
+        low, high = np.log(np.subtract(0.5, CAMP_LEVELS))
+        nearer_high = np.clip((np.log([max(0.5 - own, 1e-9) for own, _ in some]) - low) / (high - low), 0, 1)
+        for family in some[0][1]:
+            relative = np.clip([errors[family] for _, errors in some], 0, 1)
+            rows = found.setdefault(family, {"grid": camp_grid(family), "curves": {}})["curves"][str(n_items)] = []
+            for weights, level in zip((1 - nearer_high, nearer_high), CAMP_LEVELS, strict=True):
+                mean = np.average(relative, axis=0, weights=weights)
+                errors = np.minimum.accumulate([mean, np.maximum(mean, _most(relative, weights))], axis=1)
+                worst = stored.of_random_order(n_items, level)
+                rows.append(as_rows(worst * errors, worst))
+    return found
+
+
+def _most(errors, weights):
+    """Return what all but 5 % of the weight of the rows do not exceed, in each column."""
+    order = errors.argsort(axis=0)
+    sums = weights[order].cumsum(axis=0)
+    place = (sums < stored.MOST_CAMPS * sums[-1]).sum(axis=0).clip(max=len(errors) - 1)
+    return np.take_along_axis(errors, np.take_along_axis(order, place[None], axis=0), axis=0)[0]
+
+
+def as_text(found):
+    """Return the file that stores the curves: JSON with one line per level."""
+    text = json.dumps(found, separators=(",", ":"))
+    return text.replace("[[[", "[\n[[").replace("]],[[", "]],\n[[").replace('},"', '},\n"') + "\n"
 
 
 # %%
@@ -322,7 +372,8 @@ def spot_checks(level=0.35, place=6, seed=1):
             trials = 6 if family == "swiss" else 40
             found = [measured(family, n_items, each, signals, seed + 1000 * i, trials) for i, each in enumerate(votes)]
             for key in found[0]:
-                known = stored.UNIT * stored.curves().families[family].curves[key][LEVELS.index(level)][:, place]
+                logs = stored.curves().families[family].curves[key][LEVELS.index(level)][:, place]
+                known = stored.of_random_order(n_items, level, key[1]) * np.exp(logs)
                 rows.append((family, key, signals[0], *known, float(np.mean([each[key] for each in found]))))
     return rows
 
@@ -331,10 +382,15 @@ def main(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", type=Path, metavar="FILE", help="simulate all and write the file that stores it")
     parser.add_argument("--family", nargs="*", choices=FAMILIES, help="simulate only these, and keep the others")
+    parser.add_argument("--camps", action="store_true", help="also simulate camps")
     options = parser.parse_args(arguments)
     if options.full:
-        curves = all_curves(FAMILIES if options.family is None else options.family)
-        options.full.write_text(as_text(curves, all_floors()), encoding="utf-8")
+        found = json.loads(STORED.read_text(encoding="utf-8"))
+        families = FAMILIES if options.family is None else options.family
+        found["families"] |= all_curves(families)
+        if options.camps:
+            found["camps"] = camp_curves({n_items: of_camps(n_items) for n_items in CAMP_SIZES})
+        options.full.write_text(as_text(found), encoding="utf-8")
         return
     print("family    curve     signal   stored   (least, largest)  simulated, in points of 100")
     for family, name, signal, mean, least, largest, found in spot_checks():
