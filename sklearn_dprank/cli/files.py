@@ -377,7 +377,7 @@ _LIMESURVEY_TOO = {
 }
 _CODE = re.compile(r"\w+(\[\w+\])?\. ")  # of a question of LimeSurvey, before its text
 _QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
-_GRID = re.compile(r"(.+?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", re.DOTALL)  # question [item], of Google Forms
+_GRID = re.compile(r"(.+?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")  # question [item], of Google Forms
 _TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
     *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
     *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
@@ -586,7 +586,7 @@ def header(rows: Rows, options: argparse.Namespace) -> tuple[Header, int]:
     if len([*filter(None, names)]) < 2:
         raise _NoNames(_no_names(rows, options))
     letters = [_letters(name.partition(". ")[0] if _CODE.match(name) else name) for name in names]
-    if {"respondentid", "collectorid"} <= {*letters}:
+    if {"respondentid", "collectorid"} <= {*letters} and rows.can_skip:
         return _from_surveymonkey(rows, names, [each in _SURVEYMONKEY for each in letters])
     own_names = [name for name in names if name in _QUALTRICS]
     if len(set(own_names)) >= 2 and rows.can_skip:
@@ -650,53 +650,53 @@ def _from_qualtrics(rows, names, own_names):
 
 def _no_names(rows, options):
     """Return the message about a first row that does not name two columns, with the command that reads the names."""
-    words = getattr(options, "words", None) or ["rank", str(options.file), f"--{options.layout}"]
-    added: list[str] = []
-    problems: list[str] = []
-    first, names = [row if rows.delimiter is None else [row] for row in rows.rows[:20]], []
+    problems, added, between = [], [], rows.delimiter
+    first = rows.rows[:20]
     with suppress(UnicodeError):
-        if rows.delimiter and first and options.encoding is None and re.search("[\udc80-\udcff]", first[0][0]):
-            first = [[line.encode("utf-8", "surrogateescape").decode("cp1252") for line in row] for row in first]
+        if between and first and options.encoding is None and re.search("[\udc80-\udcff]", first[0]):
+            first = [line.encode("utf-8", "surrogateescape").decode("cp1252") for line in first]
             problems, added = ["it is not UTF-8 text"], ["--encoding", "cp1252"]
-    for place, row in enumerate(first):
-        between = rows.delimiter
-        if between:
-            between = next((each for each in dict.fromkeys([between, ";", "\t", "|", ","]) if each in row[0]), None)
+    place, names = 0, []
+    for place in range(len(first)):
+        row = first[place]
+        if rows.delimiter:
+            between = next((each for each in (rows.delimiter, *";\t|,") if each in row), rows.delimiter)
             with suppress(csv.Error):
-                row = next(csv.reader(row, delimiter=between), []) if between else []
-        if len([*filter(None, row)]) < 2:
-            continue
-        names = [plain(name) for name in row]
-        if between != rows.delimiter:
-            known = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-            problems.append(f"{known[between]} stand between its cells")
-            added += ["--separator", "tab" if between == "\t" else between]
-            if between == ";" and options.decimal is None:
-                problems.append("such files often have decimal commas (else leave out --decimal)")
-                added += ["--decimal", ","]
-        if place:
-            above = rows.lines[:place]
-            problems.append(f"{'another row stands' if place == 1 else 'other rows stand'} above the names")
-            skipped = {*(options.skip_rows or ()), *above}
-            added += ["--skip-rows", ",".join(map(str, sorted(skipped)))]
-        break
-    if rows.delimiter is None and not problems:
-        return f"{rows.file} must have a first row with the names of at least two items, and a row a voter."
-    if not problems or any(is_no_name(name) for name in names[1:]):
-        return (
-            f"{rows.file} must have a first row with the names of at least two items, and a row a voter; if cells are "
-            "separated by something else than commas, say so: --separator ';' or --separator tab."
-        )
-    if options.layout in ("ratings", "positions") and form(options) == options.layout:
-        found = Header(names, {name: ("", name) for name in names})
+                row = next(csv.reader([row], delimiter=between))
+        if len([*filter(None, row)]) > 1:
+            names = [plain(name) for name in row]
+            break
+    answers = {_answer(word) for text in (options.scale, options.no_answer) if text for word in text.split(",")}
+    if any(is_no_name(name) for name in names[1:]) or answers.intersection(map(_answer, names)):
+        names = []  # it may be a ballot
+    if names and between != rows.delimiter:
+        known = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+        problems.append(f"{known[between]} stand between its cells")
+        added += ["--separator", "tab" if between == "\t" else between]
+        if between == ";" and options.decimal is None:
+            problems.append("such files often have decimal commas (else leave out --decimal)")
+            added += ["--decimal", ","]
+    if names and place:
+        problems.append(f"{'another row stands' if place == 1 else 'other rows stand'} above the names")
+        added += ["--skip-rows", ",".join(map(str, sorted({*(options.skip_rows or ()), *rows.lines[:place]})))]
+    elif names and options.layout in ("ratings", "positions") and form(options) == options.layout:
         others = _others(options)
-        columns = [place for place, name in enumerate(names) if name not in others]
-        items, strange = found.likely_items(columns)
+        found = Header(names, {name: ("", name) for name in names})
+        items, strange = found.likely_items([place for place, name in enumerate(names) if name not in others])
         if (options.items is None or (options.items == "all" and strange)) and to_copy("--items", items):
             added += ["--items", joined(items)]
             problems.append("drop from --items what is not an item")
+    if not names or not added:
+        separators = (
+            "; if cells are separated by something else than commas, say so: --separator ';' or --separator tab"
+        )
+        return (
+            f"{rows.file} must have a first row with the names of at least two items, and a row a voter"
+            f"{separators * bool(rows.delimiter)}."
+        )
+    words = getattr(options, "words", None) or ["rank", str(options.file), f"--{options.layout}"]
     return (
-        f"the first row of {rows.file} must name at least two columns: {'; '.join(problems)}. Then run: "
+        f"the first row of {rows.file} cannot be read as names of columns: {'; '.join(problems)}. Then run: "
         f"{shlex.join(['dprank', *words, *added])}"
     )
 

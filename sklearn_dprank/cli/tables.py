@@ -14,7 +14,6 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
@@ -119,9 +118,8 @@ _REFUSED = {  # kinds of files that are not read, and what to do
     ".sav": ("an SPSS file", _IN_SPSS),
     ".zip": ("a ZIP archive", "unpack it, and name the file in it."),
 }
-
-
-_SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+_SEPARATOR = re.compile(r'"?sep=([^"])"?', re.IGNORECASE)
+_JSON = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*[\[{])')
 
 
 @dataclass
@@ -134,7 +132,7 @@ class Rows:
     delimiter: str | None = None
     no_items: frozenset[str] = frozenset()  # columns that are not items, as the file states
     keeps_empty: bool = False  # whether rows of empty cells are ballots
-    can_skip: bool = True
+    can_skip: bool = True  # whether rows may stand above or below the names
 
     def names(self, n: int) -> tuple[list[list[str]], int]:
         """Return the first `n` rows, which hold names, and the number of lines that they take.
@@ -144,12 +142,14 @@ class Rows:
         if self.delimiter is None:
             return self.rows[:n], n
         reader = csv.reader((f"{line}\n" for line in self.rows), delimiter=self.delimiter, strict=True)
-        found = [next(reader) for _ in range(n)]
-        for line in self.rows[: reader.line_num]:
-            line.encode()  # raises UnicodeError if the line could not be decoded
-        # A quote in the first row that is not closed must not hide ballots.
-        if n == 1 and any(_is_row(line, self.delimiter, len(found[0])) for line in self.rows[1 : reader.line_num]):
-            raise csv.Error("unexpected end of data")
+        found: list[list[str]] = []
+        while len(found) < n:
+            start = reader.line_num
+            found.append(next(reader))
+            first, *others = self.rows[start : reader.line_num]
+            "".join([first, *others]).encode()  # raises UnicodeError if a line could not be decoded
+            if any(_is_row(line, self.delimiter, len(found[0])) for line in others):
+                raise csv.Error("a quote that is not closed may hide ballots")
         return found, reader.line_num
 
     def lists(self, unreadable: Unreadable, start: int = 0, n_cells: int | None = None) -> Iterator[list[str]]:
@@ -193,10 +193,12 @@ def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, ha
     """Return the rows of ``options.file``; columns of `ids` must not hold floats, which could merge large numbers."""
     path: Path = options.file
     suffix = ending(path)
+    content = b"" if suffix in _REFUSED else _content(path)
+    if has_names and _JSON.match(content):  # its first row would be a ballot
+        suffix = ".json" if content.lstrip()[:1] == b"[" else ".jsonl"
     if suffix in _REFUSED:
         what, remedy = _REFUSED[suffix]
         raise ValueError(f"{called(path)} is {what}, which dprank does not read; {remedy.format(repr(path.name))}")
-    content = _content(path)
     kind = _KINDS.get(suffix) or next((kind for start, kind in _STARTS.items() if content.startswith(start)), "CSV")
     kinds = {"separator": ["CSV"], "encoding": ["CSV"], "sheet": ["Excel"], "skip_rows": ["CSV", "Excel"]}
     for option, those in kinds.items():
@@ -204,9 +206,10 @@ def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, ha
             raise ValueError(f"--{option.replace('_', '-')} is for {' and '.join(those)} files; leave it out.")
     if kind in ("Parquet", "Feather") and not has_names:
         raise ValueError(f"{kind} files name their columns; list those of the choices in --choices, best first.")
-    rows = {"CSV": _from_text, "Excel": _from_excel}.get(kind, partial(_from_arrow, kind=kind, ids={*ids}))(
-        content, options
-    )
+    if kind == "CSV":
+        rows = _from_text(content, options)
+    else:
+        rows = _from_excel(content, options) if kind == "Excel" else _from_arrow(content, options, kind, {*ids})
     if kind in ("CSV", "Excel"):
         rows = _from_names(rows, {*(options.skip_rows or ())}, has_names)
     if kind == "Excel":

@@ -350,3 +350,71 @@ def test_short_names_are_those_of_one_question(names, items, read):
 )
 def test_messages_name_the_remedy(content, message, refused):
     assert re.search(message, refused(content, "--ratings", *ALL))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["id", "submitdate", "lastpage", "startlanguage", "seed", "Q1[tea]", "Q1[milk]"],
+        ["id. Response ID", "lastpage. Last page", "seed. Seed", "Q1[a]. Rate [tea]", "Q1[b]. Rate [milk]"],
+        [
+            "Response ID",
+            "Date submitted",
+            "Last page",
+            "Start language",
+            "Seed",
+            "Rate these [tea]",
+            "Rate these [milk]",
+        ],
+    ],
+)
+def test_an_export_of_limesurvey(names, read, refused):
+    """With codes of questions, with codes and texts, and with texts."""
+    row = [7] * (len(names) - 2)
+    found = read(text([names, [*row, 1, 2], [*row, "", 2]], quoting=csv.QUOTE_ALL), "--ratings")
+    assert list(found.item_names) == ["tea", "milk"] and found.positions.table.T.tolist() == [[1, 0], [255, 0]]
+    assert "several questions. Copy this, and correct it: --items 'tea, milk'." in (
+        refused(text([[*names, "Why?"], [*row, 1, 2, "so"]]), "--ratings")
+    )
+
+
+OWN = ["Respondent ID", "Collector ID", "Start Date", "IP Address"]
+BEHIND = ["11", "7", "05/01/2026", "192.0.2.1"]
+
+
+def test_an_export_of_surveymonkey(read, refused):
+    """A question stands in the first row, above its first item only."""
+    head = [
+        [*OWN, "Rank these", "", "Which first?", "", "Why?"],
+        [*[""] * 4, "tea", "milk", "tea", "Response", "Response"],
+    ]
+    ballots = [[*BEHIND, 1, 2, 3, "", "so"], [*BEHIND, 2, "", 1, "", ""]]
+    message = refused(text([*head, *ballots]), "--positions")
+    assert "several questions. Copy this, and correct it: --items 'Rank these [tea], Rank these [milk]'." in message
+    found = read(text([*head, *ballots]), "--positions", "--items", "Rank these [tea],milk")
+    assert found.positions.table.T.tolist() == [[0, 1], [0, 255]]
+    one = text([[*row[:6]] for row in [*head, *ballots]])
+    assert list(read(one, "--positions").item_names) == ["tea", "milk"]
+    assert list(read(one, "--positions", "--person", "Respondent ID").item_names) == ["tea", "milk"]
+
+
+def test_the_second_row_of_surveymonkey_is_not_a_ballot(refused):
+    names = [*OWN, "tea", "milk"]
+    for rows in ([[*BEHIND, "secret", 2]], [], [[""]], [[*[""] * 4, "tea", "secret\nsecret\n1,2,3,4,5,6"]]):
+        message = refused(text([names, *rows, [*BEHIND, 1, 2]][: 1 + len(rows)]), "--positions")
+        assert message.startswith("votes.csv has columns of SurveyMonkey (Respondent ID, Collector ID), but its second")
+        assert "secret" not in message
+
+
+@pytest.mark.parametrize(
+    "name", ["Alter", "TOTAL", "Count", "Comments", "Zeitstempel", "E-Mail", "Age:", "timestamp 2"]
+)
+def test_all_takes_no_columns_that_look_like_something_else(name, read, refused):
+    """The name decides, not the cells; --items may list the column."""
+    content = f"tea,milk,{name}\n1,2,\n"
+    message = refused(content, "--ratings", *ALL)
+    assert message.startswith(
+        f"column {name!r} does not look like an item. Copy this, and correct it: --items 'tea, milk'."
+    )
+    assert refused(content.replace("1,2,", "1,2,3"), "--ratings", *ALL) == message == refused(content, "--ratings")
+    assert list(read(content, "--ratings", "--items", f"tea,{name}").item_names) == ["tea", name]

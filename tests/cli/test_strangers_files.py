@@ -129,7 +129,7 @@ FILES = {
     "qualtrics.csv": Case(qualtrics, "qualtrics.csv --ratings"),
     "limesurvey.csv": Case(limesurvey, "limesurvey.csv --ratings"),
     "surveymonkey.csv": Case(surveymonkey, "surveymonkey.csv --positions", 1),
-    "doodle.csv": Case(doodle, "doodle.csv --ratings --scale '(OK),OK' --unranked last", 2),
+    "doodle.csv": Case(doodle, "doodle.csv --ratings --scale '(OK),OK' --unranked last", 3),
     "two sheets.xlsx": Case(
         lambda: workbook(Votes=[NAMES, *RATINGS], Notes=[["made in May"]]), "'two sheets.xlsx' --ratings --items all", 1
     ),

@@ -118,6 +118,11 @@ def test_a_first_row_that_may_be_a_ballot_gives_no_command(refused):
     for row in ("secret;4;5", "3;4;5", "secret", "secret;"):
         message = refused(f"{row}\n{row}\n", *RATED)
         assert "secret" not in message and "Then run" not in message
+    scale = ["--ratings", "--scale", "bad,secret"]
+    for content in ("secret;bad\nbad;bad\n", "Poll\nsecret,bad\n", "Poll\nsecret;secret\n"):
+        assert "secret" not in refused(content, *scale)
+    message = refused("Poll\nsecret,hidden\n", "--ratings")  # nobody said that the first row is a title
+    assert message.endswith("--ratings --skip-rows 1") and "secret" not in message and "hidden" not in message
 
 
 # Decimal commas.
@@ -303,6 +308,14 @@ def test_an_index_of_pandas_is_not_an_item(read):
 )
 def test_other_kinds_are_refused_by_name(name, message, refused):
     assert message in refused("", *RATED, name=name)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"tea": "secret", "milk": 2}\n', '[{"tea": "secret", "milk": 2}]', '[["secret", 1], [2]]']
+)
+def test_json_of_any_name_is_refused_without_a_ballot(content, refused):
+    message = refused(content, "--ratings", name="votes.txt")
+    assert message.startswith("votes.txt is JSON") and "secret" not in message
 
 
 @pytest.mark.parametrize(
