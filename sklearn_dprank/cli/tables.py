@@ -279,18 +279,13 @@ def encoding(text: str) -> str:
         ) from None
 
 
-def delimiter_of(options: argparse.Namespace) -> str:
-    """Return the character between cells that ``--separator`` or the name of the file states."""
+def _from_text(content, options):
+    """Return the lines of a text file. Those that cannot be decoded hold surrogates."""
     default = "\t" if ".tsv" in map(str.lower, options.file.suffixes) else ","
     delimiter = {None: default, "tab": "\t", "\\t": "\t"}.get(options.separator, options.separator)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
-    return delimiter
-
-
-def _from_text(content, options):
-    """Return the lines of a text file. Those that cannot be decoded hold surrogates."""
-    delimiter, name = delimiter_of(options), options.encoding
+    name = options.encoding
     if name is None:
         is_marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         name = "utf-16" if is_marked else "utf-8"
@@ -351,6 +346,7 @@ def _is_row(line, delimiter, n_cells):
 
 
 def _missing(kind):
+    """Return the error about a package that is not installed."""
     package, extra = _EXTRAS[kind]
     return ImportError(
         f'{kind} files need {package}: install the extra "{extra}", by pip install "sklearn-dprank[{extra}]", or '
@@ -359,6 +355,7 @@ def _missing(kind):
 
 
 def _damaged(options, kind):
+    """Return the error about a file that its package cannot read."""
     return ValueError(f"{called(options.file)} cannot be read as {kind}; it is cut, damaged or something else.")
 
 
@@ -374,6 +371,7 @@ def _as_text(rows, decimal):
 
 
 def _check_ids(name, has_floats):
+    """Raise ValueError if a column of ids has floats."""
     if has_floats:
         raise ValueError(f"column {name!r} must hold text or whole numbers, and holds floats; write it as text.")
 

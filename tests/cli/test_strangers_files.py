@@ -134,6 +134,16 @@ FILES = {
         lambda: workbook(Votes=[NAMES, *RATINGS], Notes=[["made in May"]]), "'two sheets.xlsx' --ratings --items all", 1
     ),
     "title.xlsx": Case(lambda: workbook(A=[["Drinks"], [], NAMES, *RATINGS]), "title.xlsx --ratings --items all", 1),
+    "microsoft forms.xlsx": Case(
+        lambda: workbook(
+            Sheet1=[
+                ["ID", "Start time", "Completion time", "Email", "Name", *NAMES],
+                *([v, "5/1/26 10:00:00", "5/1/26 10:01:00", "anonymous", "", *row] for v, row in enumerate(RATINGS)),
+            ]
+        ),
+        "'microsoft forms.xlsx' --ratings",
+        1,
+    ),
     "sep.csv": Case(lambda: b"sep=;\r\n" + text(NAMES, *RATINGS, delimiter=";"), "sep.csv --ratings --items all"),
     "utf16.csv": Case(
         lambda: text(GERMAN, *RATINGS, delimiter="\t", encoding="utf-16"), "utf16.csv --ratings", 1, GERMAN

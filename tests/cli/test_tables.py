@@ -1,12 +1,14 @@
 """Files as rows of text: kinds, encodings, line breaks, empty rows and rows above the names."""
 
 import builtins
+import csv
 import gzip
 import io
 import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from sklearn_dprank.cli import files, main, parser
 
@@ -172,6 +174,27 @@ def test_line_breaks_add_and_hide_no_ballots(read, refused):
     )
     options = ["--ratings", "--items", "tea,milk", "--unreadable", "empty"]
     assert read(content, *options) == [[255, 255], [0, 1], [1, 0]]
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=300)
+@given(comments=st.lists(st.text('a1",\n\r', max_size=12), min_size=3, max_size=3))
+def test_comments_of_any_text_change_no_ballot(comments, tmp_path_factory):
+    """A program that writes correct CSV may quote any text: the file is read as it was meant, or refused."""
+    path = tmp_path_factory.getbasetemp() / "comments.csv"
+    with path.open("w", newline="") as file:
+        rows = [[3, 2, 1], [1, 2, 3], [1, 2, ""]]
+        csv.writer(file).writerows(
+            [["tea", "milk", "wine", "why"], *([*row, c] for row, c in zip(rows, comments, strict=True))]
+        )
+    options = parser().parse_args(["rank", str(path), *ITEMS, "--epsilon", "1"])
+    try:
+        found = files.read(options)[0].positions.table.T.tolist()
+    except ValueError as refusal:
+        assert "this is not CSV (unexpected end of data)" in str(refusal)
+        assert any(comment.count(",") >= 3 for comment in comments)  # a line like a ballot
+    else:
+        assert found == TABLE
 
 
 def test_one_line_is_one_ballot_if_unreadable_rows_are_empty(read):
