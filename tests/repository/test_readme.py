@@ -48,6 +48,7 @@ FILES = {
     "positions, 1 is best": POSITIONS,
     "item names, best first, no first row": "tea,coffee,milk\ncoffee,milk,tea\n",
     "columns of choices, best first": "1st,2nd\ncoffee,milk\ntea,\n",
+    "one row for several equal ballots": "rank1,rank2,Count\ncoffee,milk,60\ntea,,40\n",
     "one rating a row: user, item, stars": "user,item,stars\na,tea,3\na,milk,5\nb,coffee,1\n",
     "one comparison a row: winner, loser": "winner,loser,judge\ntea,milk,a\ncoffee,milk,b\n",
     "a [PrefLib](https://preflib.org) file": None,
@@ -67,7 +68,7 @@ def test_layouts(layout, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("names.txt").write_text("tea\ncoffee\nmilk\n", encoding="utf-8")
     if not {"--ratings", "--positions", "--orders", "--choices", "--comparisons"} & {*options} and FILES[layout]:
-        options += ["--positions"] + ["--items", "all"] * ("--items" not in options)
+        options += ["--ratings"] + ["--items", "all"] * ("--items" not in options)
     path = ROOT / "sklearn_dprank" / "datasets" / "data" / "hay2017_figure1.soc"
     if FILES[layout]:
         path = tmp_path / "survey.csv"
