@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import field
 from itertools import zip_longest
-from typing import Any, Literal, Self, TypeAlias, get_args, overload
+from typing import Any, Self, TypedDict, Unpack, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,49 +16,44 @@ from ._utils.checks import check_choice, check_flag, check_whole
 from ._utils.estimators import AllowsMissing, OneToOneFeatureMixin, TransformerMixin, parametrized
 from ._utils.types import ItemNames
 from .ballots import reading
-from .ballots.long import is_missing
+from .ballots.long import (
+    EMPTY_WORDS,
+    OVERVOTE_WORD,
+    OtherItems,
+    Overvote,
+    Repeated,
+    Skipped,
+    counted_ranks,
+    is_missing,
+    positions_of,
+)
 from .privacy.estimator_guarantees import row_wise
 
 __all__ = ["RatingsToRankings", "orders_to_positions", "unranked_last"]
 
 _BLOCK = 1 << 16  # entries ranked at a time; temporaries stay in cache
 
-# Rules for marks on a ballot that are not one item in each rank; see `orders_to_positions`.
-Repeated: TypeAlias = Literal["error", "first", "drop"]
-Overvote: TypeAlias = Literal["error", "tie", "skip", "end"]
-Skipped: TypeAlias = Literal["close", 1, 2]
-OtherItems: TypeAlias = Literal["error", "drop"]
-#: Words of cast vote records for a rank with several items that are not named, and for an empty rank.
-OVERVOTE_WORD, EMPTY_WORDS = "overvote", ("undervote", "skipped")
-
 
 def __dir__():
     return [*__all__, "__all__"]
 
 
+class _Rules(TypedDict, total=False):
+    repeated: Repeated
+    overvote: Overvote
+    skipped: Skipped
+    other_items: OtherItems
+
+
 @overload
 def orders_to_positions(
-    orders: Any,
-    n_items: int | None = None,
-    *,
-    items: None = None,
-    repeated: Repeated = "error",
-    overvote: Overvote = "error",
-    skipped: Skipped = "close",
-    other_items: OtherItems = "error",
+    orders: Any, n_items: int | None = None, *, items: None = None, **rules: Unpack[_Rules]
 ) -> NDArray[Any]: ...
 
 
 @overload
 def orders_to_positions(
-    orders: Any,
-    n_items: int | None = None,
-    *,
-    items: ItemNames,
-    repeated: Repeated = "error",
-    overvote: Overvote = "error",
-    skipped: Skipped = "close",
-    other_items: OtherItems = "error",
+    orders: Any, n_items: int | None = None, *, items: ItemNames, **rules: Unpack[_Rules]
 ) -> Any: ...
 
 
@@ -169,16 +164,9 @@ def orders_to_positions(
         positions = positions.copy() if listed.all() else np.where(listed, positions, np.nan)
     else:
         index = {name: item for item, name in enumerate(range(n_items) if items is None else items)}
+        ranks = ([_items_of(entry, index, other_items) for entry in ballot] for ballot in table)
         try:
-            ballots = [
-                counted_ranks(
-                    [_items_of(entry, index, other_items) for entry in ballot],
-                    repeated=repeated,
-                    overvote=overvote,
-                    skipped=skipped,
-                )
-                for ballot in table
-            ]
+            ballots = [counted_ranks(ballot, repeated=repeated, overvote=overvote, skipped=skipped) for ballot in ranks]
         except ValueError as problem:
             raise ValueError(
                 f"orders break a rule: a ballot {problem}; mend or drop it, or choose another rule than 'error'."
@@ -190,52 +178,6 @@ def orders_to_positions(
             from pandas import DataFrame
 
             return DataFrame(positions, columns=items, index=orders.index if isinstance(orders, DataFrame) else None)
-    return positions
-
-
-def counted_ranks(
-    ranks: Iterable[Sequence[Any]], *, repeated: Repeated, overvote: Overvote, skipped: Skipped
-) -> list[list[Any]]:
-    """Return the ranks of one ballot that count, best first, each with its tied items; see `orders_to_positions`.
-
-    A rank holds distinct items, and None for each mark without a known item. Raise ValueError if a rule is broken that
-    is "error"; the message begins with a verb and does not show the ballot.
-
-    Examples
-    --------
-    >>> counted_ranks([["a"], [], ["b", "c"], ["a"]], repeated="first", overvote="tie", skipped="close")
-    [['a'], ['b', 'c']]
-    """
-    counted, seen, n_empty = [], set[Any](), 0
-    for items in ranks:
-        n_empty = 0 if items else n_empty + 1
-        if n_empty == skipped:
-            break
-        if len(items) > 1 and overvote != "tie":
-            if overvote == "error":
-                raise ValueError("has several items in one rank")
-            if overvote == "end":
-                break
-            continue
-        known = [item for item in items if item is not None]
-        new = [item for item in known if item not in seen]
-        if len(new) < len(known) and repeated != "first":
-            if repeated == "error":
-                raise ValueError("lists an item twice")
-            return []
-        seen.update(new)
-        if new:
-            counted.append(new)
-    return counted
-
-
-def positions_of(ballots: Sequence[list[list[int]]], n_items: int) -> NDArray[np.float64]:
-    """Return the position of each item on ballots of `counted_ranks`, shape (n_voters, n_items); NaN is not listed."""
-    positions = np.full((len(ballots), n_items), np.nan)
-    for row, ranks in zip(positions, ballots, strict=True):
-        for place, items in enumerate(ranks):
-            for item in items:
-                row[item] = place
     return positions
 
 

@@ -6,11 +6,11 @@ A row is judged by itself. No message shows a cell.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ from .rows import SMALL, Listed, changes, levels_of, numbered, sorted_together
 
 #: Words of an outcome that are read as a tie.
 TIES = ("tie", "tie (bothbad)", "both_bad", "draw")
+# Rules for marks on a ballot that are not one item in each rank; see `orders_to_positions`.
+Repeated: TypeAlias = Literal["error", "first", "drop"]
+Overvote: TypeAlias = Literal["error", "tie", "skip", "end"]
+Skipped: TypeAlias = Literal["close", 1, 2]
+OtherItems: TypeAlias = Literal["error", "drop"]
+#: Words of cast vote records for a rank with several items that are not named, and for an empty rank.
+OVERVOTE_WORD, EMPTY_WORDS = "overvote", ("undervote", "skipped")
 _LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 
@@ -142,6 +149,53 @@ def read_orders(
         if is_private:
             return _by_person(persons[ballot], items, place.astype(np.float64), len(names)), None, names
     return Listed.of(ballot, items, place, n_ballots), persons, names
+
+
+def counted_ranks(
+    ranks: Iterable[Sequence[Any]], *, repeated: Repeated, overvote: Overvote, skipped: Skipped
+) -> list[list[Any]]:
+    """Return the ranks of one ballot that count, best first, each with its tied items.
+
+    The rules are those of `~sklearn_dprank.preprocessing.orders_to_positions`, and no other ballot matters. A rank
+    holds distinct items, and None for each mark without a known item. Raise ValueError if a rule is broken that is
+    "error"; the message begins with a verb and does not show the ballot.
+
+    Examples
+    --------
+    >>> counted_ranks([["a"], [], ["b", "c"], ["a"]], repeated="first", overvote="tie", skipped="close")
+    [['a'], ['b', 'c']]
+    """
+    counted, seen, n_empty = [], set[Any](), 0
+    for items in ranks:
+        n_empty = 0 if items else n_empty + 1
+        if n_empty == skipped:
+            break
+        if len(items) > 1 and overvote != "tie":
+            if overvote == "error":
+                raise ValueError("has several items in one rank")
+            if overvote == "end":
+                break
+            continue
+        known = [item for item in items if item is not None]
+        new = [item for item in known if item not in seen]
+        if len(new) < len(known) and repeated != "first":
+            if repeated == "error":
+                raise ValueError("lists an item twice")
+            return []
+        seen.update(new)
+        if new:
+            counted.append(new)
+    return counted
+
+
+def positions_of(ballots: Sequence[list[list[int]]], n_items: int) -> NDArray[np.float64]:
+    """Return the position of each item on ballots of `counted_ranks`, shape (n_voters, n_items); NaN is not listed."""
+    positions = np.full((len(ballots), n_items), np.nan)
+    for row, ranks in zip(positions, ballots, strict=True):
+        for place, items in enumerate(ranks):
+            for item in items:
+                row[item] = place
+    return positions
 
 
 def read_comparisons(

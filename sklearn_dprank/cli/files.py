@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 
 from .._utils.checks import safe_repr
-from ..ballots.long import TIES
+from ..ballots.long import EMPTY_WORDS, OVERVOTE_WORD, TIES, counted_ranks, positions_of
 from ..ballots.profile import Profile
 from ..ballots.reading import checked_name, checked_names, long_form, normal
-from ..preprocessing import EMPTY_WORDS, OVERVOTE_WORD, RatingsToRankings, counted_ranks, positions_of, unranked_last
+from ..preprocessing import RatingsToRankings, unranked_last
 from .printing import STANDARD_INPUT, own_words, tell, why
 from .tables import (
     NOT_PUBLIC,
@@ -993,8 +993,8 @@ def _counts(cells, where, unreadable):
     counts = _numbers(cells)
     wrong = ~((counts >= 0) & (counts <= _MOST_VOTERS) & (counts == np.floor(counts)))
     counts[wrong] = 1
-    must = f"{where} must hold whole numbers of persons, at least 0, and no empty cells. For weights, use --weight."
-    unreadable.add(np.flatnonzero(wrong).tolist(), must)
+    must = f"hold whole numbers of persons, 0 to {_MOST_VOTERS:.0f}, and no empty cells. For weights, use --weight."
+    unreadable.add(np.flatnonzero(wrong).tolist(), f"{where} must {must}")
     return counts
 
 

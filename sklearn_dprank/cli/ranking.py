@@ -294,8 +294,10 @@ def _segment_names(options):
             "file with a row of names."
         )
     items = [] if options.items in (None, "all") else files.listed(options.items, "--items")
-    if options.segments in (options.person, options.weight, *items):
-        raise ValueError(f"--segments {options.segments!r} is also named by --person, --weight or --items; rename it.")
+    if options.segments in (options.person, options.weight, options.count, *items):
+        raise ValueError(
+            f"--segments {options.segments!r} is also named by --person, --weight, --count or --items; rename it."
+        )
     # 1.0 is the same as 1.
     names = [_WHOLE.sub(r"\1", name) for name in files.listed(options.segment_values, "--segment-values")]
     if not 2 <= len(names) <= 1000:

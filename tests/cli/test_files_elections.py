@@ -181,7 +181,7 @@ def test_a_count_that_cannot_be_read_is_one_ballot_without_opinions(layout, bad)
     content, options, column = LAYOUTS[layout]
     content, options = content.format(2, f'"{bad}"', 1), [*options, "--count", column]
     message = refused(content, *options)
-    assert "must hold whole numbers of persons, at least 0" in message and message.endswith(NOT_PUBLIC)
+    assert "must hold whole numbers of persons, 0 to 100000000" in message and message.endswith(NOT_PUBLIC)
     found = read(content, *options, "--unreadable", "empty")
     assert rows(found) == [[0, 1, 2]] * 2 + [[None] * 3, [None, None, 0]]
 
