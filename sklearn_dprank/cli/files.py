@@ -943,6 +943,9 @@ def _from_table(path, options, unreadable):
     answers = {*(scale or {}), *codes}
     head, cells = _cells(path, options, unreadable, {options.person}, answers, names or ())
     segments, persons, weights, counts, places = [], None, None, None, head.places()
+    columns = _choice_places(options, places, head.names) if options.choices else []
+    if options.list_separator is not None and len(columns) > 1:
+        raise ValueError("--list-separator is for one column with whole lists; name one column with --choices.")
     if column is not None:
         segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
@@ -962,9 +965,6 @@ def _from_table(path, options, unreadable):
         for row in nobody:
             persons[row], weights[row] = f"\0{row}", 0.0  # no weight, because many such rows may be of one person
     if options.choices:
-        columns = _choice_places(options, places, head.names)
-        if options.list_separator is not None and len(columns) > 1:
-            raise ValueError("--list-separator is for one column with whole lists; name one column with --choices.")
         values = _ranked(cells[:, columns], names, codes, unreadable, options)
         return values, names, persons, weights, segments, counts
     items, columns = _chosen_items(head, options)

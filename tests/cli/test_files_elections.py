@@ -214,6 +214,7 @@ def test_segments_belong_to_the_persons_of_a_count(run):
         ),
         (COUNTED, ["--choices", "rank*", "--count", "Counts"], "'Counts' is none of the columns; these are rank1, ra"),
         (COUNTED, ["--choices", "rank1..Count", "--count", "Count"], "--choices covers the column 'Count'"),
+        (COUNTED, ["--choices", "rank*", "--count", "rank1"], "--choices covers the column 'rank1'"),
         ("60,A,B\n", ["--orders", "--count", "Count"], "--count must be the number of a column for --orders"),
         ("p,i,v\nx,A,1\n", ["--ratings", "--long", "p", "i", "v", "--count", "v"], "--long does not take --count; le"),
         ("a,b\nA,B\n", ["--comparisons", "a", "b", "--row-is-person", "--count", "a"], "does not take --count; le"),

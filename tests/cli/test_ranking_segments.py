@@ -157,8 +157,8 @@ def test_a_new_budget_without_enough_delta_is_not_created(options, needed, tmp_p
         (["--segments", "area", *REGIONS[2:]], "--segments 'area' is none of the columns; these are region, tea"),
         ([*REGIONS, "--top", "2"], "leave out --estimator, --noise, --top and --window"),
         ([*REGIONS, "--estimator", "DPSwissBorda"], "leave out --estimator, --noise, --top and --window"),
-        ([*REGIONS, "--person", "region"], "is also named by --person, --weight or --items"),
-        ([*REGIONS, "--items", "tea,region"], "is also named by --person, --weight or --items"),
+        ([*REGIONS, "--person", "region"], "is also named by --person, --weight, --count or --items"),
+        ([*REGIONS, "--items", "tea,region"], "is also named by --person, --weight, --count or --items"),
         ([*REGIONS, "--level", "95"], "--level must be a number above 0 and below 1, got 95"),
     ],
 )
