@@ -93,8 +93,8 @@ class Family(NamedTuple):
     curves : dict of {(int, int or None): ndarray of float, shape (n_levels, n_rows, n_points)}
         Logarithms of errors relative to that of a random order, by number of items m and k. With k = None, it is the
         excess error of the whole order; with a number, the missed share of the best k items. The rows are the mean, the
-        least and the largest error; for camps, the mean and the error that `MOST_CAMPS` of the electorates do not
-        exceed.
+        least and the largest error; for camps, the mean without noise, and the error that `MOST_CAMPS` of the
+        electorates do not exceed.
     """
 
     grid: NDArray[np.float64]
@@ -188,7 +188,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
 
 
 def expected_of_camps(family: str, n_items: int, signal: float, disagreement: float) -> tuple[float, float]:
-    """Return the errors of voters in camps: the mean, and that which `MOST_CAMPS` of electorates do not exceed.
+    """Return errors of voters in camps: the mean floor, and that which `MOST_CAMPS` of electorates do not exceed.
 
     Errors are linear in ln m and in ln(1 - 2 disagreement), and proportional to `share_of_cycles`.
     """
@@ -197,11 +197,11 @@ def expected_of_camps(family: str, n_items: int, signal: float, disagreement: fl
     errors = np.zeros(2)
     for size, size_weight in _around([size for size, _ in stored.curves], n_items, math.log):
         for level, level_weight in _around(levels, disagreement, lambda d: math.log(0.5 - d)):
-            rows = stored.curves[size, None][levels.index(level)]
-            logs = [np.interp(log_signal, log_grid, row, left=0.0) for row in rows]
+            floors, most_camps = stored.curves[size, None][levels.index(level)]
+            logs = floors[-1], np.interp(log_signal, log_grid, most_camps, left=0.0)
             errors += size_weight * level_weight * np.exp(logs)
-    mean, most = of_random_order(n_items, disagreement) * share_of_cycles(disagreement) * (n_items > 2) * errors
-    return float(mean), float(most)
+    floor, most = of_random_order(n_items, disagreement) * share_of_cycles(disagreement) * (n_items > 2) * errors
+    return float(floor), float(most)
 
 
 def share_of_cycles(disagreement: float) -> float:
@@ -379,7 +379,7 @@ class ErrorModel:
         worst = max(plausible, key=lambda level: found[level].largest)
         largest, kinds = found[worst].largest, "Mallows, Plackett-Luce or mixed votes"
         camps = {level: self.errors_of_camps(family, signal, level) for level in {*judged, *plausible}}
-        with_camps = [max(found[level].mean, camps[level][0]) for level in judged]
+        with_camps = [math.hypot(found[level].mean, camps[level][0]) for level in judged]
         mean += OF_CAMPS * (sum(with_camps) / len(judged) - mean)
         worst_of_camps = max(plausible, key=lambda level: camps[level][1])
         if camps[worst_of_camps][1] > largest:
@@ -414,12 +414,12 @@ class ErrorModel:
         return Errors(*(round(float(error), 6) for error in (min(mean, worst), each[-1].least, min(largest, most))))
 
     def errors_of_camps(self, family: str, signal: float, disagreement: float) -> tuple[float, float]:
-        """Return the mean error of voters in camps, and that which most of such electorates do not exceed."""
+        """Return the mean floor of voters in camps, and the error that most of such electorates do not exceed."""
         if self.k is not None:  # only the range has camps, who miss one item
             return 0.0, min(share_of_cycles(disagreement) / self.k, of_random_order(self.n_items, disagreement, self.k))
         each = [expected_of_camps(family, self.n_items, signal * share, disagreement) for share in self.shares]
-        mean, most = self.shares @ np.array(each) / self.shares.sum()
-        return float(mean), max(float(most), each[len(each) // 2][1])
+        floor, most = self.shares @ np.array(each) / self.shares.sum()
+        return float(floor), max(float(most), each[len(each) // 2][1])
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -756,8 +756,8 @@ def recommend(
     rotated centres. The harder the cycle, the more voters contradict the consensus: five rotated camps of five items
     disagree with it on 40 to 49 % of the pairs, and Borda's order is then as bad as a random one. The curves are
     therefore for 35 and 45 % of the pairs, with weights between them. The upper end of `error_range` includes 95 % of
-    these electorates. The choice counts camps as a quarter of the electorates, so of nearly equal mechanisms, one
-    without a floor is chosen. `error` does not include camps, which are rare.
+    these electorates. The choice counts camps, by their floor, as a quarter of the electorates, so of nearly equal
+    mechanisms, one without a floor is chosen. `error` does not include camps, which are rare.
 
     With `k`, there are floors too. On 36 to 72 such electorates for each of seven numbers of items (4 to 45), `DPTopK`
     misses 2 to 16 % of the best k at any epsilon, and `DPBorda` 5 to 33 %. Most electorates have no floor, but in the
@@ -779,15 +779,15 @@ def recommend(
 
     .. rubric:: Limits between candidates
 
-    Without an estimate and a delta, `DPPrudentOrder` is therefore chosen from n epsilon = 5 to 6 ln m! on for 3 to 16
-    items, and from .8 to 1.2 m^2 for more. `DPPairwise` is chosen from 30 (3 items) to 60 ln m! (16 items) on, and from
-    about 8 m^2 for 20 and 30 items: there, errors without camps are nearly equal, and it has no floor. `DPPrudentOrder`
-    is chosen from a third to half of its limit on if voters disagree on 15 % of the pairs, from twice the limit on at
-    40 %, and from three to five times the limit on at 45 %. The limit of `DPPairwise` is up to twice as large at 40 %,
-    and 1.5 to four times as large at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on, where the
-    factor grows with k / m (it is 6 for half of 10 items at 40 %). Below, the scores of all items have a smaller error,
-    and the reason states it. `DPSwissBorda` has the smallest error for many items, especially if voters agree. If
-    `delta` is positive, it is preferred to a peeled order of nearly the same error.
+    Without an estimate and a delta, `DPPrudentOrder` is therefore chosen from n epsilon = about 5 ln m! on for 3 to 16
+    items, and from .8 to 1 m^2 for more. `DPPairwise` is chosen from 50 to 60 ln m! on, and from about 8 m^2 for 20 and
+    30 items: there, errors without camps are nearly equal, and it has no floor. `DPPrudentOrder` is chosen from a third
+    to half of its limit on if voters disagree on 15 % of the pairs, from twice the limit on at 40 %, and from three to
+    five times the limit on at 45 %. The limit of `DPPairwise` is up to twice as large at 40 %, and two to four times as
+    large at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on, where the factor grows with k / m
+    (it is 6 for half of 10 items at 40 %). Below, the scores of all items have a smaller error, and the reason states
+    it. `DPSwissBorda` has the smallest error for many items, especially if voters agree. If `delta` is positive, it is
+    preferred to a peeled order of nearly the same error.
 
     .. rubric:: Short ballots
 

@@ -217,7 +217,8 @@ def simulated_camps():
 
 def curves_without(kinds):
     """Return the curves of the central model, simulated without electorates of these kinds."""
-    families = curves_of(tuple(kind for kind in KINDS if kind not in kinds))
+    others = tuple(kind for kind in KINDS if kind not in kinds)
+    families = rules.curves().families if others == KINDS else curves_of(others)
     found = script.camp_curves(simulated_camps(), [kind for kind in CAMPS if kind not in kinds])
     camps = {family: rules.read(each) for family, each in found.items()}
     return Curves(list(LEVELS), families, list(script.CAMP_LEVELS), camps)

@@ -279,8 +279,8 @@ def as_rows(errors, worst, k=None):
 # -----
 # Majorities of camps can form a cycle. Consensus and voters then differ by more than majorities and voters, most of all
 # if the camps are as many as the items. Electorates are therefore sorted by their own disagreement: those between two
-# levels count for both. The rows are the mean, and the error that 95 % of the electorates do not exceed. Both are
-# relative to the error of a random order.
+# levels count for both. The rows are the mean without noise, and the error that 95 % of the electorates do not exceed.
+# Both are relative to the error of a random order.
 
 CAMP_LEVELS = (0.35, 0.45)
 CAMP_SIZES = (3, 4, 5, 7, 10, 16, 30, 45)
@@ -327,10 +327,10 @@ def camp_curves(simulated_camps, kinds=CAMPS):
             relative = np.clip([errors[family] for _, errors in some], 0, 1)
             rows = found.setdefault(family, {"grid": camp_grid(family), "curves": {}})["curves"][str(n_items)] = []
             for weights, level in zip((1 - nearer_high, nearer_high), CAMP_LEVELS, strict=True):
-                mean = np.average(relative, axis=0, weights=weights)
-                errors = np.minimum.accumulate([mean, np.maximum(mean, _most(relative, weights))], axis=1)
+                floor = np.average(relative[:, -1], weights=weights)
+                errors = np.minimum.accumulate(np.maximum(_most(relative, weights), floor))
                 worst = stored.of_random_order(n_items, level)
-                rows.append(as_rows(worst * errors, worst))
+                rows.append(as_rows(worst * np.array([np.full_like(errors, floor), errors]), worst))
     return found
 
 

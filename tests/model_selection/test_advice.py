@@ -128,14 +128,14 @@ def test_a_shuffler_of_one_voter_is_not_recommended():
 @pytest.mark.filterwarnings("ignore:1,001 items")
 def test_peeled_orders_with_a_delta():
     """Where Swiss rounds have more noise. If errors are nearly equal, rounds are better, because they have no floor."""
-    for n_items, epsilon, guess in [(17, 0.02, 0.12), (20, 0.02, 0.12)]:
+    for n_items, epsilon, guess in [(17, 0.04, 0.2), (20, 0.02, 0.12)]:
         advice = recommend(n_items, 5000, epsilon, 1e-6, disagreement=guess)
         assert repr(advice.estimator) == repr(DPPrudentOrder(epsilon, 1e-6))
         nearly = recommend(45, 5000, 5 * epsilon, 1e-6, disagreement=guess)
         assert isinstance(nearly.estimator, DPSwissBorda)
         (peeled,) = (each for each in nearly.alternatives if repr(each.estimator).startswith("DPPrudentOrder(delta"))
         assert peeled.error < nearly.error < peeled.error + 0.0005 and peeled.error_range[1] > 4 * nearly.error_range[1]
-    assert repr(recommend(10, 5000, 0.03, 1e-6).estimator) == repr(DPPrudentOrder(0.03))
+    assert repr(recommend(10, 5000, 0.05, 1e-6).estimator) == repr(DPPrudentOrder(0.05))
     considered = [recommend(m, 5000, 0.1, delta) for m, delta in [(2, 1e-6), (45, 0.0), (1001, 1e-6)]]
     assert not any(
         isinstance(each.estimator, DPPrudentOrder) and each.estimator.delta
@@ -603,7 +603,7 @@ def test_curves_fall_and_lie_around_their_mean(family):
 
 
 @pytest.mark.parametrize("family", STORED.camps)
-def test_curves_of_camps_fall_and_most_are_above_the_mean(family):
+def test_curves_of_camps_fall_to_more_than_the_mean_floor(family):
     for of_levels in STORED.camps[family].curves.values():
         assert (np.diff(of_levels) <= 0).all() and (of_levels[:, 0] <= of_levels[:, 1]).all()
 
