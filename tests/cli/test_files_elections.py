@@ -248,7 +248,7 @@ def test_the_command_and_python_have_the_same_rules(rules):
     cells = {"A": "A", "B": "B", "": None, "overvote": "overvote", "A=B": ["A", "B"], "{C,nobody}": ["C", "nobody"]}
     ballots = list(product(cells, repeat=3))
     options, keywords = ruled(*rules)
-    content = csv_text([["r1", "r2", "r3"], *ballots])
+    content = csv_text([["id", "r1", "r2", "r3"], *(["x", *ballot] for ballot in ballots)])
     found = read(content, "--choices", "r1..r3", "--items", "A,B,C", *options)
     orders = [[cells[cell] for cell in ballot] for ballot in ballots]
     expected = Profile.from_rankings(unranked_last(orders_to_positions(orders, items=["A", "B", "C"], **keywords)))

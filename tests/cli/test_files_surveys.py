@@ -17,6 +17,7 @@ SCALE = ["Strongly disagree", "disagree", "Neither, nor", "agree", "Strongly agr
 OPTION = 'strongly disagree,disagree,"neither, nor",agree,strongly agree'
 LIKERT = ["--ratings", "--scale", OPTION]
 ALL = ["--items", "all"]
+PLACED = ["--positions", "--unranked", "no_opinion"]
 NOT_PUBLIC = "This message depends on the ballots; do not publish it."
 
 
@@ -389,19 +390,19 @@ def test_an_export_of_surveymonkey(read, refused):
         [*[""] * 4, "tea", "milk", "tea", "Response", "Response"],
     ]
     ballots = [[*BEHIND, 1, 2, 3, "", "so"], [*BEHIND, 2, "", 1, "", ""]]
-    message = refused(text([*head, *ballots]), "--positions")
+    message = refused(text([*head, *ballots]), *PLACED)
     assert "several questions. Copy this, and correct it: --items 'Rank these [tea], Rank these [milk]'." in message
-    found = read(text([*head, *ballots]), "--positions", "--items", "Rank these [tea],milk")
+    found = read(text([*head, *ballots]), *PLACED, "--items", "Rank these [tea],milk")
     assert found.positions.table.T.tolist() == [[0, 1], [0, 255]]
     one = text([[*row[:6]] for row in [*head, *ballots]])
-    assert list(read(one, "--positions").item_names) == ["tea", "milk"]
-    assert list(read(one, "--positions", "--person", "Respondent ID").item_names) == ["tea", "milk"]
+    assert list(read(one, *PLACED).item_names) == ["tea", "milk"]
+    assert list(read(one, *PLACED, "--person", "Respondent ID").item_names) == ["tea", "milk"]
 
 
 def test_the_second_row_of_surveymonkey_is_not_a_ballot(refused):
     names = [*OWN, "tea", "milk"]
     for rows in ([[*BEHIND, "secret", 2]], [], [[""]], [[*[""] * 4, "tea", "secret\nsecret\n1,2,3,4,5,6"]]):
-        message = refused(text([names, *rows, [*BEHIND, 1, 2]][: 1 + len(rows)]), "--positions")
+        message = refused(text([names, *rows, [*BEHIND, 1, 2]][: 1 + len(rows)]), *PLACED)
         assert message.startswith("votes.csv has columns of SurveyMonkey (Respondent ID, Collector ID), but its second")
         assert "secret" not in message
 

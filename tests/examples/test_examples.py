@@ -38,7 +38,7 @@ def test_quickstart(quickstart):
 def test_each_example_is_run_by_a_test():
     """Each file in the folder, or its folder, is loaded by its name."""
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    named = re.compile(r"""["'](plot_\w+|run_\w+|small_poll|web_poll)(?:\.py)?["']""")
+    named = re.compile(r"""["'](plot_\w+|run_\w+|perl_device|small_poll|web_poll)(?:\.p[ly])?["']""")
     there = {path.stem for path in (ROOT / "examples").iterdir() if path.name[0] not in "_."} - {"README"}
     assert there <= set(named.findall(tests))
 
