@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .channels.shuffle import ShuffleHierarchical as ShuffleHierarchical, ShufflePairwise as ShufflePairwise
     from .channels.streaming import DPStreamingBorda as DPStreamingBorda
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Loaded on first use, because clients import this package too and do not need scikit-learn.
 if not TYPE_CHECKING:  # type checkers would accept any name as one of the package's
