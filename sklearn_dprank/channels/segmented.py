@@ -739,7 +739,8 @@ class SegmentedAggregator(RankAggregator):
         With pooling, probabilities are not too high for any number of voters n, on average over the stated prior.
         Simulations had n epsilon from 1 to 10,000, 2 to 20 segments, and sizes that differ by a factor of 16.
         Probabilities near .8, .9 and .95 were too high by at most 3 points where 5 % of the pairs or more had one. They
-        may be too low for n epsilon = 100. At 10 or less, fewer than 1 % of the pairs are above .75.
+        may be too low for n epsilon = 100. At 10 or less, fewer than 3 % of the pairs are above .75, and
+        these may be too high.
 
         Examples
         --------
