@@ -454,19 +454,20 @@ class Header:
 
         The names alone decide. If one question asks about several items, only these may be items.
         """
-        questions, places, problems, others = defaultdict(list), self.places(), [], []
+        questions, places, problems, others, same = defaultdict(list), self.places(), [], [], []
         for place in columns:
             name = self.names[place]
             if not name or _ROW_NUMBERS.fullmatch(name):
                 problems.append(f"column {place + 1} has no name")
-            elif len(same := places[name]) > 1:
-                if place == same[0]:
-                    numbers = " and ".join(str(each + 1) for each in same)
-                    problems.append(f"columns {numbers} have the same name; rename one of them to rank both")
+            elif len(places[name]) > 1:
+                same += [" and ".join(str(each + 1) for each in places[name])] * (place == places[name][0])
             elif _NO_ITEMS.union(map(str.lower, _TIMESTAMPS)).intersection([name.lower(), _letters(name)]):
                 others.append(name)
             else:
                 questions[self.parts[name][0]].append(name)
+        if same:
+            more = ", and others," * (len(same) > 3)
+            problems.append(f"columns {', '.join(same[:3])}{more} have the same name; rename one of them to rank both")
         if others:
             one = len(others) == 1
             shown = " and ".join(map(safe_repr, others))

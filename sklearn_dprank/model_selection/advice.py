@@ -230,8 +230,9 @@ JUDGED: tuple[float, ...] = (0.2, 0.28, 0.35, 0.42)
 #: Limits of the user's estimate of the disagreement, and its assumed error.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
 #: Disagreements up to which camps form no cycles, and from which on they do. On simulated camps, floors at .2 to .25
-#: are about half of those at .3 to .4, and hardly any electorate disagrees less.
-CYCLING = 0.15, 0.3
+#: are about half of those at .3 to .4. Hardly any electorate disagrees less, but a small share of camps makes the range
+#: contain the errors of other votes that disagree little.
+CYCLING = 0.05, 0.3
 #: Weight of camps among the families of electorates.
 OF_CAMPS = 0.25
 #: Share of the electorates with camps whose errors are in the range.

@@ -62,6 +62,7 @@ class Table:
         path = folder / "votes.csv"
         path.write_bytes(content)
         optional = rng.choice([[], ["--unranked", "last"], ["--unranked", "no_opinion"], ["--no-answer", "2,agree"]])
+        optional += ["--unranked", "last"] if self.layout == "positions" and optional[:1] != ["--unranked"] else []
         optional += rng.choice([["--items", "all"], ["--items", "all"], []])
         optional += ["--person", self.person] if self.person else []
         optional += ["--segments", self.segment] if self.segment else []
