@@ -128,7 +128,7 @@ def test_a_shuffler_of_one_voter_is_not_recommended():
 @pytest.mark.filterwarnings("ignore:1,001 items")
 def test_peeled_orders_with_a_delta():
     """Where Swiss rounds have more noise. If errors are nearly equal, rounds are better, because they have no floor."""
-    for n_items, epsilon, guess in [(17, 0.04, 0.2), (20, 0.02, 0.12)]:
+    for n_items, epsilon, guess in [(17, 0.03, 0.2), (20, 0.02, 0.12)]:
         advice = recommend(n_items, 5000, epsilon, 1e-6, disagreement=guess)
         assert repr(advice.estimator) == repr(DPPrudentOrder(epsilon, 1e-6))
         nearly = recommend(45, 5000, 5 * epsilon, 1e-6, disagreement=guess)
@@ -218,8 +218,8 @@ def test_the_reason_names_the_electorates_of_the_largest_error():
     assert (
         "largest error of its range is that of three to five camps whose majorities may form a cycle" in cycles.reason
     )
-    agreed = recommend(20, 4500, 0.05, 1e-6, disagreement=0.1)
-    assert "is that of Mallows, Plackett-Luce or mixed votes, who contradict the consensus on 15 %" in agreed.reason
+    agreed = recommend(20, 450, 0.05, 1e-6, disagreement=0.1)
+    assert "is that of Mallows, Plackett-Luce or mixed votes, who contradict the consensus on 5 %" in agreed.reason
     board = recommend(30, 2000, 1.0, 1e-6, comparisons_per_person=10).reason
     assert "exposures of the Zipf exponent 1.3 and 60 % of matched opponents" in board
     assert "camps" in recommend(10, 1e6, 1.0, k=3).reason and "camps" not in recommend(10, 10, 0.1, k=3).reason
@@ -228,7 +228,7 @@ def test_the_reason_names_the_electorates_of_the_largest_error():
 def test_errors_of_camps_fall_with_the_disagreement_below_that_of_cycles():
     for family in STORED.camps:
         for n_items in (3, 12, 200):
-            none, few, many = (rules.expected_of_camps(family, n_items, 1e9, level) for level in (0.15, 0.2, 0.3))
+            none, few, many = (rules.expected_of_camps(family, n_items, 1e9, level) for level in (0.05, 0.2, 0.3))
             assert none == (0, 0) and few <= many and few[0] <= few[1] and many[0] <= many[1]
         assert rules.expected_of_camps(family, 2, 1.0, 0.35) == (0, 0)
 
@@ -327,7 +327,7 @@ def test_camps_and_near_ties_are_in_the_range_of_the_best(k):
     """However large n epsilon is: camps miss one item, and half of one is missed if it is nearly tied with the next."""
     for guess in (None, 0.2, 0.4):
         advice = recommend(9, 1e6, 1.0, k=k, disagreement=guess)
-        missed = 1 if guess != 0.2 else 2 / 3  # camps form fewer cycles
+        missed = 1 if guess != 0.2 else 0.8  # camps form fewer cycles
         assert advice.error < 0.01 and advice.error_range[1] == pytest.approx(min(missed / k, 1 - k / 9), abs=1e-5)
     few = recommend(9, 1e6, 1.0, k=k, disagreement=0.05)
     assert few.error_range[1] == pytest.approx(min(0.5 / k, 1 - k / 9), abs=1e-5)
