@@ -609,7 +609,10 @@ def header(rows: Rows, options: argparse.Namespace) -> tuple[Header, int]:
 def _from_surveymonkey(rows, names, is_own):
     """Return the header of an export of SurveyMonkey: a row of questions, blank if repeated, and a row of items."""
     try:
-        (_, below), n_lines = rows.names(2)
+        (above, below), n_lines = rows.names(2)
+        if rows.delimiter is None:  # the first row of a sheet may end with blanks
+            blank = len(above) - len(names)
+            names, is_own = names + [""] * blank, is_own + [False] * blank
         if any(below[place] for place in np.flatnonzero(is_own)) or len(below) != len(names):
             raise ValueError
     except (StopIteration, ValueError, IndexError, csv.Error):

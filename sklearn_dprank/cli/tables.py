@@ -140,7 +140,8 @@ class Rows:
         A quoted name may have line breaks, as in texts of questions. Raises csv.Error, UnicodeError or StopIteration.
         """
         if self.delimiter is None:
-            return self.rows[:n], n
+            width = max(map(len, self.rows[:n]), default=0)
+            return [row + [""] * (width - len(row)) for row in self.rows[:n]], n
         reader = csv.reader((f"{line}\n" for line in self.rows), delimiter=self.delimiter, strict=True)
         found: list[list[str]] = []
         while len(found) < n:
@@ -165,7 +166,7 @@ class Rows:
             unreadable.lines.append(self.lines[place])
             try:
                 if self.delimiter is None:
-                    cells = self.rows[place]
+                    cells = self.rows[place] + [""] * ((n_cells or 0) - len(self.rows[place]))
                 else:
                     cells, used = _split(self.rows, place, self.delimiter, n_joined)
             except ValueError as problem:
@@ -199,7 +200,8 @@ def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, ha
     if suffix in _REFUSED:
         what, remedy = _REFUSED[suffix]
         raise ValueError(f"{called(path)} is {what}, which dprank does not read; {remedy.format(repr(path.name))}")
-    kind = _KINDS.get(suffix) or next((kind for start, kind in _STARTS.items() if content.startswith(start)), "CSV")
+    starts = [kind for start, kind in _STARTS.items() if content.startswith(start)]
+    kind = _KINDS.get(suffix) or [*starts * has_names, "CSV"][0]  # without names, a ballot may start so
     kinds = {"separator": ["CSV"], "encoding": ["CSV"], "sheet": ["Excel"], "skip_rows": ["CSV", "Excel"]}
     for option, those in kinds.items():
         if getattr(options, option) is not None and kind not in those:
@@ -210,24 +212,28 @@ def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, ha
         rows = _from_text(content, options)
     else:
         rows = _from_excel(content, options) if kind == "Excel" else _from_arrow(content, options, kind, {*ids})
+    # Where the number of voters is public, a row without any text is a ballot.
+    keeps_empty = getattr(options, "neighboring", None) == "replace" and options.count is None
     if kind in ("CSV", "Excel"):
-        rows = _from_names(rows, {*(options.skip_rows or ())}, has_names)
+        rows = _from_names(rows, {*(options.skip_rows or ())}, has_names, keeps_empty)
     if kind == "Excel":
         names = [plain(str(cell)) for cell in rows.rows[0]] if rows.rows else []
         for place, name in enumerate(names):
-            _check_ids(name, name in ids and any(isinstance(row[place], float) for row in rows.rows[1:]))
+            has_floats = any(isinstance(cell, float) for row in rows.rows[1:] for cell in row[place : place + 1])
+            _check_ids(name, has_floats and name in ids and options.unreadable == "error")
         rows.rows = _as_text(rows.rows, options.decimal or ".")
     if kind == "CSV" and has_names and rows.rows and (stated := _SEPARATOR.fullmatch(rows.rows[0])):
         # Excel states the separator so. Without a row of names, this row may be a ballot.
         rows.delimiter = stated[1] if options.separator is None else rows.delimiter
         del rows.rows[0], rows.lines[0]
-    # Where the number of voters is public, a row without any text is a ballot.
-    rows.keeps_empty = getattr(options, "neighboring", None) == "replace"
+    rows.keeps_empty = keeps_empty
     return rows
 
 
-def _from_names(rows, skipped, has_names):
+def _from_names(rows, skipped, has_names, keeps_empty):
     """Return rows of a file without those of `skipped` and without empty lines, from the first one with text on.
+
+    Without names, an empty line is a ballot if empty rows are kept.
 
     Raises ValueError if a row of `skipped` may stand below a ballot: its number would change with the ballots.
     """
@@ -240,10 +246,11 @@ def _from_names(rows, skipped, has_names):
             f"{', '.join(map(str, sorted(skipped)))}. It is for rows of titles and names, not for ballots."
         )
     kept = [place for place, line in enumerate(rows.lines) if line not in skipped]
-    if rows.delimiter:
-        kept = [place for place in kept if texts[place]]
-    while kept and not texts[kept[0]]:
-        del kept[0]
+    if has_names or not keeps_empty:
+        if rows.delimiter:
+            kept = [place for place in kept if texts[place]]
+        while kept and not texts[kept[0]]:
+            del kept[0]
     return Rows(rows.file, [rows.rows[place] for place in kept], [rows.lines[place] for place in kept], rows.delimiter)
 
 
@@ -294,6 +301,7 @@ def _from_text(content, options):
     except UnicodeError:
         raise ValueError(f"{called(options.file)} is not {name} text; correct --encoding, or get it again.") from None
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = lines if lines[-1] else lines[:-1]
     return Rows(called(options.file), lines, [*range(1, len(lines) + 1)], delimiter)
 
 
@@ -301,7 +309,8 @@ def _split(lines, place, delimiter, n_cells):
     """Return the cells of the row that begins in this line, and its number of lines; raise ValueError if there is none.
 
     If `n_cells` is given, a quoted cell may have line breaks, if the row has that many cells, and if no other line of
-    it is a row by itself: a quote that is not closed must not hide ballots.
+    it is a row by itself: a quote that is not closed must not hide ballots. The row has no quotes within cells that are
+    not quoted. So rows cannot begin at other lines because a quote above is not closed.
     """
     line, used = lines[place], 1
     try:
@@ -318,7 +327,9 @@ def _split(lines, place, delimiter, n_cells):
             after = takewhile(lambda each: not _is_row(each, delimiter, n_cells), below)
             reader = csv.reader((f"{each}\n" for each in chain([line], after)), delimiter=delimiter, strict=True)
             cells, used = next(reader), reader.line_num
-            if len(cells) != n_cells:
+            mark, text = re.escape(delimiter), "\n".join(lines[place : place + used])
+            cell = rf'(?:"(?:[^"]|"")*+"|[^"{mark}]*+)'
+            if len(cells) != n_cells or not re.fullmatch(f"{cell}(?:{mark}{cell})*+", text):
                 raise
             "".join(cells).encode()
     except UnicodeError:
@@ -373,7 +384,10 @@ def _as_text(rows, decimal):
 def _check_ids(name, has_floats):
     """Raise ValueError if a column of ids has floats."""
     if has_floats:
-        raise ValueError(f"column {name!r} must hold text or whole numbers, and holds floats; write it as text.")
+        raise ValueError(
+            f"column {name!r} must hold text or whole numbers, and holds floats; write it as text. This message "
+            f"{NOT_PUBLIC}"
+        )
 
 
 def _from_excel(content, options):
@@ -401,8 +415,10 @@ def _from_excel(content, options):
             rows = [[*row] for row in found.iter_rows(values_only=True)]
         except Exception:
             raise _damaged(options, "Excel") from None
-    width = max(map(len, rows), default=0)
-    return Rows(file, [row + [None] * (width - len(row)) for row in rows], [*range(1, len(rows) + 1)])
+    for row in rows:  # no row affects the width of others
+        while row[1:] and row[-1] in (None, ""):
+            del row[-1]
+    return Rows(file, [row or [None] for row in rows], [*range(1, len(rows) + 1)])
 
 
 def _from_arrow(content, options, kind, ids):
@@ -415,15 +431,19 @@ def _from_arrow(content, options, kind, ids):
     try:
         source = pa.BufferReader(content)
         table = parquet.read_table(source) if kind == "Parquet" else ipc.open_file(source).read_all()
-        # Arrow writes the cells of these as text, fast; Python writes others, such as booleans.
-        fast = [pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_timestamp]
-        fast += [pa.types.is_floating] * (options.decimal != ",")
+        # Arrow writes the cells of these as text, fast; Python writes others, such as booleans. In pandas, a missing
+        # cell makes whole numbers floats, and Arrow writes both as 1.
+        fast = [pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string]
+        fast += [pa.types.is_timestamp]
         columns = [
             column.cast(pa.string()).fill_null("").to_pylist()
             if any(is_kind(column.type) for is_kind in fast)
-            else [row[0] for row in _as_text(zip(column.to_pylist(), strict=True), options.decimal or ".")]
+            else [row[0] for row in _as_text(zip(column.to_pylist(), strict=True), ".")]
             for column in table.columns
         ]
+        for place, column in enumerate(table.columns):
+            if options.decimal == "," and pa.types.is_floating(column.type):
+                columns[place] = [cell.replace(".", ",") for cell in columns[place]]
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise _damaged(options, kind) from None
     names = [plain(str(name)) for name in table.column_names]

@@ -203,6 +203,13 @@ def test_one_line_is_one_ballot_if_unreadable_rows_are_empty(read):
     assert read('tea,milk,wine,why\n3,2,1,"a\nb"\n1,2,3,\n', *options) == [[255] * 3, [255] * 3, [2, 1, 0]]
 
 
+def test_a_quote_that_is_not_closed_moves_no_other_ballot(read, refused):
+    shaped = '9,"\n4,x",5,"\ny"\n'  # one row, of which the last two lines look like another row
+    options = ("--ratings", "--items", "a,b")
+    assert read("a,t,b,u\n1,z,2,w\n" + shaped, *options) == [[1, 0], [0, 1]]
+    assert "v.csv, line 4: this is not CSV" in refused('a,t,b,u\n1,z,2,"\n' + shaped, *options)
+
+
 def test_names_may_have_line_breaks(read, refused):
     content = '"How good?\nRate [tea]","How good?\nRate [milk]"\n2,1\n'
     assert read(content, "--ratings") == [[0, 1]]
@@ -222,6 +229,24 @@ def test_rows_without_text_are_left_out(line, read):
 def test_rows_without_text_count_where_the_number_of_voters_is_public(read):
     content = f"tea,milk,wine\n{ROWS},,\n"
     assert read(content, *RATED, "--neighboring", "replace") == [*TABLE, [255] * 3]
+
+
+@pytest.mark.parametrize("first", ["", "tea,milk"])
+def test_empty_lists_count_where_the_number_of_voters_is_public(first, read):
+    options, tied = ("--orders", "--items", "tea,milk", "--neighboring", "replace"), [0, 0]
+    expected = [[0, 1] if first else tied, tied, [1, 0], tied]
+    assert read(f"{first}\n\nmilk\n\n", *options) == expected
+    sheet = workbook(first.split(",") if first else [None], [None], ["milk"])
+    assert read(sheet, *options, name="v.xlsx") == expected[:3]
+    assert read(f"{first}\n\nmilk\n\n", *options[:3]) == [[0, 1]] * bool(first) + [[1, 0]]
+    counted = f"3,{first}\n\n1,milk\n" if first else "\n1,milk\n"
+    assert read(counted, *options, "--count", "1") == [[0, 1]] * 3 * bool(first) + [[1, 0]]
+
+
+@pytest.mark.parametrize("first", ["PAR1", "ARROW1,milk", "PK\3\4"])
+def test_the_first_list_does_not_choose_the_kind_of_the_file(first, read):
+    options = ("--orders", "--items", "tea,milk", "--unreadable", "empty")
+    assert read(f"{first}\nmilk,tea\n", *options) == [[0, 0], [1, 0]]
 
 
 def test_rows_of_titles_are_skipped(read, refused):
@@ -253,7 +278,8 @@ def test_a_workbook_is_a_table(read, refused):
     content = workbook(["tea", "milk", "wine"], [3, 2.0, "1"], [1, "2", 3.5], [True, 2, None])
     assert read(content, *RATED, name="v.xlsx") == read(content, *RATED, "--decimal", ",", name="v.xlsx") == TABLE
     assert read(content, *RATED, name="no ending") == TABLE
-    assert read(workbook(["tea", "milk"], ["milk"]), "--orders", "--items", "tea,milk") == [[0, 1], [1, 0]]
+    lists = workbook(["tea", "milk"], ["milk"])
+    assert read(lists, "--orders", "--items", "tea,milk", name="v.xlsx") == [[0, 1], [1, 0]]
     message = refused(workbook(["Poll"], ["tea", "milk"], [1, 2], [1, "x"]), *RATED, "--skip-rows", "1")
     assert message.startswith("v.csv, row 4: column 'milk' must hold numbers")
 
@@ -272,10 +298,31 @@ def test_persons_of_workbooks_are_not_floats(read, refused):
     options = [*RATED, "--person", "who"]
     assert read(workbook(["who", "tea", "milk"], [7, 2.5, 1]), *options) == [[0, 1]]
     message = refused(workbook(["who", "tea", "milk"], [7.5, 2, 1]), *options)
-    assert message == "column 'who' must hold text or whole numbers, and holds floats; write it as text."
+    assert message.startswith("column 'who' must hold text or whole numbers, and holds floats; write it as text. This")
 
 
 # Parquet and Feather.
+
+
+def test_a_cell_beyond_the_names_of_a_sheet_changes_no_other_row(read, refused):
+    rows = [["tea", "milk", "wine"], [1, 2, 3, None, "x"], [1, 2], [3, None, 1]]
+    assert "row 2: the row has more or fewer cells" in refused(workbook(*rows), *RATED, name="v.xlsx")
+    found = read(workbook(*rows), *RATED, "--unreadable", "empty", name="v.xlsx")
+    assert found == [[255, 255, 255], [1, 0, 255], [0, 255, 1]]
+
+
+def test_floats_of_persons_are_their_own_ids_if_unreadable_rows_are_empty(read):
+    rows = [["who", "tea", "milk"], [1, 1, 2], [1.5, 2, 1]]
+    options = ("--ratings", "--items", "tea,milk", "--person", "who", "--unreadable", "empty")
+    assert read(workbook(*rows), *options, name="v.xlsx") == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("second", [1, None])
+def test_a_missing_cell_changes_no_other_whole_number(second, tmp_path, read):
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    pd.DataFrame({"Rank 1": [2, 2], "Rank 2": [1, second]}).to_parquet(tmp_path / "t.parquet")
+    options = ("--choices", "Rank *", "--items", "1,2", "--decimal", ",")
+    assert read((tmp_path / "t.parquet").read_bytes(), *options, name="v.parquet") == [[1, 0], [1, 0]]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
@@ -292,7 +339,7 @@ def test_columns_of_arrow(kind, read, refused):
         out.getvalue(), "--ratings", "--items", "milk,why", "--person", "tea"
     )
     assert "name their columns; list those of the choices in --choices" in refused(
-        out.getvalue(), "--orders", "--items", "tea,milk"
+        out.getvalue(), "--orders", "--items", "tea,milk", name=f"v.{kind}"
     )
 
 
