@@ -385,9 +385,9 @@ _TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
 }
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
 _NO_ITEMS = {
-    *("#", "no.", "nr.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
+    *("#", "no.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
     *("completiontime", "lastmodifiedtime", "durationinseconds", "finished", "lastpage", "progress", "responseid"),
-    *("respondentid", "email"),
+    *("respondentid", "email", "nr", "lfdnr"),
     *("emailaddress", "ipaddress", "startdate", "starttime", "enddate", *_WHO, *(f"{who}id" for who in _WHO)),
     *("submitdate", "startlanguage", "date", "datum", "name", "firstname", "lastname", "vorname", "nachname", "e-mail"),
     *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "count", "counts", "anzahl", "gewicht"),

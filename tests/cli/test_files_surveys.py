@@ -408,7 +408,7 @@ def test_the_second_row_of_surveymonkey_is_not_a_ballot(refused):
 
 
 @pytest.mark.parametrize(
-    "name", ["Alter", "TOTAL", "Count", "Comments", "Zeitstempel", "E-Mail", "Age:", "timestamp 2"]
+    "name", ["Alter", "TOTAL", "Count", "Comments", "Zeitstempel", "E-Mail", "Age:", "timestamp 2", "Nr", "Lfd. Nr."]
 )
 def test_all_takes_no_columns_that_look_like_something_else(name, read, refused):
     """The name decides, not the cells; --items may list the column."""
