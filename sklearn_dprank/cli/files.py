@@ -728,7 +728,7 @@ def _decimals(options):
     """Return what decimal marks must be, for a message."""
     if options.decimal == ",":
         return "Decimals need a comma, as --decimal says, and thousands have no mark."
-    return "For decimal commas, add --decimal ,"
+    return "For decimal commas, add --decimal ','."
 
 
 def _numbers(cells, scale=None, codes=(), decimal=None):
@@ -976,7 +976,8 @@ def _from_table(path, options, unreadable):
     must = (
         "answers of --scale, or empty cells, which mean no opinion."
         if scale
-        else f"numbers (up to {_LARGEST:g}), or empty cells. {_decimals(options)} For answers in words, use --scale."
+        else f"numbers (up to {_LARGEST:g}), or empty cells. {_decimals(options)} For answers in words, use "
+        f"{'--ratings with ' * (options.layout != 'ratings')}--scale."
     )
     for item, place in enumerate(columns):
         values[:, item] = _numbers(cells[:, place], scale, codes, options.decimal)

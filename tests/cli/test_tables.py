@@ -134,7 +134,7 @@ def test_decimal_commas(read, refused):
     content = 'tea;milk;wine\n"3,5";2,25;1\n,5;2;3,\n1;2;\n'
     options = [*RATED, "--separator", ";"]
     assert read(content, *options, "--decimal", ",") == [[0, 1, 2], [2, 1, 0], [1, 0, 255]]
-    assert "column 'tea' must hold numbers (up to 1e+300), or empty cells. For decimal commas, add --decimal ," in (
+    assert "column 'tea' must hold numbers (up to 1e+300), or empty cells. For decimal commas, add --decimal ','." in (
         refused(content, *options)
     )
     point = refused("tea;milk\n1;1.500\n", *options, "--decimal", ",")  # it may be a thousand and a half
