@@ -17,8 +17,7 @@ from ._utils.estimators import AllowsMissing, OneToOneFeatureMixin, TransformerM
 from ._utils.types import ItemNames
 from .ballots import reading
 from .ballots.long import (
-    EMPTY_WORDS,
-    OVERVOTE_WORD,
+    MARKS,
     OtherItems,
     Overvote,
     Repeated,
@@ -198,8 +197,8 @@ def _items_of(entry, index, other_items):
     """Return the indices of the items in an entry, None for each other mark, which may be an error."""
     if is_missing(entry):
         return []
-    if isinstance(entry, str) and entry in (OVERVOTE_WORD, *EMPTY_WORDS) and entry not in index:
-        return [None, None] if entry == OVERVOTE_WORD else []
+    if isinstance(entry, str) and entry in MARKS and entry not in index:
+        return MARKS[entry]
     names = entry if isinstance(entry, (list, tuple)) else [entry]
     found = []
     for name in names:

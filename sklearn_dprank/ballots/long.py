@@ -26,8 +26,8 @@ Repeated: TypeAlias = Literal["error", "first", "drop"]
 Overvote: TypeAlias = Literal["error", "tie", "skip", "end"]
 Skipped: TypeAlias = Literal["close", 1, 2]
 OtherItems: TypeAlias = Literal["error", "drop"]
-#: Words of cast vote records for a rank with several items that are not named, and for an empty rank.
-OVERVOTE_WORD, EMPTY_WORDS = "overvote", ("undervote", "skipped")
+#: Words of cast vote records, and the marks in such a rank: several items that are not named, or none.
+MARKS: dict[str, tuple[None, ...]] = {"overvote": (None, None), "undervote": (), "skipped": ()}
 _LARGEST_ID = 2**62  # below it, differences of whole ids are exact
 _LARGEST = 1e300  # ratings; the sum of a person's repeated ratings is finite
 

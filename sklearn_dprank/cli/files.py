@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._utils.checks import safe_repr
-from ..ballots.long import EMPTY_WORDS, OVERVOTE_WORD, TIES, counted_ranks, positions_of
+from ..ballots.long import MARKS, TIES, counted_ranks, positions_of
 from ..ballots.profile import Profile
 from ..ballots.reading import checked_name, checked_names, long_form, normal
 from ..preprocessing import RatingsToRankings, unranked_last
@@ -101,6 +101,12 @@ def row_number(text: str) -> int:
     return int(text)
 
 
+class NamesOfFile(str):
+    """Value of ``--items`` that a file lists; `shown` is the name of the file without its folder."""
+
+    shown: str
+
+
 def names_or_file(text: str) -> str:
     """Return the value of ``--items``; the names in a file after @ are joined as `listed` reads them."""
     if not text.startswith("@"):
@@ -114,7 +120,9 @@ def names_or_file(text: str) -> str:
         ) from None
     if len(found := [name for name in names if name]) < 2:  # one name could be the word all or private
         raise argparse.ArgumentTypeError(f"{text} must have at least two lines, with one item each, got {len(found)}")
-    return joined(found)
+    names_of = NamesOfFile(joined(found))
+    names_of.shown = f"@{Path(text[1:]).name}"
+    return names_of
 
 
 #: Sentences about the meanings of items that a ballot leaves out.
@@ -813,12 +821,11 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
     unreadable = Unreadable(options.unreadable, called(path))
     if options.long or options.comparisons:
         unreadable.meaning = "empty"
-        return (_from_long if options.long else _from_comparisons)(path, options, unreadable), []
+        return (_from_long if options.long else _from_comparisons)(options, unreadable), []
     if options.layout == "orders":
-        (values, items, counts), persons, weights, segments = _from_orders(path, options, unreadable), None, None, []
+        (values, items, counts), persons, weights, segments = _from_orders(options, unreadable), None, None, []
     else:
-        table = _from_table(path, options, unreadable)
-        values, items, persons, weights, segments, counts = table
+        values, items, persons, weights, segments, counts = _from_table(options, unreadable)
     unreadable.tell(len(values))
     if form(options) in ("orders", "choices"):
         is_weighted = options.weight is not None or options.max_weight is not None
@@ -910,7 +917,7 @@ def _chosen_items(head, options):
     return items, columns
 
 
-def _cells(path, options, unreadable, ids, answers, items=()):
+def _cells(options, unreadable, ids, answers, items=()):
     """Return the header and the cells of a table, whose names are none of these answers and items.
 
     The first row may be a ballot, whose cells would be published as names and not counted.
@@ -921,19 +928,19 @@ def _cells(path, options, unreadable, ids, answers, items=()):
     others = _others(options)
     if set(items).intersection(head.names):
         raise ValueError(
-            f"the first row of {called(path)} must name the columns, but it holds items of --items. If it is a ballot, "
-            "put a row of names before it; else rename the columns."
+            f"the first row of {unreadable.file} must name the columns, but it holds items of --items. If it is a "
+            "ballot, put a row of names before it; else rename the columns."
         )
     is_ballot = any(_answer(name) in answers for name in head.names)
     if is_ballot or all(is_no_name(name) or name in GAPS for name in head.names if name not in others):
         raise ValueError(
-            f"the first row of {called(path)} must name the items, but it holds answers of --scale or --no-answer, "
+            f"the first row of {unreadable.file} must name the items, but it holds answers of --scale or --no-answer, "
             "or only numbers or gaps. If it is a ballot, put a row of names before it; else rename the columns."
         )
     return head, cells
 
 
-def _from_table(path, options, unreadable):
+def _from_table(options, unreadable):
     """Return the ballots of a table with a header, the items, persons and weights or None, and the segments.
 
     A row without a person or a weight does not count.
@@ -945,7 +952,7 @@ def _from_table(path, options, unreadable):
     if options.weight is not None and options.max_weight is None:
         raise ValueError("--weight needs --max-weight, a public bound on a person's weight; take it from the design.")
     answers = {*(scale or {}), *codes}
-    head, cells = _cells(path, options, unreadable, {options.person}, answers, names or ())
+    head, cells = _cells(options, unreadable, {options.person}, answers, names or ())
     segments, persons, weights, counts, places = [], None, None, None, head.places()
     columns = _choice_places(options, places, head.names) if options.choices else []
     if options.list_separator is not None and len(columns) > 1:
@@ -960,7 +967,7 @@ def _from_table(path, options, unreadable):
         unreadable.add(np.flatnonzero(wrong).tolist(), f"column {safe_repr(options.weight)} must {must}")
     if options.count is not None:
         at = _place_of("--count", options.count, places, head.names)
-        counts = _counts(cells[:, at], f"column {safe_repr(options.count)}", unreadable)
+        counts = _counts(cells[:, at], f"column {safe_repr(options.count)}", options.decimal, unreadable)
     if options.person is not None:
         persons = [cell.strip() for cell in cells[:, _place_of("--person", options.person, places, head.names)]]
         weights = np.ones(len(cells)) if weights is None else weights
@@ -993,9 +1000,9 @@ def _from_table(path, options, unreadable):
     return values, items, persons, weights, segments, counts
 
 
-def _counts(cells, where, unreadable):
+def _counts(cells, where, decimal, unreadable):
     """Return the number of persons of each row; a row that cannot be read is of one person."""
-    counts = _numbers(cells)
+    counts = _numbers(cells, decimal=decimal)
     wrong = ~((counts >= 0) & (counts <= _MOST_VOTERS) & (counts == np.floor(counts)))
     counts[wrong] = 1
     must = f"hold whole numbers of persons, 0 to {_MOST_VOTERS:.0f}, and no empty cells. For weights, use --weight."
@@ -1003,7 +1010,7 @@ def _counts(cells, where, unreadable):
     return counts
 
 
-def _from_orders(path, options, unreadable):
+def _from_orders(options, unreadable):
     """Return the ballots in a CSV file without a header, whose rows list items, best first, and the items."""
     names = _catalogue(options, "--orders")
     if options.person or options.weight or options.max_weight is not None:
@@ -1017,7 +1024,8 @@ def _from_orders(path, options, unreadable):
         if not re.fullmatch("[1-9][0-9]{0,4}", options.count):
             raise ValueError("--count must be the number of a column for --orders, such as 1, because none has a name.")
         at = int(options.count) - 1
-        counts = _counts(["".join(cells[at : at + 1]) for cells in rows], f"cell {options.count}", unreadable)
+        each = ["".join(cells[at : at + 1]) for cells in rows]
+        counts = _counts(each, f"cell {options.count}", options.decimal, unreadable)
         rows = [cells[:at] + cells[at + 1 :] for cells in rows]
     return _ranked(map(_unbraced, rows), names, codes, unreadable, options), names, counts
 
@@ -1087,8 +1095,8 @@ def _rank(cell, index, codes, drops):
     if index is not None and item:
         return [index[item]]
     name = plain(cell)
-    if _answer(name) in (OVERVOTE_WORD, *EMPTY_WORDS):
-        return [None, None] if _answer(name) == OVERVOTE_WORD else []
+    if (answer := _answer(name)) in MARKS:
+        return MARKS[answer]
     if index is None:
         return [item] if item else None
     parts = name[1:-1].split(",") if name[:1] + name[-1:] == "{}" else name.split("=")
@@ -1118,7 +1126,7 @@ def _allowed(names):
     return f"one of the {len(names)} items in --items. Add it,"
 
 
-def _from_long(path, options, unreadable):
+def _from_long(options, unreadable):
     """Return the profile of a table with one rating a row."""
     if options.layout not in ("ratings", "positions"):
         raise ValueError(
@@ -1128,7 +1136,7 @@ def _from_long(path, options, unreadable):
     names, scale = _catalogue(options, "--long"), _scale(options)
     codes = _codes(options, (names or ()) if scale is None else scale, "--items" if scale is None else "--scale")
     named = _distinct("--long", options.long)
-    head, cells = _cells(path, options, unreadable, {*named[:2]}, {*(scale or {}), *codes}, names or ())
+    head, cells = _cells(options, unreadable, {*named[:2]}, {*(scale or {}), *codes}, names or ())
     who, item, value = (cells[:, _place_of("--long", name, head.places(), head.names)] for name in named)
     items = _items(item, named[1], names, codes, unreadable)
     values = _numbers(value, scale, codes, options.decimal)
@@ -1144,7 +1152,7 @@ def _from_long(path, options, unreadable):
         )
 
 
-def _from_comparisons(path, options, unreadable):
+def _from_comparisons(options, unreadable):
     """Return the profile of a table with one comparison a row."""
     if not 2 <= len(options.comparisons) <= 3:
         raise ValueError(
@@ -1175,7 +1183,7 @@ def _from_comparisons(path, options, unreadable):
     named = options.comparisons
     _distinct("--comparisons with --person", [*named, options.person])
     ids = {first, second, options.person}
-    head, cells = _cells(path, options, unreadable, ids, codes, names)
+    head, cells = _cells(options, unreadable, ids, codes, names)
     places = head.places()
     columns = [cells[:, _place_of("--comparisons", name, places, head.names)] for name in named]
     one, two = (_items(columns[k], named[k], names, codes, unreadable) for k in (0, 1))

@@ -456,18 +456,15 @@ def command(options: argparse.Namespace) -> str:
     from . import parser
 
     shown = ["dprank", "rank"]
-    from_file = re.search("\0--it?e?m?s?[=\0]@([^\0]+)", "\0".join(["", *options.words]))
     for name, default in vars(parser(["rank"]).parse_args(["rank"])).items():
         value = getattr(options, name)
         if value == default or name in _NOT_SHOWN:
             continue
-        if name == "items" and from_file:
-            value = f"@{Path(from_file[1]).name}"
         if name != "file":
             shown.append(f"--{value if name == 'layout' else name.replace('_', '-')}")
         if name != "layout" and value is not True:
             values = value if isinstance(value, list) else [value]
-            shown += [each.name if isinstance(each, Path) else str(each) for each in values]
+            shown += [each.name if isinstance(each, Path) else getattr(each, "shown", str(each)) for each in values]
     return shlex.join(shown)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.ballots import Profile
-from sklearn_dprank.cli import files, main, parser
+from sklearn_dprank.cli import files, parser
 from sklearn_dprank.preprocessing import orders_to_positions, unranked_last
 from sklearn_dprank.privacy import PrivacyBudget
 
@@ -43,20 +43,6 @@ def csv_text(rows):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("candidates.txt").write_text("\n".join(CANDIDATES), encoding="utf-8")
-
-
-@pytest.fixture
-def run(capsys):
-    """Return the status, the output and the lines on standard error of ``dprank rank``."""
-
-    def call(*arguments, command="rank"):
-        try:
-            status = main([command, *arguments])
-        except SystemExit as stop:
-            status = stop.code
-        return status, *capsys.readouterr()
-
-    return call
 
 
 def read(content, *options):
@@ -141,16 +127,16 @@ def test_two_contests_with_one_beginning_need_the_text_behind_the_number():
     assert rows(read(content, "--choices", shlex.split(shown)[0], *ABC)) == [[0, 1, None]]
 
 
-def test_a_record_without_options_is_answered_by_its_command(run):
+def test_a_record_without_options_is_answered_by_its_command(finished):
     Path("cvr.csv").write_text(csv_text(NEW_YORK), encoding="utf-8")
-    status, _, said = run("cvr.csv", *LARGE)
+    status, _, said = finished("cvr.csv", *LARGE)
     (command,) = re.findall(r"Then run: dprank (.*)$", said.strip())
     words = [*shlex.split(command), "--other-items", "drop"]
     assert status == 2 and words[words.index("--choices") + 1] == CONTEST.format("*")
     words[words.index("@items.txt")] = "@candidates.txt"
-    assert run(*words[1:], command=words[0])[0] == 0
+    assert finished(*words[1:], command=words[0])[0] == 0
     Path("counted.csv").write_text(COUNTED, encoding="utf-8")
-    said = run("counted.csv", *LARGE)[2]
+    said = finished("counted.csv", *LARGE)[2]
     assert "--choices 'rank1, rank2, rank3' --count Count --items @items.txt" in said
     assert "--count states that a row is of so many voters; leave it out if it is not." in said
 
@@ -186,21 +172,27 @@ def test_a_count_that_cannot_be_read_is_one_ballot_without_opinions(layout, bad)
     assert rows(found) == [[0, 1, 2]] * 2 + [[None] * 3, [None, None, 0]]
 
 
-def test_persons_of_a_count_are_protected_one_by_one(run):
+def test_persons_of_a_count_are_protected_one_by_one(finished):
     """60 voters in one row change the result 60 times as much as one; with --weight, they would be one person."""
     Path("counted.csv").write_text(COUNTED, encoding="utf-8")
     options = ["counted.csv", "--choices", "rank*", "--items", "A,B,C", *LARGE]
-    made = json.loads(run(*options, "--count", "Count", "--unranked", "last")[1])
+    made = json.loads(finished(*options, "--count", "Count", "--unranked", "last")[1])
     assert made["consensus"] == ["A", "B", "C"] and made["privacy"]["unit"] == "one ballot"
     weighted = read(COUNTED, *options[1:5], "--count", "Count", "--weight", "Count", "--max-weight", "50")
     assert weighted.n_voters == 100 and weighted.total_weight == 720720 * (60 * 50 + 40 * 40)
 
 
-def test_segments_belong_to_the_persons_of_a_count(run):
+def test_a_count_has_the_decimal_mark_of_the_file():
+    content = "x;y;n\n1,5;2,5;3,0\n2,5;1,5;1\n"
+    options = ["--ratings", "--items", "x,y", "--separator", ";", "--decimal", ",", "--count", "n"]
+    assert read(content, *options).n_voters == 4
+
+
+def test_segments_belong_to_the_persons_of_a_count(finished):
     content = "rank1,rank2,n,where\n" + "A,B,50,north\nB,A,40,south\nA,B,3,south\n"
     Path("s.csv").write_text(content, encoding="utf-8")
     options = ["s.csv", "--choices", "rank*", "--items", "A,B", "--count", "n", *LARGE]
-    made = json.loads(run(*options, "--segments", "where", "--segment-values", "north,south", "--delta", "0")[1])
+    made = json.loads(finished(*options, "--segments", "where", "--segment-values", "north,south", "--delta", "0")[1])
     assert [each["consensus"] for each in made["segments"]] == [["A", "B"], ["B", "A"]]
 
 
@@ -272,22 +264,22 @@ def test_words_of_a_record_are_items_if_the_list_says_so():
     ]
 
 
-def test_the_number_of_changed_ballots_goes_to_the_operator_only(run):
+def test_the_number_of_changed_ballots_goes_to_the_operator_only(finished):
     Path("cvr.csv").write_text(csv_text(NEW_YORK), encoding="utf-8")
     options = ["cvr.csv", "--choices", CONTEST.format("*"), *MAYOR]
-    status, out, said = run(*options, "--epsilon", "1", "--report", "r.html")
+    status, out, said = finished(*options, "--epsilon", "1", "--report", "r.html")
     assert status == 0 and said == (
         "cvr.csv: by the rules of ballots, some marks do not count in 3 of 5 rows. This line depends on the ballots; "
         "do not publish it.\n"
     )
     page = Path("r.html").read_text(encoding="utf-8")
-    printed = [out, page, run(*options, *LARGE)[1]]
+    printed = [out, page, finished(*options, *LARGE)[1]]
     assert not any("marks" in text or "3 of 5" in text for text in printed)
 
 
-def test_a_file_without_broken_rules_has_no_line_on_standard_error(run):
+def test_a_file_without_broken_rules_has_no_line_on_standard_error(finished):
     Path("c.csv").write_text("rank1,rank2,n\nA,B,3\nB,,2\n,A,1\n", encoding="utf-8")
-    assert run("c.csv", "--choices", "rank*", "--items", "A,B", "--epsilon", "1")[2] == ""
+    assert finished("c.csv", "--choices", "rank*", "--items", "A,B", "--epsilon", "1")[2] == ""
 
 
 @pytest.mark.parametrize(
@@ -300,14 +292,14 @@ def test_a_file_without_broken_rules_has_no_line_on_standard_error(run):
         ("r1,r2\nA,B>C\n", [], "If a cell lists several items, add what stands between them, as in --list-separator"),
     ],
 )
-def test_ballots_that_break_a_rule_are_refused_before_a_charge(content, options, message, run):
+def test_ballots_that_break_a_rule_are_refused_before_a_charge(content, options, message, finished):
     Path("f.csv").write_text(content, encoding="utf-8")
     command = ["f.csv", "--choices", "r*", *ABC, *options, "--epsilon", "1"]
     budget = ["--budget", "b", "--budget-epsilon", "9"]
-    status, _, said = run(*command, *budget)
+    status, _, said = finished(*command, *budget)
     assert status == 2 and message in said and said.endswith(f"{NOT_PUBLIC}\n") and "secret" not in said
     assert not Path("b").exists()
-    assert run(*command, *budget, "--unreadable", "empty")[0] == 0
+    assert finished(*command, *budget, "--unreadable", "empty")[0] == 0
     assert len(PrivacyBudget.open("b").releases_) == 1
     assert rows(read(content, "--choices", "r*", *ABC, *options, "--unreadable", "empty")) == [[None] * 3]
 
@@ -366,33 +358,33 @@ def test_lists_are_for_one_column():
 
 
 @pytest.mark.parametrize("command", ["rank", "compare"])
-def test_positions_need_the_meaning_of_blanks(command, run):
+def test_positions_need_the_meaning_of_blanks(command, finished):
     """Whether a file has blanks does not matter, because a refusal must not depend on it."""
     for content in ("A,B\n" + "1,\n" * 60 + "2,1\n" * 40, "A,B\n1,2\n"):
         Path("p.csv").write_text(content, encoding="utf-8")
         options = ["p.csv", "--positions"] + ["--public"] * (command == "compare")
         options += ["--epsilon", "50", "--format", "json"] * (command == "rank")
-        status, _, said = run(*options, "--items", "all", command=command)
+        status, _, said = finished(*options, "--items", "all", command=command)
         assert status == 2 and "--positions needs --unranked, the meaning of an empty cell" in said
         assert "--unranked last" in said and "--unranked no_opinion" in said
-        assert "--items all" in run(*options, command=command)[2]
+        assert "--items all" in finished(*options, command=command)[2]
 
 
 @pytest.mark.parametrize(("meaning", "best"), [("last", "A"), ("no_opinion", "B")])
-def test_the_release_states_the_meaning_of_blanks(meaning, best, run):
+def test_the_release_states_the_meaning_of_blanks(meaning, best, finished):
     Path("p.csv").write_text("A,B\n" + "1,\n" * 60 + "2,1\n" * 40, encoding="utf-8")
     options = ["p.csv", "--positions", "--items", "all", "--unranked", meaning, "--epsilon", "50", "--report", "r.html"]
-    out = run(*options)[1]
+    out = finished(*options)[1]
     assert f"--unranked {meaning}" in " ".join(out.split())
-    assert json.loads(run(*options, "--format", "json")[1])["consensus"][0] == best
+    assert json.loads(finished(*options, "--format", "json")[1])["consensus"][0] == best
     stated = {"last": "worse than those that it lists", "no_opinion": "count as no opinion"}[meaning]
     assert stated in Path("r.html").read_text(encoding="utf-8")
 
 
-def test_lists_with_scores_need_no_meaning_of_blanks(run):
+def test_lists_with_scores_need_no_meaning_of_blanks(finished):
     Path("p.csv").write_text("A,B,C\n1,2,\n1,,\n", encoding="utf-8")
     options = ["p.csv", "--positions", "--items", "all", "--estimator", "DPPositionalRule", *LARGE]
-    assert json.loads(run(*options, "--max-listed", "2", "--delta", "1e-6")[1])["unranked"] == "no_score"
+    assert json.loads(finished(*options, "--max-listed", "2", "--delta", "1e-6")[1])["unranked"] == "no_score"
 
 
 # --- short lists of many items
@@ -410,11 +402,14 @@ def test_lists_with_scores_are_no_table(others):
     assert (lists.bound.unit, lists.bound.most, lists.max_listed) == (table.bound.unit, table.bound.most, 2)
 
 
-def test_typed_lists_have_rules_and_counts(run):
+def test_typed_lists_have_rules_and_counts(finished):
     content = "first,second,n\n" + "tea,tea,300\nmilk,undervote,300\ntea,secret,1\n"
     Path("t.csv").write_text(content, encoding="utf-8")
     options = ["t.csv", "--choices", "first,second", "--items", "private", "--max-listed", "3", "--count", "n"]
-    status, out, said = run(*options, "--epsilon", "2", "--delta", "1e-6", "--format", "json")
+    status, out, said = finished(*options, "--epsilon", "2", "--delta", "1e-6", "--format", "json")
     assert status == 0 and sorted(json.loads(out)["consensus"]) == ["milk", "tea"]
     assert "in 1 of 3 rows" in said and "secret" not in out + said
-    assert "--items private does not take --overvote; leave that out." in run(*options, "--overvote", "tie", *LARGE)[2]
+    assert (
+        "--items private does not take --overvote; leave that out."
+        in finished(*options, "--overvote", "tie", *LARGE)[2]
+    )

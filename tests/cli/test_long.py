@@ -35,15 +35,11 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(capsys):
+def run(finished):
     """Return what a command prints, on standard error if it is refused."""
 
     def call(*arguments, command="rank"):
-        try:
-            status = main([command, *arguments])
-        except SystemExit as stop:
-            status = stop.code
-        out, err = capsys.readouterr()
+        status, out, err = finished(*arguments, command=command)
         assert bool(out) == (status == 0)
         return err if status else out
 
