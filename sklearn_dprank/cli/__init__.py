@@ -108,7 +108,8 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = list(COMMANDS) if words is None else [word for word in words if word in COMMANDS][:1]
     for name, (module, about) in COMMANDS.items():
-        added = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
+        usage = f"dprank {name} [options]; dprank {name} --help lists the options"
+        added = commands.add_parser(name, help=about, description=f"{about.capitalize()}.", usage=usage)
         if name in chosen:
             command: Any = import_module(f"{__name__}.{module}")
             added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")

@@ -13,9 +13,10 @@ from ..channels.central import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda
 from ..channels.local import LDPPairwise
 from ..channels.shuffle import ShufflePairwise
 from ..plotting import PrivacyUtilityDisplay
-from . import files
-from .files import Several, called
+from . import files, layout
+from .layout import Several
 from .printing import A_POINT, as_table, check_outputs, own_words, save, simulated
+from .tables import called
 
 MECHANISMS = {  # by default, the first five that the ballots allow
     "DPBorda, Laplace noise": DPBorda(),
@@ -32,7 +33,7 @@ _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
-    files.add_arguments(added)
+    layout.add_arguments(added)
     add = added.add_argument_group("comparison").add_argument
     add("--public", action="store_true", help="the ballots in the file are public; without this, a file is refused")
     epsilons = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> str:
         raise ValueError("--max-weight auto is for rank; give compare a number.")
     if options.items == "private":
         raise ValueError("--items private is for rank; list the items of public ballots.")
-    if options.file is None and (names := files.given(options)):
+    if options.file is None and (names := layout.given(options)):
         raise ValueError(
             f"no file is given, but {', '.join(names)} describe{'s' * (len(names) == 1)} one. Name the file, or "
             "leave out these options for simulated ballots."
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace) -> str:
         made = {
             "not_private": True,
             "simulated": options.file is None,
-            "unranked": files.unranked(options) if options.file else None,
+            "unranked": layout.unranked(options) if options.file else None,
             "epsilons": options.epsilons,
             "excess_points": {name: (errors.round(4) + 0.0).tolist() for name, errors in excess.items()},
             "random_order_points": round(blind, 4),
@@ -103,7 +104,7 @@ def run(options: argparse.Namespace) -> str:
     rows = [["excess error (points) at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
     for name, errors in {**excess, "a random order": [blind] * len(options.epsilons)}.items():
         rows.append([name, *(f"{error:z.2f}" for error in errors)])
-    about = [files.UNRANKED[files.unranked(options)]] if options.file else []
+    about = [layout.UNRANKED[layout.unranked(options)]] if options.file else []
     about += [f"{left_out}."] if unfit else []
     source = "" if options.file else ", simulated: no file was given"
     title = f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits"

@@ -1,282 +1,66 @@
-"""Readers of ballot files: options, headers, cells and layouts."""
+"""Readers of ballot files: cells and layouts."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import re
-import shlex
-from collections import Counter, defaultdict
-from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from .._utils.checks import safe_repr
 from ..ballots.long import MARKS, TIES, counted_ranks, positions_of
 from ..ballots.profile import Profile
-from ..ballots.reading import checked_name, checked_names, long_form, normal
+from ..ballots.reading import checked_name
 from ..preprocessing import RatingsToRankings, unranked_last
-from .printing import STANDARD_INPUT, own_words, tell, why
-from .tables import (
-    NOT_PUBLIC,
-    NUMBER,
-    Rows,
-    Unreadable,
-    called,
-    encoding,
-    ending,
-    is_no_name,
-    joined,
-    open_rows,
-    plain,
-    to_copy,
-)
+from .headers import as_answer, check_counts, choice_places, chosen_items, header, listed, place_of, unstated
+from .layout import NOT_TAKEN, RULES, form, given, own_columns, unranked
+from .printing import STANDARD_INPUT, own_words, tell
+from .tables import NOT_PUBLIC, NUMBER, Unreadable, called, ending, is_no_name, open_rows, plain, to_copy
 
-# Options.
+# Cells of text.
+
+GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
+_MOST_VOTERS = 1e8  # of one row, and of lists, which are repeated
+_LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
+_COMMA_TO_POINT = str.maketrans(",.", ".,")
 
 
-class File(argparse.Action):
-    """Positional argument of the file; it is not replaced if `Several` found one."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Set ``file`` unless the argument is missing; raise ArgumentError if there is one."""
-        if values is not None and namespace.file is not None:
-            raise argparse.ArgumentError(self, f"two files are given, {str(namespace.file)!r} and {str(values)!r}")
-        namespace.file = namespace.file if values is None else values
+def _code(text):
+    """Return a cell in the form in which cells are compared with ``--no-answer``: 99 is the same as 99.0."""
+    return float(text) if NUMBER.fullmatch(text) else as_answer(text)
 
 
-class Several(File):
-    """Option with several values, separated by blanks or commas; `one` converts each.
+def _decimals(options):
+    """Return what decimal marks must be, for a message."""
+    if options.decimal == ",":
+        return "Decimals need a comma, as --decimal says, and thousands have no mark."
+    return "For decimal commas, add --decimal ','."
 
-    argparse gives such an option all arguments up to the next option, also the file. If the last one is not a value but
-    standard input, exists, or ends like the name of a file, it is set as ``file``.
+
+def _numbers(cells, scale=None, codes=(), decimal=None):
+    """Return the cells of a column as doubles: NaN if empty or one of `codes`, infinite if a cell cannot be read.
+
+    With a `scale`, a cell is one of its answers, which may look like a gap. Without, it is a number in the usual
+    notation with this `decimal` mark, or True or False, as Parquet files hold them.
     """
-
-    def __init__(self, option_strings: list[str], dest: str, *, one: Any, **given: Any) -> None:
-        super().__init__(option_strings, dest, nargs="+", **given)
-        self._one = one
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Set the values and, if the last argument is a file, ``file``."""
-        found: list[Any] = []
-        for place, value in enumerate(values, start=1):
-            try:
-                found += [self._one(each.strip()) for each in value.split(",") if each.strip()]
-            except ValueError as error:
-                is_file = value == "-" or Path(value).exists() or Path(value).suffix[1:2].isalpha()
-                if not (is_file and 1 < place == len(values) and hasattr(namespace, "file")):
-                    raise argparse.ArgumentError(self, str(error)) from None
-                super().__call__(parser, namespace, Path(value))
-        if not found:
-            raise argparse.ArgumentError(self, "expected at least one value")
-        setattr(namespace, self.dest, found)
-
-
-class Columns(File):
-    """Option with the names of columns; a file after them is set as ``file``."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Set the names and, if the last argument is a file and no name of a column is missing, ``file``."""
-        if len(values) > 2 and namespace.file is None and Path(values[-1]).is_file():
-            super().__call__(parser, namespace, Path(values.pop()))
-        setattr(namespace, self.dest, values)
-
-
-def number_or_auto(text: str) -> float | str:
-    """Return the value of ``--max-weight``."""
-    return text if text == "auto" else float(text)
-
-
-def row_number(text: str) -> int:
-    """Return one value of ``--skip-rows``."""
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"rows are numbered from 1, got {text!r}; list them with commas between, such as 1,2")
-    return int(text)
-
-
-class NamesOfFile(str):
-    """Value of ``--items`` that a file lists; `shown` is the name of the file without its folder."""
-
-    shown: str
-
-
-def names_or_file(text: str) -> str:
-    """Return the value of ``--items``; the names in a file after @ are joined as `listed` reads them."""
-    if not text.startswith("@"):
-        return text
-    try:
-        names = [plain(line) for line in Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        what = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else why(error)
-        raise argparse.ArgumentTypeError(
-            f"{text} cannot be read ({what}); name a file with one item a line, or list the names."
-        ) from None
-    if len(found := [name for name in names if name]) < 2:  # one name could be the word all or private
-        raise argparse.ArgumentTypeError(f"{text} must have at least two lines, with one item each, got {len(found)}")
-    names_of = NamesOfFile(joined(found))
-    names_of.shown = f"@{Path(text[1:]).name}"
-    return names_of
-
-
-#: Sentences about the meanings of items that a ballot leaves out.
-UNRANKED = {
-    "last": "Items that a ballot leaves out count as worse than those that it lists (--unranked last).",
-    "no_opinion": "Items that a ballot leaves out count as no opinion (--unranked no_opinion).",
-    "no_score": "Items that a list leaves out get no score from it.",
-}
-
-
-def add_arguments(added: argparse.ArgumentParser) -> None:
-    """Add the options for the file and its layout."""
-    about = "CSV (- is standard input), Excel (.xlsx), Parquet, Feather or PrefLib (soc, soi, toc, toi), also gzipped"
-    added.add_argument("file", nargs="?", type=Path, action=File, help=about)
-    group = added.add_argument_group("layout of the file")
-    add, layouts = group.add_argument, group.add_mutually_exclusive_group()
-    layout = partial(layouts.add_argument, dest="layout", action="store_const")
-    layout("--ratings", const="ratings", help="larger is better")
-    layout("--positions", const="positions", help="smaller is better")
-    layout("--orders", const="orders", help="items, best first; no header, see --items")
-    about = "each row is one rating, by these columns; add --ratings or --positions, and --items"
-    add("--long", nargs=3, type=plain, metavar=("PERSON", "ITEM", "VALUE"), help=about)
-    about = (
-        "each row is one comparison of two items, by these columns; the first one won, or OUTCOME holds the winner or "
-        "the name of its column; needs --items, and --person or --row-is-person"
-    )
-    columns: dict[str, Any] = {"nargs": "+", "type": plain, "action": Columns}
-    layouts.add_argument("--comparisons", metavar=("FIRST SECOND", "OUTCOME"), help=about, **columns)
-    about = (
-        'columns of choices, best first: "Rank 1,Rank 2", the first and the last as "Rank 1..Rank 5", or "Rank *" with '
-        "* for the number; needs --items"
-    )
-    layouts.add_argument("--choices", metavar="A,B,C", help=about)
-    about = "names of the items, with commas between, or @FILE with one name a line"
-    about += "; all: every column that no other option names; private: names that the ballots hold, if no list is "
-    about += "public; rank then publishes only names that many persons list; needs --max-listed"
-    add("--items", type=names_or_file, help=about)
-    add("--ties", metavar="A,B,C", help=f"words of OUTCOME that mean a tie; default: {','.join(TIES)}")
-    add("--scale", metavar="WORST,...,BEST", help="public answers in words for --ratings, such as bad,fair,good")
-    add("--no-answer", metavar="A,B,C", help='answers that count as empty cells, such as "no idea,99"; they are public')
-    add("--separator", help="what stands between the cells; default: a comma, in .tsv files a tab")
-    add("--decimal", choices=[".", ","], help="decimal mark of numbers; default: a point")
-    about = "encoding of a CSV file, such as cp1252 (Excel in Western Europe); default: utf-8, or utf-16 with its mark"
-    add("--encoding", type=encoding, help=about)
-    add("--sheet", metavar="NAME", help="sheet of an Excel file with several sheets")
-    about = "numbers of rows that are neither names nor ballots, such as titles above the names: 1,2"
-    add("--skip-rows", action=Several, one=row_number, metavar="N", help=about)
-    about = (
-        "items left out: last, as on ballots of elections, or without an opinion; --positions needs it; default: "
-        "no_opinion with --ratings, else last"
-    )
-    add("--unranked", choices=["last", "no_opinion"], help=about)
-    about = "rows that cannot be read: an error (the default), or empty, which counts them as ballots without opinions"
-    add("--unreadable", choices=["error", "empty"], default="error", help=about)
-    about = (
-        "With --person, a guarantee covers all rows of a person. Persons are compared as text: Ann and ann are two. "
-        "Without --weight, a row has the weight 1. The weights of a person are scaled down to --max-weight, and noise "
-        "is proportional to it."
-    )
-    add = added.add_argument_group("persons and weights", about).add_argument
-    add("--person", type=plain, metavar="COLUMN", help="column of the person of each row")
-    about = "for --comparisons: each row is of another person, and the guarantee protects one comparison"
-    add("--row-is-person", action="store_const", const=True, help=about)
-    add("--weight", type=plain, metavar="COLUMN", help="column with the weight of each row; needs --max-weight")
-    about = "column with the number of persons of each row, if equal ballots are one row; the number of the column in "
-    add("--count", type=plain, metavar="COLUMN", help=f"{about}files of --orders; each person is protected alone")
-    about = 'public bound on the weight of a person; default: 1; "auto": rank chooses 1, 2, 4, ..., or 2048 privately, '
-    add("--max-weight", type=number_or_auto, help=f"{about}which needs Gaussian noise; not for --comparisons")
-    about = "public bound on the number of items that a ballot lists, which lowers the noise; longer ballots count less"
-    add("--max-listed", type=int, metavar="K", help=about)
-    about = "For --orders and --choices. Each rule looks at one ballot only, and no row is removed."
-    add = added.add_argument_group("rules of ballots", about).add_argument
-    about = (
-        "an item that a ballot lists twice: its first rank counts (the default), or drop: the ballot has no opinions"
-    )
-    add("--repeated", choices=["first", "drop", "error"], help=about)
-    about = (
-        "several items in one rank, as A=B or {A,B}, or the word overvote: tie these items (the default), skip the "
-        "rank, or end the ballot before it"
-    )
-    add("--overvote", choices=["tie", "skip", "end", "error"], help=about)
-    about = (
-        "empty ranks, or the words undervote, skipped and those of --no-answer: later items move up (the default), or "
-        "end the ballot at 1 or 2 in a row"
-    )
-    add("--skipped", choices=["close", "1", "2"], help=about)
-    about = "names that --items does not list, such as write-ins: an error (the default), or left out"
-    add("--other-items", choices=["error", "drop"], help=about)
-    about = 'what stands between the items, if one cell lists them all, such as ">" or ";"'
-    add("--list-separator", metavar="TEXT", help=about)
-
-
-_RULES = ("repeated", "overvote", "skipped", "other_items", "list_separator")
-#: Forms of files that options name, and the options that each does not take.
-_FORMS = {
-    "long": ("person", "weight", "max_weight", "unranked", "row_is_person", "ties", "count", *_RULES),
-    "comparisons": ("scale", "weight", "max_listed", "unranked", "count", *_RULES),
-    "choices": ("row_is_person", "ties"),
-}
-_NOT_TAKEN = {**_FORMS, "orders": _FORMS["choices"]}  # other layouts take no rules either
-
-
-def form(options: argparse.Namespace) -> str | None:
-    """Return "long", "comparisons" or "choices", else the layout, None if it is not stated."""
-    return next((name for name in _FORMS if getattr(options, name)), options.layout)
-
-
-def given(options: argparse.Namespace, *others: str) -> list[str]:
-    """Return the given options that describe a file, and those of the others that are given."""
-    names = (
-        *_FORMS,
-        "ties",
-        "row_is_person",
-        "items",
-        "scale",
-        "no_answer",
-        "separator",
-        "decimal",
-        "encoding",
-        "sheet",
-        "skip_rows",
-        "unranked",
-        "person",
-        "weight",
-        "max_weight",
-        "max_listed",
-        "count",
-        *_RULES,
-        *others,
-    )
-    found = [options.layout, *(name for name in names if getattr(options, name) is not None)]
-    found += ["unreadable"] if options.unreadable != "error" else []
-    return [f"--{name.replace('_', '-')}" for name in found if name]
-
-
-def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last", "no_score"]:
-    """Return the meaning of left-out items: ``--unranked``, or the default of the layout; ballots never change it."""
-    if options.items == "private" or getattr(options, "estimator", None) == "DPPositionalRule":
-        return "no_score"
-    return options.unranked or ("last" if form(options) in ("orders", "choices", None) else "no_opinion")
-
-
-# Names of columns, and lists of names in options.
-
-
-def listed(names: str, option: str) -> list[Any]:
-    """Return the names that an option lists, which must be distinct; a name that contains a comma is in quotes."""
-    try:
-        found = [plain(name) for name in next(csv.reader([names], skipinitialspace=True), [])]
-    except csv.Error as error:
-        raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
-    if "" in found or not found:
-        raise ValueError(f"{option} has an empty name; leave it out.")
-    return checked_names(found, option)
+    known = {}
+    for text in set(cells):
+        known[text] = np.inf
+        number = text.translate(_COMMA_TO_POINT) if decimal == "," else text
+        if codes and _code(number if NUMBER.fullmatch(number) else text) in codes:
+            known[text] = np.nan
+        elif scale is not None and (answer := as_answer(text)) in scale:
+            known[text] = scale[answer]
+        elif text.strip() in GAPS:
+            known[text] = np.nan
+        elif scale is None and text in ("False", "True"):
+            known[text] = float(text == "True")
+        elif scale is None and NUMBER.fullmatch(number) and abs(float(number)) <= _LARGEST:
+            known[text] = float(number)
+    return np.array([known[text] for text in cells], dtype=float)
 
 
 def _catalogue(options, option):
@@ -303,465 +87,6 @@ def _and_items(options):
     return "" if options.items else ", and --items with the public list of all items, such as --items @items.txt"
 
 
-def _place_of(option, name, places, names):
-    """Return the index of the column that an option names; `places` has the indices of the columns of each name."""
-    found = places.get(name, [])
-    if len(found) == 1:
-        return found[0]
-    if found:
-        twice = joined(names[place] for place in found)
-        raise ValueError(f"{option} {name!r} names {len(found)} columns: {twice}. List or rename one of these columns.")
-    hint = f"; these are {joined(places)[:200]}."
-    if any(map(is_no_name, names)):  # cells that look like those of a ballot must not be quoted
-        hint = ". Correct the spelling. If other rows stand above the names, leave them out: --skip-rows 1."
-    raise ValueError(f"{option} {name!r} is none of the columns{hint}")
-
-
-def _choice_places(options, places, names):
-    """Return the indices of the columns of ``--choices``, best first: names, ranges FIRST..LAST, patterns with *."""
-    found = _span(options.choices, places, names)  # first the whole text, because names may have commas
-    if found is None:
-        found = []
-        for entry in listed(options.choices, "--choices"):
-            span = _span(entry, places, names)
-            if span is None:  # raises with the names of the columns
-                option = "--choices, with a number in place of *," if "*" in entry else "--choices"
-                span = [_place_of(option, entry, places, names)]
-            found += span
-    others = _others(options)
-    if len({*found}) < len(found):
-        raise ValueError("--choices must name different columns, and names one twice.")
-    if used := [names[place] for place in found if names[place] in others]:
-        raise ValueError(
-            f"--choices covers the column {safe_repr(used[0])}, which another option names; list the columns of "
-            "choices with commas between."
-        )
-    return found
-
-
-def _span(entry, places, names):
-    """Return the indices of the columns that a name, a range or a pattern means, None if there are none."""
-    entry = plain(entry)
-    if entry in places:
-        return [_place_of("--choices", entry, places, names)]
-    for dots in re.finditer(r"\.\.", entry):
-        ends = plain(entry[: dots.start()]), plain(entry[dots.end() :])
-        if all(end in places for end in ends):
-            first, last = (_place_of("--choices", end, places, names) for end in ends)
-            if last < first:
-                raise ValueError(f"--choices {entry!r} must name the left column first; swap both names.")
-            return [*range(first, last + 1)]
-    if entry.count("*") != 1:
-        return None
-    before, after = map(re.escape, entry.split("*"))
-    pattern = re.compile(before + r"(\d+)(" + (after or r"(?:\D.*)?") + ")", re.ASCII)
-    matches = {place: found for place, name in enumerate(names) if (found := pattern.fullmatch(name))}
-    numbers = [int(found[1]) for found in matches.values()]
-    if len({*numbers}) < len(numbers):
-        one = names[next(iter(matches))]
-        exact = f"{entry.partition('*')[0]}*{next(iter(matches.values()))[2]}"
-        raise ValueError(
-            f"--choices {entry!r} finds several columns with one number. Write what stands behind the number, as in "
-            f"--choices {shlex.quote(exact)} for {one!r}."
-        )
-    return sorted(matches, key=lambda place: int(matches[place][1])) or None
-
-
-# Header rows of tables, with those of survey tools, and short names of items that one question asks about.
-
-_QUALTRICS = {  # two of these names in the first row announce two more header rows
-    *("StartDate", "EndDate", "RecordedDate", "ResponseId", "DistributionChannel", "UserLanguage"),
-    *("startDate", "endDate", "recordedDate", "_recordId", "distributionChannel", "userLanguage"),
-    "Duration (in seconds)",
-}
-_SURVEYMONKEY = {  # the first two announce one more header row; here and below, names are as `_letters` returns them
-    *("respondentid", "collectorid", "startdate", "enddate", "ipaddress", "emailaddress", "firstname", "lastname"),
-    *("customdata", "datecreated", "datemodified"),
-}
-_LIMESURVEY = {"lastpage", "startlanguage", "seed"}  # two of these announce the others
-_LIMESURVEY_TOO = {
-    *("id", "responseid", "submitdate", "datesubmitted", "startdate", "datestarted", "datestamp", "datelastaction"),
-    *("ipaddr", "ipaddress", "refurl", "referrerurl", "token", "accesscode", "interviewtime", "totaltime"),
-}
-_CODE = re.compile(r"\w+(\[\w+\])?\. ")  # of a question of LimeSurvey, before its text
-_QUESTION = re.compile(r"(.*QID.*)_\d+", re.ASCII)  # ImportId of one item, with that of its question
-_GRID = re.compile(r"(.+?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")  # question [item], of Google Forms
-_TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
-    *("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche"),
-    *("Tijdstempel", "Sygnatura czasowa", "Отметка времени", "Tidstämpel", "Aikaleima", "Časová značka"),
-    *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
-}
-_WHO = ("user", "voter", "person", "respondent", "participant", "customer")
-_NO_ITEMS = {
-    *("#", "no.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
-    *("completiontime", "lastmodifiedtime", "durationinseconds", "finished", "lastpage", "progress", "responseid"),
-    *("respondentid", "email", "nr", "lfdnr"),
-    *("emailaddress", "ipaddress", "startdate", "starttime", "enddate", *_WHO, *(f"{who}id" for who in _WHO)),
-    *("submitdate", "startlanguage", "date", "datum", "name", "firstname", "lastname", "vorname", "nachname", "e-mail"),
-    *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "count", "counts", "anzahl", "gewicht"),
-    *("mean", "average", "median", "mittelwert", "durchschnitt", "comment", "comments", "kommentar", "kommentare"),
-    *("bemerkung", "bemerkungen", "anmerkung", "anmerkungen", "remark", "remarks", "notes", "feedback"),
-    *("commentaire", "commentaires", "comentario", "comentarios"),
-}
-_ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
-
-
-def _letters(name):
-    """Return the letters of a name in lower case."""
-    return re.sub(r"[\W\d_]", "", name.lower())
-
-
-@dataclass(frozen=True)
-class Header:
-    """Names of the columns of a table, and the question and the item of each; one item has an empty question."""
-
-    names: list[str]
-    parts: dict[str, tuple[str, str]]
-    no_items: frozenset[str] = frozenset()  # columns of a survey tool, which are not items unless they are listed
-
-    def places(self, others: Collection[str | None] = ()) -> dict[str, list[int]]:
-        """Return the indices of the columns of each item and name, without `others`; names count before items."""
-        by_item, by_name = defaultdict(list), defaultdict(list)
-        for place, name in enumerate(self.names):
-            if name not in others:
-                by_name[name].append(place)
-                if name not in self.no_items:
-                    by_item[self.parts[name][1]].append(place)
-        return {**by_item, **by_name}
-
-    def items(self, others: Collection[str | None], wanted: str | None) -> tuple[list[Any], list[int]]:
-        """Return the names of the items and the indices of their columns, without the columns of other options.
-
-        They are those in `wanted`, or without it those of all columns if none looks like something else. If one
-        question asks about all of them, the items have the short names.
-        """
-        if wanted is None:
-            chosen = None
-            skipped = self.no_items.union(others)
-            columns = [place for place, name in enumerate(self.names) if name not in skipped]
-            self._check_items(columns)
-        else:
-            chosen, places = listed(wanted, "--items"), self.places(others)
-            columns = [_place_of("--items", item, places, self.names) for item in chosen]
-            if len(set(columns)) < len(columns):
-                raise ValueError("--items lists a column twice, by its name and by that of the item; leave one out.")
-        names = [self.names[place] for place in columns]
-        items = [self.parts[name][1] for name in names]
-        is_one_question = len({self.parts[name][0] for name in names}) == 1 and all(items)
-        # The words of --items count, unless they are the long names of one question.
-        if chosen not in (None, names) or not is_one_question or len(set(items)) < len(items):
-            items = chosen or names
-        return checked_names(items, "--items" if wanted else "the first row"), columns
-
-    def is_grid(self, columns: list[int]) -> bool:
-        """Return whether one question asks about all these columns, so that they are items."""
-        return len(asked := {self.parts[self.names[place]][0] for place in columns}) == 1 and asked != {""}
-
-    def likely_items(self, columns: list[int]) -> tuple[list[str], list[str]]:
-        """Return the names of those columns that may be items, short ones if they are clear, and what the others are.
-
-        The names alone decide. If one question asks about several items, only these may be items.
-        """
-        questions, places, problems, others, same = defaultdict(list), self.places(), [], [], []
-        for place in columns:
-            name = self.names[place]
-            if not name or _ROW_NUMBERS.fullmatch(name):
-                problems.append(f"column {place + 1} has no name")
-            elif len(places[name]) > 1:
-                same += [" and ".join(str(each + 1) for each in places[name])] * (place == places[name][0])
-            elif _NO_ITEMS.union(map(str.lower, _TIMESTAMPS)).intersection([name.lower(), _letters(name)]):
-                others.append(name)
-            else:
-                questions[self.parts[name][0]].append(name)
-        if same:
-            more = ", and others," * (len(same) > 3)
-            problems.append(f"columns {', '.join(same[:3])}{more} have the same name; rename one of them to rank both")
-        if others:
-            one = len(others) == 1
-            shown = " and ".join(map(safe_repr, others))
-            problems.append(
-                f"column{'s' * (not one)} {shown} do{'es' * one} not look like {'an item' if one else 'items'}"
-            )
-        longest = max((questions[asked] for asked in questions if asked), key=len, default=[])
-        if len(questions) > 1 < len(longest):
-            problems.append("the columns are of several questions")
-        else:
-            longest = [name for names in questions.values() for name in names]
-        short = [self.parts[name][1] for name in longest]
-        return short if all(len(places[name]) == 1 for name in short) else longest, problems
-
-    def _check_items(self, columns):
-        """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
-        names, problems = self.likely_items(columns)
-        if not problems:
-            return
-        rest = [name for name in self.names if name and not _ROW_NUMBERS.fullmatch(name)]
-        is_safe = to_copy("", rest) and len(rest) >= len(self.names) - 1
-        copied = to_copy("--items", names) if is_safe else ""
-        option = f"Copy this, and correct it: {copied}" if copied else "List the items with --items"
-        if any("no name" in each or "same name" in each for each in problems):
-            option += ". If rows such as titles stand above the names, leave them out with --skip-rows 1"
-        if any("look like" in each for each in problems):
-            option += (
-                ". If a column identifies the voter, name it with --person, and if it holds weights, with --weight. If "
-                "a row is one rating or comparison, use --long or --comparisons"
-            )
-        raise ValueError(f"{'. '.join(problems)}. {option}.")
-
-
-_CHOICE = re.compile(
-    r"(?:rank|choice|preference|pick|top)[ _-]?(\d+)(?: of \d+)?|(\d+)(?:st|nd|rd|th)[ _-]choice", re.I
-)
-#: One choice in a contest, as in "DEM Mayor Choice 1 of 5 Citywide".
-_CONTEST = re.compile(r"(.*\b(?:rank|choice|preference)[ _-]?)(\d+)( of \d+\b.*)", re.I)
-_COUNTS = {"count", "counts", "n_votes", "number of votes", "voters", "n_voters", "frequency"}
-_JUDGES = {*_WHO, *(f"{who}id" for who in _WHO), "judge", "judgeid", "annotator", "rater", "raterid"}
-
-
-def _check_form(options, names):
-    """Raise ValueError with the whole command if names of columns are those of long data or of choices.
-
-    Names choose the command that is shown, and nothing else.
-    """
-    numbered = {found[0]: int(found[1] or found[2]) for found in map(_CHOICE.fullmatch, names) if found}
-    choices = sorted(numbered, key=lambda name: numbered[name])
-    shown = joined(choices) if choices else ""
-    if not choices and (contests := Counter(f"{each[1]}*{each[3]}" for each in map(_CONTEST.fullmatch, names) if each)):
-        shown = contests.most_common(1)[0][0]  # the first contest, by a pattern
-        choices = [name for name in names if (found := _CONTEST.fullmatch(name)) and f"{found[1]}*{found[3]}" == shown]
-    form, columns, direction = long_form(names) or ("choices", choices, "")
-    if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
-        return
-    added = [f"--{form}", shown] if form == "choices" else [f"--{form}", *columns]
-    if form == "choices" and options.count is None and options.person is None:
-        added += [word for name in names if name.lower() in _COUNTS for word in ("--count", name)][:2]
-    added += [f"--{direction}s"] if direction and options.layout is None else []
-    row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[form]
-    if form == "comparisons" and options.person is None:
-        who = next((name for name in names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
-        added += ["--row-is-person"] if who is None else ["--person", who]
-    if form != "choices" and options.command == "rank" and not options.estimator and not options.top:
-        added += ["--estimator", "DPBorda"] if options.noise else []
-    # All words that were typed, without options that the form does not take.
-    dropped = {f"--{name.replace('_', '-')}" for name in (*_FORMS[form], *(["scale"] if form == "choices" else []))}
-    kept: list[str] = []
-    typed = iter(getattr(options, "words", ["rank", str(options.file), f"--{options.layout}"]))
-    for word in typed:
-        if word in dropped:
-            next(typed)
-        elif form == "long" or not any(
-            len(word) > 3 and f"--{name}".startswith(word) for name in ("ratings", "positions")
-        ):
-            kept += [] if word.partition("=")[0] in dropped else [word]
-    note = " --row-is-person states that each row is of another person; else name the --person." * (
-        "--row-is-person" in added
-    )
-    note += " --count states that a row is of so many voters; leave it out if it is not." * ("--count" in added)
-    raise ValueError(
-        f"{called(options.file)} has {row} a row, by the names of its columns. If these are items, add --items all. "
-        f"Else write the names of all items into items.txt, one a line.{note} Then run: "
-        f"{shlex.join(['dprank', *kept, *added, '--items', '@items.txt'])}"
-    )
-
-
-def _unconfirmed(file, names):
-    """Return the message about columns that nobody called items."""
-    copied = to_copy("--items", names)  # or they may be a ballot
-    option = (
-        f"Copy this, and drop what is not an item: {copied}"
-        if copied
-        else "List them with --items, separated by commas"
-    )
-    return (
-        f"say which of the {len(names)} columns of {file} are items. {option}. If all are, add --items all. If a "
-        "row is one rating, one comparison or a list of choices, use --long, --comparisons or --choices. If the first "
-        "row is a ballot, put a row of names before it."
-    )
-
-
-class _NoNames(ValueError):
-    """The first row of a file does not name two columns."""
-
-
-def header(rows: Rows, options: argparse.Namespace) -> tuple[Header, int]:
-    """Return the header of a file, and the number of lines that it takes.
-
-    The names alone decide how many rows the header has, so that no ballot affects how others are read.
-    """
-    try:
-        (names,), n_lines = rows.names(1)
-    except (StopIteration, ValueError, csv.Error):
-        names, n_lines = [], 0
-    names = [plain(re.sub(r"\s*\n\s*", " ", name)) for name in names]
-    if len([*filter(None, names)]) < 2:
-        raise _NoNames(_no_names(rows, options))
-    letters = [_letters(name.partition(". ")[0] if _CODE.match(name) else name) for name in names]
-    if {"respondentid", "collectorid"} <= {*letters} and rows.can_skip:
-        return _from_surveymonkey(rows, names, [each in _SURVEYMONKEY for each in letters])
-    own_names = [name for name in names if name in _QUALTRICS]
-    if len(set(own_names)) >= 2 and rows.can_skip:
-        return _from_qualtrics(rows, names, own_names)
-    parts = {name: ("", name) for name in names}
-    no_items = rows.no_items | frozenset(names[:1]) & _TIMESTAMPS
-    is_limesurvey = len(_LIMESURVEY.intersection(letters)) >= 2
-    if is_limesurvey:
-        own = _LIMESURVEY | _LIMESURVEY_TOO
-        no_items |= {name for name, each in zip(names, letters, strict=True) if each in own}
-    for name in names:
-        text = _CODE.sub("", name, count=1) if is_limesurvey else name
-        if grid := _GRID.fullmatch(text):
-            parts[name] = (grid[1].strip(), grid[2].strip())
-    return Header(names, parts, no_items), n_lines
-
-
-def _from_surveymonkey(rows, names, is_own):
-    """Return the header of an export of SurveyMonkey: a row of questions, blank if repeated, and a row of items."""
-    try:
-        (above, below), n_lines = rows.names(2)
-        if rows.delimiter is None:  # the first row of a sheet may end with blanks
-            blank = len(above) - len(names)
-            names, is_own = names + [""] * blank, is_own + [False] * blank
-        if any(below[place] for place in np.flatnonzero(is_own)) or len(below) != len(names):
-            raise ValueError
-    except (StopIteration, ValueError, IndexError, csv.Error):
-        raise ValueError(
-            f"{rows.file} has columns of SurveyMonkey (Respondent ID, Collector ID), but its second row does not hold "
-            "the items of each question. Export all responses again, or delete these columns and all header rows but "
-            "the first."
-        ) from None
-    asked, found, parts = "", [], {}
-    for name, item, own in zip(names, map(plain, below), is_own, strict=True):
-        asked = name or asked
-        is_item = not own and item and item not in ("Response", "Open-Ended Response")
-        found.append(f"{asked} [{item}]" if is_item else name)
-        parts[found[-1]] = (asked, item) if is_item else ("", name)
-    return Header(found, parts, frozenset(name for name, own in zip(found, is_own, strict=True) if own)), n_lines
-
-
-def _from_qualtrics(rows, names, own_names):
-    """Return the header of an export of Qualtrics: names, texts of questions, and ImportIds."""
-    try:
-        (_, texts, cells), n_lines = rows.names(3)
-        columns = [*zip(names, texts, [str(json.loads(cell)["ImportId"]) for cell in cells], strict=True)]
-    except (StopIteration, csv.Error, ValueError, LookupError, TypeError, RecursionError):
-        raise ValueError(
-            f"{rows.file} has columns of Qualtrics ({', '.join(own_names)}), but its third row does not hold an "
-            "ImportId for each column. Export it again as CSV, or delete these columns and all header rows but the "
-            "first."
-        ) from None
-    parts = {name: ("", name) for name in names}
-    questions: dict[str, dict[str, list[str]]] = defaultdict(dict)
-    for name, text, own in columns:
-        if matched := _QUESTION.fullmatch(own):
-            questions[matched[1]][name] = " ".join(normal(text).split()).split(" - ")
-    for question, texts_of in questions.items():  # texts are "question - item", and both may hold " - "
-        starts = zip(*(text[:-1] for text in texts_of.values()), strict=False)
-        shared = len([*takewhile(lambda part: len(set(part)) == 1, starts)])
-        parts |= {name: (question, " - ".join(text[shared:]) if shared else name) for name, text in texts_of.items()}
-    return Header(names, parts, frozenset(name for name, _, own in columns if "QID" not in own)), n_lines
-
-
-def _no_names(rows, options):
-    """Return the message about a first row that does not name two columns, with the command that reads the names."""
-    problems, added, between = [], [], rows.delimiter
-    first = rows.rows[:20]
-    with suppress(UnicodeError):
-        if between and first and options.encoding is None and re.search("[\udc80-\udcff]", first[0]):
-            first = [line.encode("utf-8", "surrogateescape").decode("cp1252") for line in first]
-            problems, added = ["it is not UTF-8 text"], ["--encoding", "cp1252"]
-    place, names = 0, []
-    for place in range(len(first)):
-        row = first[place]
-        if rows.delimiter:
-            between = next((each for each in (rows.delimiter, *";\t|,") if each in row), rows.delimiter)
-            with suppress(csv.Error):
-                row = next(csv.reader([row], delimiter=between))
-        if len([*filter(None, row)]) > 1:
-            names = [plain(name) for name in row]
-            break
-    answers = {_answer(word) for text in (options.scale, options.no_answer) if text for word in text.split(",")}
-    if any(is_no_name(name) for name in names[1:]) or answers.intersection(map(_answer, names)):
-        names = []  # it may be a ballot
-    if names and between != rows.delimiter:
-        known = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-        problems.append(f"{known[between]} stand between its cells")
-        added += ["--separator", "tab" if between == "\t" else between]
-        if between == ";" and options.decimal is None:
-            problems.append("such files often have decimal commas (else leave out --decimal)")
-            added += ["--decimal", ","]
-    if names and place:
-        problems.append(f"{'another row stands' if place == 1 else 'other rows stand'} above the names")
-        added += ["--skip-rows", ",".join(map(str, sorted({*(options.skip_rows or ()), *rows.lines[:place]})))]
-    elif names and options.layout in ("ratings", "positions") and form(options) == options.layout:
-        others = _others(options)
-        found = Header(names, {name: ("", name) for name in names})
-        items, strange = found.likely_items([place for place, name in enumerate(names) if name not in others])
-        if (options.items is None or (options.items == "all" and strange)) and to_copy("--items", items):
-            added += ["--items", joined(items)]
-            problems.append("drop from --items what is not an item")
-    if not names or not added:
-        separators = (
-            "; if cells are separated by something else than commas, say so: --separator ';' or --separator tab"
-        )
-        return (
-            f"{rows.file} must have a first row with the names of at least two items, and a row a voter"
-            f"{separators * bool(rows.delimiter)}."
-        )
-    words = getattr(options, "words", None) or ["rank", str(options.file), f"--{options.layout}"]
-    return (
-        f"the first row of {rows.file} cannot be read as names of columns: {'; '.join(problems)}. Then run: "
-        f"{shlex.join(['dprank', *words, *added])}"
-    )
-
-
-# Cells of text.
-
-GAPS = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"}  # as pandas reads text
-_MOST_VOTERS = 1e8  # of one row, and of lists, which are repeated
-_LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
-_COMMA_TO_POINT = str.maketrans(",.", ".,")
-
-
-def _answer(text):
-    """Return an answer in words without differences of case, blanks and apostrophes."""
-    return " ".join(normal(text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()).casefold()
-
-
-def _code(text):
-    """Return a cell in the form in which cells are compared with ``--no-answer``: 99 is the same as 99.0."""
-    return float(text) if NUMBER.fullmatch(text) else _answer(text)
-
-
-def _decimals(options):
-    """Return what decimal marks must be, for a message."""
-    if options.decimal == ",":
-        return "Decimals need a comma, as --decimal says, and thousands have no mark."
-    return "For decimal commas, add --decimal ','."
-
-
-def _numbers(cells, scale=None, codes=(), decimal=None):
-    """Return the cells of a column as doubles: NaN if empty or one of `codes`, infinite if a cell cannot be read.
-
-    With a `scale`, a cell is one of its answers, which may look like a gap. Without, it is a number in the usual
-    notation with this `decimal` mark, or True or False, as Parquet files hold them.
-    """
-    known = {}
-    for text in set(cells):
-        known[text] = np.inf
-        number = text.translate(_COMMA_TO_POINT) if decimal == "," else text
-        if codes and _code(number if NUMBER.fullmatch(number) else text) in codes:
-            known[text] = np.nan
-        elif scale is not None and (answer := _answer(text)) in scale:
-            known[text] = scale[answer]
-        elif text.strip() in GAPS:
-            known[text] = np.nan
-        elif scale is None and text in ("False", "True"):
-            known[text] = float(text == "True")
-        elif scale is None and NUMBER.fullmatch(number) and abs(float(number)) <= _LARGEST:
-            known[text] = float(number)
-    return np.array([known[text] for text in cells], dtype=float)
-
-
 # Layouts of files.
 
 
@@ -786,15 +111,8 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
         except ValueError as error:
             raise ValueError(f"{error} This message {NOT_PUBLIC}") from None
     if form(options) is None:
-        if options.items is None:
-            with suppress(_NoNames):  # such as a file of orders
-                _check_form(options, header(open_rows(options), options)[0].names)
-        raise ValueError(
-            f"the layout of {called(path)} is not stated. Add --ratings (larger is better), --positions (smaller is "
-            "better) or --orders (items, best first). For one rating a row, use --long; for one comparison, "
-            "--comparisons; for columns of choices, --choices."
-        )
-    refused = _NOT_TAKEN.get(str(form(options)), ("row_is_person", "ties", *_RULES))
+        raise ValueError(unstated(options))
+    refused = NOT_TAKEN.get(str(form(options)), ("row_is_person", "ties", *RULES))
     not_taken = {f"--{name.replace('_', '-')}" for name in refused}
     if unused := ", ".join(name for name in given(options) if name in not_taken):
         raise ValueError(f"--{form(options)} does not take {unused}; leave that out.")
@@ -810,7 +128,7 @@ def read(options: argparse.Namespace) -> tuple[Profile, list[str]]:
             "no_opinion if people left out what they were not shown or do not know."
         )
         try:
-            _chosen_items(header(open_rows(options), options)[0], options)
+            chosen_items(header(open_rows(options), options)[0], options)
         except ValueError as other:  # both at once, so that one more command suffices
             problem += f" Also: {other}"
         raise ValueError(problem)
@@ -896,25 +214,10 @@ def _scale(options):
     """Return the places of the answers in ``--scale``, None without it."""
     if options.scale is None:
         return None
-    answers = [_answer(text) for text in listed(options.scale, "--scale")]
+    answers = [as_answer(text) for text in listed(options.scale, "--scale")]
     if len(set(answers)) < max(len(answers), 2):
         raise ValueError("--scale must list at least two answers, the worst first, that differ not only in case.")
     return {text: float(place) for place, text in enumerate(answers)}
-
-
-def _others(options):
-    """Return the columns that options name as something else than items, None for each option that is not given."""
-    return getattr(options, "segments", None), options.person, options.weight, options.count
-
-
-def _chosen_items(head, options):
-    """Return the names of the items of a table and the indices of their columns; the names of all columns decide."""
-    if options.items is None:
-        _check_form(options, head.names)
-    items, columns = head.items(_others(options), None if options.items == "all" else options.items)
-    if options.items is None and not head.is_grid(columns):
-        raise ValueError(_unconfirmed(called(options.file), [head.names[place] for place in columns]))
-    return items, columns
 
 
 def _cells(options, unreadable, ids, answers, items=()):
@@ -925,13 +228,13 @@ def _cells(options, unreadable, ids, answers, items=()):
     rows = open_rows(options, ids)
     head, n_lines = header(rows, options)
     cells = rows.table(unreadable, n_lines, len(head.names))
-    others = _others(options)
+    others = own_columns(options)
     if set(items).intersection(head.names):
         raise ValueError(
             f"the first row of {unreadable.file} must name the columns, but it holds items of --items. If it is a "
             "ballot, put a row of names before it; else rename the columns."
         )
-    is_ballot = any(_answer(name) in answers for name in head.names)
+    is_ballot = any(as_answer(name) in answers for name in head.names)
     if is_ballot or all(is_no_name(name) or name in GAPS for name in head.names if name not in others):
         raise ValueError(
             f"the first row of {unreadable.file} must name the items, but it holds answers of --scale or --no-answer, "
@@ -954,48 +257,53 @@ def _from_table(options, unreadable):
     answers = {*(scale or {}), *codes}
     head, cells = _cells(options, unreadable, {options.person}, answers, names or ())
     segments, persons, weights, counts, places = [], None, None, None, head.places()
-    columns = _choice_places(options, places, head.names) if options.choices else []
+    columns = choice_places(options, places, head.names) if options.choices else []
     if options.list_separator is not None and len(columns) > 1:
         raise ValueError("--list-separator is for one column with whole lists; name one column with --choices.")
     if column is not None:
-        segments = [plain(cell) for cell in cells[:, _place_of("--segments", column, places, head.names)]]
+        segments = [plain(cell) for cell in cells[:, place_of("--segments", column, places, head.names)]]
     if options.weight is not None:
-        weights = _numbers(cells[:, _place_of("--weight", options.weight, places, head.names)], decimal=options.decimal)
+        weights = _numbers(cells[:, place_of("--weight", options.weight, places, head.names)], decimal=options.decimal)
         wrong = ~((weights >= 0) & (weights < np.inf))
         weights[wrong] = 0.0
         must = f"hold weights of at least 0, and no empty cells. {_decimals(options)}"
         unreadable.add(np.flatnonzero(wrong).tolist(), f"column {safe_repr(options.weight)} must {must}")
     if options.count is not None:
-        at = _place_of("--count", options.count, places, head.names)
+        at = place_of("--count", options.count, places, head.names)
         counts = _counts(cells[:, at], f"column {safe_repr(options.count)}", options.decimal, unreadable)
     if options.person is not None:
-        persons = [cell.strip() for cell in cells[:, _place_of("--person", options.person, places, head.names)]]
+        persons = [cell.strip() for cell in cells[:, place_of("--person", options.person, places, head.names)]]
         weights = np.ones(len(cells)) if weights is None else weights
         nobody = [row for row, person in enumerate(persons) if not person]
         unreadable.add(nobody, f"column {options.person!r} has an empty cell; fill it, or drop the row.")
         for row in nobody:
             persons[row], weights[row] = f"\0{row}", 0.0  # no weight, because many such rows may be of one person
     if options.choices:
-        values = _ranked(cells[:, columns], names, codes, unreadable, options)
+        check_counts(options, head.names, columns)
+        values = _ranked(cells[:, columns], names, codes, unreadable, options, counts)
         return values, names, persons, weights, segments, counts
-    items, columns = _chosen_items(head, options)
+    items, columns = chosen_items(head, options)
     values = np.empty((len(cells), len(columns)))
     must = (
-        "answers of --scale, or empty cells, which mean no opinion."
+        "answers of --scale, or empty cells."
         if scale
-        else f"numbers (up to {_LARGEST:g}), or empty cells. {_decimals(options)} For answers in words, use "
-        f"{'--ratings with ' * (options.layout != 'ratings')}--scale."
+        else f"numbers (up to {_LARGEST:g}), or empty cells. {_decimals(options)} For answers in words, add "
+        f"{'--ratings ' * (options.layout != 'ratings')}--scale bad,fair,good, with your answers, the worst first. For "
+        "names of items, use --choices."
     )
     for item, place in enumerate(columns):
         values[:, item] = _numbers(cells[:, place], scale, codes, options.decimal)
+        wrong = np.flatnonzero(np.isinf(values[:, item])).tolist()
         rest = to_copy("--items", [*items[:item], *items[item + 1 :]]) or "--items"
         shown = place + 1 if is_no_name(head.names[place]) else safe_repr(head.names[place])
-        unreadable.add(
-            np.flatnonzero(np.isinf(values[:, item])).tolist(),
-            f'column {shown} must hold {must} List answers such as "do not know" in --no-answer. If the column is not '
-            f"an item, list the items: {rest}. If it is the voter's, use --person. If each line is one rating, use "
-            "--long.",
-        )
+        problem = f'column {shown} must hold {must} List answers such as "do not know" in --no-answer.'
+        if not head.is_grid(columns):
+            problem += f" If the column is not an item, list the items: {rest}. If it is the voter's, use --person."
+            problem += " If each line is one rating, use --long."
+        if wrong == [0] and unreadable.can_skip:  # no other row looks like a second row of names
+            line = unreadable.lines[0]
+            problem += f" If {unreadable.unit} {line} is a second row of names, and no ballot, add --skip-rows {line}."
+        unreadable.add(wrong, problem)
     values[list(unreadable.rows)] = np.nan
     return values, items, persons, weights, segments, counts
 
@@ -1027,7 +335,7 @@ def _from_orders(options, unreadable):
         each = ["".join(cells[at : at + 1]) for cells in rows]
         counts = _counts(each, f"cell {options.count}", options.decimal, unreadable)
         rows = [cells[:at] + cells[at + 1 :] for cells in rows]
-    return _ranked(map(_unbraced, rows), names, codes, unreadable, options), names, counts
+    return _ranked(map(_unbraced, rows), names, codes, unreadable, options, counts), names, counts
 
 
 def _unbraced(cells):
@@ -1042,7 +350,7 @@ def _unbraced(cells):
     return found
 
 
-def _ranked(rows, names, codes, unreadable, options):
+def _ranked(rows, names, codes, unreadable, options, counts):
     """Return the ranks that count of each row, best first, with the numbers of their items; the items if private."""
     index = None if names is None else {name: item for item, name in enumerate(names)}
     rules: dict[str, Any] = {"repeated": options.repeated or "first", "overvote": options.overvote or "tie"}
@@ -1057,7 +365,7 @@ def _ranked(rows, names, codes, unreadable, options):
     if options.layout == "orders":
         unknown += " If the first row names columns, use --choices."
     known: dict[str, Any] = {}
-    ballots, n_changed = [], 0
+    ballots, changed = [], []
     for row, cells in enumerate(rows):
         if options.list_separator is not None:
             cells = [part for cell in cells for part in cell.split(options.list_separator)]
@@ -1073,16 +381,17 @@ def _ranked(rows, names, codes, unreadable, options):
             counted = [] if row in unreadable.rows else counted_ranks(ranks, **rules)
         except ValueError as problem:
             unreadable.add(
-                [row], f"the ballot {problem}; mend it, or choose another rule with --repeated or --overvote."
+                [row], f"the ballot {problem}; correct it, or choose another rule with --repeated or --overvote."
             )
             counted = []
         if row not in unreadable.rows:
-            n_changed += sum(map(len, counted)) < sum(map(len, ranks))
+            changed += [row] if sum(map(len, counted)) < sum(map(len, ranks)) else []
         ballots.append(counted)
-    if n_changed:
+    if changed:
+        voters = "" if counts is None else f", which are {counts[changed].sum():.0f} of {counts.sum():.0f} voters"
         tell(
-            f"{unreadable.file}: by the rules of ballots, some marks do not count in {n_changed} of {len(ballots)} "
-            f"rows. This line {NOT_PUBLIC}"
+            f"{unreadable.file}: by the rules of ballots, some marks do not count in {len(changed)} of {len(ballots)} "
+            f"rows{voters}. This line {NOT_PUBLIC}"
         )
     return ballots
 
@@ -1095,7 +404,7 @@ def _rank(cell, index, codes, drops):
     if index is not None and item:
         return [index[item]]
     name = plain(cell)
-    if (answer := _answer(name)) in MARKS:
+    if (answer := as_answer(name)) in MARKS:
         return MARKS[answer]
     if index is None:
         return [item] if item else None
@@ -1137,7 +446,7 @@ def _from_long(options, unreadable):
     codes = _codes(options, (names or ()) if scale is None else scale, "--items" if scale is None else "--scale")
     named = _distinct("--long", options.long)
     head, cells = _cells(options, unreadable, {*named[:2]}, {*(scale or {}), *codes}, names or ())
-    who, item, value = (cells[:, _place_of("--long", name, head.places(), head.names)] for name in named)
+    who, item, value = (cells[:, place_of("--long", name, head.places(), head.names)] for name in named)
     items = _items(item, named[1], names, codes, unreadable)
     values = _numbers(value, scale, codes, options.decimal)
     must = "answers of --scale." if scale else f"numbers (up to {_LARGEST:g}). {_decimals(options)}"
@@ -1185,7 +494,7 @@ def _from_comparisons(options, unreadable):
     ids = {first, second, options.person}
     head, cells = _cells(options, unreadable, ids, codes, names)
     places = head.places()
-    columns = [cells[:, _place_of("--comparisons", name, places, head.names)] for name in named]
+    columns = [cells[:, place_of("--comparisons", name, places, head.names)] for name in named]
     one, two = (_items(columns[k], named[k], names, codes, unreadable) for k in (0, 1))
     same = [row for row, pair in enumerate(zip(one, two, strict=True)) if pair[0] and pair[0] == pair[1]]
     unreadable.add(same, "the row compares an item with itself; drop it.")
@@ -1210,7 +519,7 @@ def _from_comparisons(options, unreadable):
         for row in unreadable.rows:
             column[row] = None
     if options.person:
-        table[options.person] = [*cells[:, _place_of("--person", options.person, places, head.names)]]
+        table[options.person] = [*cells[:, place_of("--person", options.person, places, head.names)]]
     unreadable.tell(len(cells))
     with own_words(max_weight="max-weight"):
         return Profile.from_comparisons(

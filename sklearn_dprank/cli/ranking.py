@@ -36,7 +36,8 @@ from ..channels.segmented import SegmentedAggregator
 from ..privacy.budget import PrivacyBudget
 from ..privacy.estimator_guarantees import guarantee_before
 from ..uncertainty.laws import Of
-from . import accounts, files, printing
+from . import accounts, files, headers, layout, printing
+from .tables import plain
 
 _EXAMPLE = "1,000 simulated votes"
 _ESTIMATORS = {
@@ -49,7 +50,7 @@ _own_words = partial(printing.own_words, *_SAME, k="top", max_weight="max-weight
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
-    files.add_arguments(added)
+    layout.add_arguments(added)
     add = added.add_argument_group("release").add_argument
     add("--example", action="store_true", help=f"rank {_EXAMPLE} in place of a file, and draw ranking.png")
     add("--epsilon", type=float, help="privacy loss, needed with a file; smaller is more private; 1 is a usual start")
@@ -82,7 +83,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "those without rows. A row with an empty cell or another name counts nowhere. north and North differ."
     )
     add = added.add_argument_group("segments", about).add_argument
-    add("--segments", type=files.plain, metavar="COLUMN", help="column with the segment of each row")
+    add("--segments", type=plain, metavar="COLUMN", help="column with the segment of each row")
     add("--segment-values", metavar="A,B,C", help="public names of all segments, which are not read off the file")
 
 
@@ -90,7 +91,7 @@ def run(options: argparse.Namespace) -> str:
     """Return the consensus of all or of each segment, its intervals if there are any, and the privacy guarantee."""
     if options.example:
         others = ("segments", "segment_values", "budget", "budget_epsilon", "budget_delta")
-        if unused := ["the file"] * (options.file is not None) + files.given(options, *others):
+        if unused := ["the file"] * (options.file is not None) + layout.given(options, *others):
             raise ValueError(f"--example ranks simulated votes: leave out {', '.join(unused)}.")
         options.epsilon = 1.0 if options.epsilon is None else options.epsilon
     elif options.file is None:
@@ -119,7 +120,7 @@ def run(options: argparse.Namespace) -> str:
             "simulated": options.example,
             **results(fitted, ballots.item_names, options.level, options.of),
         }
-        made["unranked"] = None if options.example or options.comparisons else files.unranked(options)
+        made["unranked"] = None if options.example or options.comparisons else layout.unranked(options)
         if hasattr(fitted, "max_weight_") and (options.person or options.weight):
             made["max_weight"] = fitted.max_weight_
         if hasattr(fitted, "max_listed_") and not options.comparisons:
@@ -288,18 +289,18 @@ def _segment_names(options):
     others = (options.top, options.noise, options.window)
     if any(other is not None for other in others) or options.estimator not in (None, "DPBorda"):
         raise ValueError("--segments is a mechanism of its own: leave out --estimator, --noise, --top and --window.")
-    if files.form(options) not in ("ratings", "positions", "choices"):
+    if layout.form(options) not in ("ratings", "positions", "choices"):
         raise ValueError(
             "--segments names a column with one row a voter; use it with --ratings, --positions or --choices, and a "
             "file with a row of names."
         )
-    items = [] if options.items in (None, "all") else files.listed(options.items, "--items")
+    items = [] if options.items in (None, "all") else headers.listed(options.items, "--items")
     if options.segments in (options.person, options.weight, options.count, *items):
         raise ValueError(
             f"--segments {options.segments!r} is also named by --person, --weight, --count or --items; rename it."
         )
     # 1.0 is the same as 1.
-    names = [_WHOLE.sub(r"\1", name) for name in files.listed(options.segment_values, "--segment-values")]
+    names = [_WHOLE.sub(r"\1", name) for name in headers.listed(options.segment_values, "--segment-values")]
     if not 2 <= len(names) <= 1000:
         raise ValueError(f"--segment-values must list 2 to 1000 names, with commas between, got {len(names)}.")
     return checked_names(names, "--segment-values")
@@ -377,10 +378,10 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
     else:
         about = ["No intervals: only orders are published. DPBorda with Laplace or Gaussian noise publishes intervals."]
     if made["unranked"] is not None:
-        about.append(files.UNRANKED[made["unranked"]])
+        about.append(layout.UNRANKED[made["unranked"]])
     if "max_weight" in made:
-        plain = f"A person has at most the weight {made['max_weight']:g}."
-        about.append(_heavy(made) or plain)
+        most = f"A person has at most the weight {made['max_weight']:g}."
+        about.append(_heavy(made) or most)
     about += _lengths(made) + _wide(made)
     width = min(max(shutil.get_terminal_size((88, 24)).columns, 40), 100)
     fill = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
@@ -514,10 +515,10 @@ def page(
         texts.append("This method publishes the order only, and no bars that show the effect of the noise.")
     texts.append(plainly)
     if made["unranked"] is not None:
-        texts.append(f"{files.UNRANKED[made['unranked']].partition(' (')[0]}.")
+        texts.append(f"{layout.UNRANKED[made['unranked']].partition(' (')[0]}.")
     if "max_weight" in made:
-        plain = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
-        texts.append(_heavy(made) or plain)
+        most = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
+        texts.append(_heavy(made) or most)
     texts += _lengths(made) + _wide(made)
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
     heading = "Likely ranks among all people" if of_population else "Rank without noise"

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..model_selection import recommend
-from .files import Several
+from .layout import Several
 from .printing import A_POINT, as_table, own_words
 from .ranking import options_of
 

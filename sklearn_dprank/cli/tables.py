@@ -83,11 +83,8 @@ class Unreadable:
         """Record unreadable rows; raise ValueError with the first place and the problem if the choice is "error"."""
         for row in rows:
             if self.choice == "error":
-                place, hint = f"{self.unit} {self.lines[row]}", ""
-                if row == 0 and self.can_skip:
-                    hint = f" If {place} holds names and is not a ballot, add --skip-rows {self.lines[row]}."
                 raise ValueError(
-                    f"{self.file}, {place}: {problem}{hint} --unreadable empty counts such rows as "
+                    f"{self.file}, {self.unit} {self.lines[row]}: {problem} --unreadable empty counts such rows as "
                     f"{self.meaning}. This message {NOT_PUBLIC}"
                 )
             self.rows.add(row)
@@ -104,7 +101,11 @@ class Unreadable:
 _KINDS = {".xlsx": "Excel", ".xlsm": "Excel", ".parquet": "Parquet", ".feather": "Feather", ".arrow": "Feather"}
 _STARTS = {b"PK\x03\x04": "Excel", b"PAR1": "Parquet", b"ARROW1": "Feather"}  # the first bytes of each kind
 _EXTRAS = {"Excel": ("openpyxl", "excel"), "Parquet": ("pyarrow", "tables"), "Feather": ("pyarrow", "tables")}
-_AS_CSV = "convert it: python -c \"import pandas; pandas.read_json({}).to_csv('votes.csv', index=False)\""
+_AS_CSV = (
+    'convert it to votes.csv, in which > stands between the items of lists: python -c "import pandas; '
+    "pandas.read_json({}).map(lambda cell: '>'.join(map(str, cell)) if isinstance(cell, list) else cell)"
+    ".to_csv('votes.csv', index=False, mode='x')\" Then rank votes.csv."
+)
 _IN_EXCEL = "open it in a spreadsheet, and save it as .xlsx or as CSV."
 _IN_SPSS = 'export it as CSV, or convert it by the package pyreadstat: pandas.read_spss({}).to_csv("votes.csv").'
 _REFUSED = {  # kinds of files that are not read, and what to do
@@ -390,6 +391,14 @@ def _check_ids(name, has_floats):
         )
 
 
+class SeveralSheets(ValueError):
+    """No option names one of the sheets."""
+
+    def __init__(self, message: str, names: list[str]) -> None:
+        super().__init__(message)
+        self.names = names
+
+
 def _from_excel(content, options):
     """Return the rows of the sheet that ``--sheet`` names, or of the only one; cells are numbers, text or None."""
     file, sheet = called(options.file), options.sheet
@@ -406,7 +415,7 @@ def _from_excel(content, options):
             raise _damaged(options, "Excel") from None
         if sheet is None and len(names) > 1:
             each = " or ".join(f"--sheet {shlex.quote(name)}" for name in names)
-            raise ValueError(f"{file} has {len(names)} sheets; name one of them: {each}.")
+            raise SeveralSheets(f"{file} has {len(names)} sheets; name one of them: {each}.", names)
         if sheet is not None and sheet not in names:
             raise ValueError(f"--sheet {sheet!r} is none of the sheets of {file}; these are {joined(names)}.")
         try:

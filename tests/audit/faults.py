@@ -1058,6 +1058,6 @@ fault(
     "datasets._preflib.fetch_preflib",
     calls(lambda true, *args, checksum=None, **more: true(*args, **more)),
 ).caught_by("test_file_with_another_checksum_is_not_kept")
-fault("published: the command ignores options of a file without a file", "cli.files.given", always([])).caught_by(
+fault("published: the command ignores options of a file without a file", "cli.layout.given", always([])).caught_by(
     "test_options_of_a_file_need_a_file"
 )

@@ -137,7 +137,7 @@ def test_a_record_without_options_is_answered_by_its_command(finished):
     assert finished(*words[1:], command=words[0])[0] == 0
     Path("counted.csv").write_text(COUNTED, encoding="utf-8")
     said = finished("counted.csv", *LARGE)[2]
-    assert "--choices 'rank1, rank2, rank3' --count Count --items @items.txt" in said
+    assert "--choices rank1..rank3 --count Count --items @items.txt" in said
     assert "--count states that a row is of so many voters; leave it out if it is not." in said
 
 
@@ -285,8 +285,16 @@ def test_a_file_without_broken_rules_has_no_line_on_standard_error(finished):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("r1,r2\nA,A\n", ["--repeated", "error"], "f.csv, line 2: the ballot lists an item twice; mend it, or choose"),
-        ("r1,r2\nA=B,C\n", ["--overvote", "error"], "f.csv, line 2: the ballot has several items in one rank; mend it"),
+        (
+            "r1,r2\nA,A\n",
+            ["--repeated", "error"],
+            "f.csv, line 2: the ballot lists an item twice; correct it",
+        ),
+        (
+            "r1,r2\nA=B,C\n",
+            ["--overvote", "error"],
+            "line 2: the ballot has several items in one rank; correct it",
+        ),
         ("r1,r2\nA,secret\n", [], "f.csv, line 2: cell 2 is not one of the 3 items in --items. Add it, correct"),
         ("r1,r2\nA,B=secret\n", [], "--other-items drop leaves out write-ins and other names."),
         ("r1,r2\nA,B>C\n", [], "If a cell lists several items, add what stands between them, as in --list-separator"),

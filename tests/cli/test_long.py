@@ -398,7 +398,10 @@ def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsy
         ),
         (["r.csv", "--ratings", *PRIVATE], "--items private is for names in cells, by --long, --choices or --orders;"),
         ([*COMPARED, "--ratings", "--row-is-person"], "argument --ratings: not allowed with argument --comparisons"),
-        (["c.csv"], "For one rating a row, use --long; for one comparison, --comparisons; for columns of choices"),
+        (
+            ["c.csv"],
+            "the layout of c.csv is not stated. Run this command with the ending that says what the",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -1,6 +1,7 @@
-"""Files of other programs, the first command that a stranger types, and the refusals until there is a ranking.
+"""Files of other programs, and the refusals until a stranger who begins with ``dprank rank FILE`` has a ranking.
 
-The stranger copies what a refusal prints: the whole command, or else its first option. To add a file, add a `Case`.
+The stranger knows what the cells of the file are, copies a command that the refusal prints, and writes items.txt. To
+add a file, add a `Case`.
 """
 
 import csv
@@ -9,6 +10,8 @@ import io
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,14 +26,15 @@ RATINGS = [[2, 5, 1], [1, 4, ""], [3, 4, 2], [2, 3, 1]] * 20
 ORDERS = [["tea", "milk", "wine"], ["tea", "milk", ""], ["tea", "milk", "wine"], ["tea", "milk", "wine"]] * 20
 POSITIONS = [["" if cell == "" else 6 - cell for cell in row] for row in RATINGS]
 WORDS = {"": "", 1: "poor", 2: "fair", 3: "good", 4: "good", 5: "great"}
+SCALE = "--ratings --scale poor,fair,good,great"
 
 
 class Case(NamedTuple):
-    """A file, the first command after ``dprank rank``, and the number of refusals until tea is published as best."""
+    """A file, what the stranger knows of its cells, and the number of refusals until tea is published as best."""
 
     content: Callable[[], bytes]
-    command: str
-    refusals: int = 0
+    ending: str = "--ratings"
+    refusals: int = 1
     names: list[str] = NAMES
 
 
@@ -40,10 +44,10 @@ def text(*rows, delimiter=",", quoting=csv.QUOTE_MINIMAL, encoding="utf-8"):
     return out.getvalue().encode(encoding)
 
 
-def google_forms(*more):
-    head = ["Timestamp", *(f"How good are these? [{name}]" for name in NAMES), *more]
+def google_forms(*more, table=RATINGS, parts=NAMES):
+    head = ["Timestamp", *(f"How good are these? [{part}]" for part in parts), *more]
     rows = [
-        [f"2026/05/01 10:0{v % 10}:00 AM GMT+2", *row, *["fine,\nI think"] * len(more)] for v, row in enumerate(RATINGS)
+        [f"2026/05/01 10:0{v % 10}:00 AM GMT+2", *row, *["fine,\nI think"] * len(more)] for v, row in enumerate(table)
     ]
     return text(head, *rows, quoting=csv.QUOTE_ALL)
 
@@ -62,9 +66,10 @@ def qualtrics():
 LIMESURVEY = ["id. Response ID", "submitdate. Date submitted", "lastpage. Last page", "startlanguage. Start language"]
 
 
-def limesurvey():
-    head = [*LIMESURVEY, "seed. Seed", *(f"Q1[SQ00{k}]. How good are these? [{name}]" for k, name in enumerate(NAMES))]
-    rows = ([v, "2026-05-01 10:00:00", 1, "en", 123456 + v, *row] for v, row in enumerate(RATINGS))
+def limesurvey(code="SQ00{}", parts=NAMES, table=RATINGS):
+    asked = (f"Q1[{code.format(k)}]. How good are these? [{part}]" for k, part in enumerate(parts, start=1))
+    head = [*LIMESURVEY, "seed. Seed", *asked]
+    rows = ([v, "2026-05-01 10:00:00", 1, "en", 123456 + v, *row] for v, row in enumerate(table))
     return text(head, *rows, quoting=csv.QUOTE_ALL, encoding="utf-8-sig")
 
 
@@ -84,10 +89,10 @@ def surveymonkey():
     )
 
 
-def doodle():
+def doodle(*months):
     answers = {5: "OK", 4: "OK", 3: "(OK)"}
     rows = [[f"Voter {v}", *(answers.get(cell, "") for cell in row)] for v, row in enumerate(RATINGS)]
-    title = [['Poll "Team dinner"'], ["https://doodle.com/poll/abc"], []]
+    title = [['Poll "Team dinner"'], ["https://doodle.com/poll/abc"], [], *months]
     return text(*title, ["", *NAMES], *rows, ["Count", 0, 80, 0])
 
 
@@ -124,17 +129,29 @@ def commas(rows):
 
 
 GERMAN = ["Käse", "tea", "Brötchen"]
+RANKS = ["Rank 1", "Rank 2", "Rank 3"]
+CHOICES = ["1st choice", "2nd choice", "3rd choice"]
+BY_CODES = [[str(1 + NAMES.index(cell)) if cell else "" for cell in row] for row in ORDERS]
 FILES = {
-    "forms.csv": Case(google_forms, "forms.csv --ratings"),
-    "forms with comments.csv": Case(lambda: google_forms("Any comments?"), "'forms with comments.csv' --ratings", 1),
-    "qualtrics.csv": Case(qualtrics, "qualtrics.csv --ratings"),
-    "limesurvey.csv": Case(limesurvey, "limesurvey.csv --ratings"),
-    "surveymonkey.csv": Case(surveymonkey, "surveymonkey.csv --positions", 1),
-    "doodle.csv": Case(doodle, "doodle.csv --ratings --scale '(OK),OK' --unranked last", 3),
-    "two sheets.xlsx": Case(
-        lambda: workbook(Votes=[NAMES, *RATINGS], Notes=[["made in May"]]), "'two sheets.xlsx' --ratings --items all", 1
+    "forms.csv": Case(google_forms),
+    "forms with comments.csv": Case(lambda: google_forms("Any comments?")),
+    "forms in words.csv": Case(lambda: google_forms(table=[[WORDS[cell] for cell in row] for row in RATINGS]), SCALE),
+    "forms with places.csv": Case(
+        lambda: google_forms(table=[[["", *CHOICES, "", ""][cell or 0] for cell in row] for row in POSITIONS]),
+        "--ratings --scale '3rd choice,2nd choice,1st choice' --unranked last",
     ),
-    "title.xlsx": Case(lambda: workbook(A=[["Drinks"], [], NAMES, *RATINGS]), "title.xlsx --ratings --items all", 1),
+    "forms with choices.csv": Case(lambda: google_forms(table=ORDERS, parts=CHOICES)),
+    "qualtrics.csv": Case(qualtrics),
+    "limesurvey.csv": Case(limesurvey),
+    "limesurvey ranking.csv": Case(lambda: limesurvey("{}", RANKS, ORDERS)),
+    "limesurvey codes.csv": Case(lambda: limesurvey("{}", RANKS, BY_CODES), names=["1", "2", "3"]),
+    "surveymonkey.csv": Case(surveymonkey, "--positions --unranked last"),
+    "doodle.csv": Case(doodle, "--ratings --scale '(OK),OK' --unranked last --unreadable empty"),
+    "doodle with months.csv": Case(
+        lambda: doodle(["", "May 2026"]), "--ratings --scale '(OK),OK' --unranked last --unreadable empty"
+    ),
+    "two sheets.xlsx": Case(lambda: workbook(Notes=[["made in May"]], Votes=[NAMES, *RATINGS])),
+    "title.xlsx": Case(lambda: workbook(A=[["Drinks"], [], NAMES, *RATINGS])),
     "microsoft forms.xlsx": Case(
         lambda: workbook(
             Sheet1=[
@@ -142,38 +159,36 @@ FILES = {
                 *([v, "5/1/26 10:00:00", "5/1/26 10:01:00", "anonymous", "", *row] for v, row in enumerate(RATINGS)),
             ]
         ),
-        "'microsoft forms.xlsx' --ratings",
-        1,
     ),
-    "sep.csv": Case(lambda: b"sep=;\r\n" + text(NAMES, *RATINGS, delimiter=";"), "sep.csv --ratings --items all"),
-    "utf16.csv": Case(
-        lambda: text(GERMAN, *RATINGS, delimiter="\t", encoding="utf-16"), "utf16.csv --ratings", 1, GERMAN
+    "microsoft ranking.xlsx": Case(
+        lambda: workbook(
+            Sheet1=[
+                ["ID", "Start time", "Completion time", "Email", "Name", "Please rank these drinks, best first"],
+                *(
+                    [v, "5/1/26 10:00:00", "5/1/26 10:01:00", "anonymous", "", "".join(f"{cell};" for cell in row)]
+                    for v, row in enumerate(ORDERS)
+                ),
+            ]
+        ),
+        "--choices 'Please rank these drinks, best first' --list-separator ';'",
     ),
-    "german.csv": Case(
-        lambda: text(GERMAN, *commas(RATINGS), delimiter=";", encoding="cp1252"), "german.csv --ratings", 1, GERMAN
-    ),
+    "sep.csv": Case(lambda: b"sep=;\r\n" + text(NAMES, *RATINGS, delimiter=";")),
+    "utf16.csv": Case(lambda: text(GERMAN, *RATINGS, delimiter="\t", encoding="utf-16"), names=GERMAN),
+    "german.csv": Case(lambda: text(GERMAN, *commas(RATINGS), delimiter=";", encoding="cp1252"), names=GERMAN),
     "semicolons.csv": Case(
-        lambda: text(["id", *NAMES, "Alter"], *([v, *row, 33] for v, row in enumerate(RATINGS)), delimiter=";"),
-        "semicolons.csv --ratings --items all",
-        1,
+        lambda: text(["id", *NAMES, "Alter"], *([v, *row, 33] for v, row in enumerate(RATINGS)), delimiter=";")
     ),
     "comments.csv": Case(
-        lambda: text([*NAMES, "Comments"], *([*row, 'I say "good",\n\nand so on'] for row in RATINGS)),
-        "comments.csv --ratings --items all",
-        1,
+        lambda: text([*NAMES, "Comments"], *([*row, 'I say "good",\n\nand so on'] for row in RATINGS))
     ),
-    "trailing.csv": Case(lambda: text(NAMES, *RATINGS, *[[""] * 3] * 5), "trailing.csv --ratings --items all"),
+    "trailing.csv": Case(lambda: text(NAMES, *RATINGS, *[[""] * 3] * 5)),
     "totals.csv": Case(
-        lambda: text(["Zeitstempel", *NAMES, "Total", "Comments"], *(["1.5.2026", *row, 8, ""] for row in RATINGS)),
-        "totals.csv --ratings --items all",
-        1,
+        lambda: text(["Zeitstempel", *NAMES, "Total", "Comments"], *(["1.5.2026", *row, 8, ""] for row in RATINGS))
     ),
-    "pandas.csv": Case(
-        lambda: text(["", *NAMES], *([v, *row] for v, row in enumerate(RATINGS))), "pandas.csv --ratings --items all", 1
-    ),
-    "votes.parquet": Case(parquet, "votes.parquet --ratings --items all"),
-    "votes.feather": Case(feather, "votes.feather --ratings --items all"),
-    "votes.tsv": Case(lambda: text(NAMES, *RATINGS, delimiter="\t"), "votes.tsv --ratings --items all"),
+    "pandas.csv": Case(lambda: text(["", *NAMES], *([v, *row] for v, row in enumerate(RATINGS)))),
+    "votes.parquet": Case(parquet),
+    "votes.feather": Case(feather),
+    "votes.tsv": Case(lambda: text(NAMES, *RATINGS, delimiter="\t")),
     "new york.csv": Case(
         lambda: text(
             ["Ballot", "Precinct", *(f"Choice {k} of 3 Best drink, Citywide (026)" for k in (1, 2, 3))],
@@ -181,20 +196,20 @@ FILES = {
             [80, "AD 2", "undervote", "overvote", "tea"],
             [81, "AD 2", "tea", "Write-in", "milk"],
         ),
-        "'new york.csv'",
-        2,
     ),
     "counted.csv": Case(
-        lambda: text(["id", "rank1", "rank2", "rank3", "Count"], *([k, *ORDERS[k], 20] for k in range(4))),
-        "counted.csv",
-        1,
+        lambda: text(["id", "rank1", "rank2", "rank3", "Count"], *([k, *ORDERS[k], 20] for k in range(4)))
     ),
-    "positions.csv": Case(lambda: text(NAMES, *POSITIONS), "positions.csv --positions --items all", 1),
-    "orders.csv": Case(lambda: text(*ORDERS), "orders.csv --orders --items tea,milk,wine"),
-    "ties.csv": Case(lambda: text(*[["tea", "milk=wine"]] * 80), "ties.csv --orders --items tea,milk,wine"),
+    "columns of choices.csv": Case(
+        lambda: text(["id", "best", "then", "last"], *([k, *row] for k, row in enumerate(ORDERS))),
+        "--choices best..last",
+    ),
+    "positions.csv": Case(lambda: text(NAMES, *POSITIONS), "--positions --unranked last"),
+    "orders.csv": Case(lambda: text(*ORDERS), "--orders"),
+    "ties.csv": Case(lambda: text(*[["tea", "milk=wine"]] * 80), "--orders"),
     "lists in cells.csv": Case(
         lambda: text(["id", "drinks"], *([v, " > ".join(filter(None, row))] for v, row in enumerate(ORDERS))),
-        "'lists in cells.csv' --choices drinks --items tea,milk,wine --list-separator '>'",
+        "--choices drinks --list-separator '>'",
     ),
     "shop.csv": Case(
         lambda: text(
@@ -206,44 +221,43 @@ FILES = {
                 if cell != ""
             ),
         ),
-        "shop.csv --ratings",
-        1,
     ),
     "arena.csv": Case(
         lambda: text(
             ["model_a", "model_b", "winner", "judge"],
             *([*pair, "model_a", v] for v in range(80) for pair in (["tea", "milk"], ["milk", "wine"])),
         ),
-        "arena.csv",
-        1,
     ),
     "votes.soi": Case(
         lambda: (
             b"# FILE NAME: votes.soi\n# DATA TYPE: soi\n# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: milk\n"
             b"# ALTERNATIVE NAME 2: tea\n# ALTERNATIVE NAME 3: wine\n60: 2,1,3\n20: 2,1\n"
         ),
-        "votes.soi",
+        refusals=0,
     ),
-    "votes.csv.gz": Case(lambda: gzip.compress(text(NAMES, *RATINGS)), "votes.csv.gz --ratings --items all"),
+    "votes.csv.gz": Case(lambda: gzip.compress(text(NAMES, *RATINGS))),
 }
 
-_OPTION = re.compile(r"(--(?:items|sheet|encoding|separator|decimal|skip-rows) (?:'[^']*'|\w+))")
 
+def copied(message, ending):
+    """Return the words of a command that the message prints, for the cells that the stranger knows.
 
-def copied(words, message):
-    """Return the words of the next command: those that the message prints, or else the first option in it.
-
-    In a message about one row, the stranger sees that the row is not a ballot.
+    The answers of ``--scale`` and the mark of ``--list-separator`` are the stranger's; the options are the message's.
     """
-    if re.search(r", (line|row) \d+: ", message):
-        return [*words, "--unreadable", "empty"]
-    if "--positions needs --unranked" in message:
-        words = [*words, "--unranked", "last"]
     if whole := re.search(r"Then run: dprank (.*)$", message):
         return shlex.split(whole[1])
-    found = _OPTION.search(message)
-    assert found or "--unranked" in words, message
-    return words + (shlex.split(found[1]) if found else [])
+    commands = [shlex.split(found) for found in re.findall(r"^  dprank (.*)$", message, re.M)]
+    known = shlex.split(ending)
+    for words in commands:
+        if known[0] in words:  # such as --orders, or --choices with its columns
+            assert {word for word in known if word[:2] == "--"} <= {*words} and {*known[1:2]} <= {*words}, message
+            return [*words, *known[2:]]
+    offered = [shlex.split(found) for found in re.findall(r"^    (--.*?)(?:  .*)?$", message, re.M)]
+    options = [[word for word in words if word[:2] == "--"] for words in offered]
+    assert [word for word in known if word[:2] == "--" and word != "--unranked"] in [
+        [word for word in words if word != "--unranked"] for words in options
+    ], message
+    return [*commands[0], *known]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -251,16 +265,62 @@ def test_refusals_lead_to_the_ranking(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     case = FILES[name]
     Path(name).write_bytes(case.content())
-    Path("items.txt").write_text("\n".join(case.names), encoding="utf-8")  # which the command for long data names
-    words, messages = ["rank", *shlex.split(case.command), "--epsilon", "50", "--format", "json"], []
+    Path("items.txt").write_text("\n".join(case.names), encoding="utf-8")  # as the message asks
+    words, messages = ["rank", name, "--epsilon", "50", "--format", "json"], []
     while status := main(words):
         out, err = capsys.readouterr()
-        assert (status, out) == (2, "") and len(messages) < 5, err
+        assert (status, out) == (2, "") and len(messages) < 3, err
         messages.append(err.strip())
-        words = copied(words, messages[-1])
+        words = copied(messages[-1], case.ending)
     consensus = json.loads(capsys.readouterr().out)["consensus"]
-    assert sorted(consensus) == sorted(case.names) and consensus[0] == "tea"
+    assert sorted(consensus) == sorted(case.names)
+    assert consensus[0] == ("2" if "1" in case.names else "tea")
     assert len(messages) == case.refusals, messages
+
+
+def test_a_first_row_that_may_be_a_ballot_is_not_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for first in (b"Ann,secret", b"Ann;secret", b"\xffnn,secret", b"Ann,,secret", b"secret", b"Ann,Ann,secret"):
+        Path("votes.csv").write_bytes(first + b"\nAnn,Bob\n")
+        assert main(["rank", "votes.csv", "--epsilon", "1"]) == 2
+        said = capsys.readouterr().err
+        assert "secret" not in said and "Ann" not in said and "--orders" in said
+
+
+@pytest.mark.parametrize("name", ["limesurvey codes.csv", "forms with choices.csv"])
+@pytest.mark.parametrize("layout", [["--positions", "--unranked", "last"], ["--ratings"]])
+def test_ranks_are_not_published_as_items(name, layout, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(FILES[name].content())
+    assert main(["rank", name, "--epsilon", "1", *layout]) == 2
+    said = capsys.readouterr().err
+    assert "has one list of choices a row" in said and "--choices" in said.partition("Then run: ")[2]
+
+
+@pytest.mark.parametrize("options", [["--choices", "r1,r2", "--items", "Ann,Bob"], ["--ratings", "--items", "r1,r2"]])
+def test_a_column_of_counts_is_not_left_out_in_silence(options, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cells = "Ann,Bob" if "--choices" in options else "2,1"
+    Path("v.csv").write_text(f"r1,r2,Count\n{cells},30\n")
+    assert main(["rank", "v.csv", "--epsilon", "1", *options]) == 2
+    assert "If each row is of so many voters, add --count Count." in capsys.readouterr().err
+    assert main(["rank", "v.csv", "--epsilon", "1", *options, "--count", "Count"]) == 0
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_the_conversion_of_json_keeps_lists_and_files(lines, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": v, "drinks": [cell for cell in row if cell]} for v, row in enumerate(ORDERS)]
+    name = "v.jsonl" if lines else "v.json"
+    Path(name).write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows))
+    assert main(["rank", name, "--epsilon", "50"]) == 2
+    program = re.search(r'python -c "(.*)" Then', capsys.readouterr().err)[1]
+    subprocess.run([sys.executable, "-c", program], check=True)
+    options = ["--choices", "drinks", "--list-separator", ">", "--items", "milk,tea,wine", "--epsilon", "50"]
+    assert main(["rank", "votes.csv", *options, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["consensus"] == ["tea", "milk", "wine"]
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode  # votes.csv stays
 
 
 def test_the_commands_of_the_guide_rank_the_exports(tmp_path, monkeypatch, capsys):
@@ -270,6 +330,7 @@ def test_the_commands_of_the_guide_rank_the_exports(tmp_path, monkeypatch, capsy
     tools = ["forms", "qualtrics", "limesurvey", "surveymonkey", "doodle"]
     assert {words[0] for words in commands} >= {f"{tool}.csv" for tool in tools} | {"two sheets.xlsx"}
     monkeypatch.chdir(tmp_path)
+    Path("items.txt").write_text("\n".join(NAMES), encoding="utf-8")
     for words in commands:
         Path(words[0]).write_bytes(FILES[words[0]].content())
         assert main(["rank", *words, "--epsilon", "50", "--format", "json"]) == 0

@@ -254,7 +254,7 @@ def test_rows_of_titles_are_skipped(read, refused):
     options = [*RATED, "--skip-rows", "1,3"]
     assert read(content, *options, "5") == TABLE
     assert "v.csv, line 5: " in refused(content, *options)
-    assert "If line 5 holds names and is not a ballot, add --skip-rows 5." in refused(content, *options)
+    assert "If line 5 is a second row of names, and no ballot, add --skip-rows 5." in refused(content, *options)
     assert read("a,b\n1,2\nmilk,tea\n", "--orders", "--items", "tea,milk", "--skip-rows", "1", "2") == [[1, 0]]
 
 
@@ -360,10 +360,13 @@ def test_an_index_of_pandas_is_not_an_item(read):
     [
         (
             "v.json",
-            'v.json is JSON, which dprank does not read; convert it: python -c "import pandas; pandas.read_json(',
+            "v.json is JSON, which dprank does not read; convert it to votes.csv, in which > stands",
         ),
-        ("v.JSONL", 'v.JSONL is JSON Lines, which dprank does not read; convert it: python -c "import pandas; '),
-        ("v.ndjson.gz", "pandas.read_json('v.ndjson.gz', lines=True).to_csv('votes.csv', index=False)"),
+        (
+            "v.JSONL",
+            "v.JSONL is JSON Lines, which dprank does not read; convert it to votes.csv, in which > stands",
+        ),
+        ("v.ndjson.gz", "pandas.read_json('v.ndjson.gz', lines=True).map("),
         (
             "v.xls",
             "v.xls is an old Excel file, which dprank does not read; open it in a spreadsheet, and save it as .xlsx",
