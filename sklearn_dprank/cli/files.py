@@ -288,7 +288,7 @@ def _from_table(options, unreadable):
         "answers of --scale, or empty cells."
         if scale
         else f"numbers (up to {_LARGEST:g}), or empty cells. {_decimals(options)} For answers in words, add "
-        f"{'--ratings ' * (options.layout != 'ratings')}--scale bad,fair,good, with your answers, the worst first. For "
+        f"{'--ratings ' * (options.layout != 'ratings')}--scale bad,fair,good (yours, the worst first). For "
         "names of items, use --choices."
     )
     for item, place in enumerate(columns):
@@ -298,7 +298,7 @@ def _from_table(options, unreadable):
         shown = place + 1 if is_no_name(head.names[place]) else safe_repr(head.names[place])
         problem = f'column {shown} must hold {must} List answers such as "do not know" in --no-answer.'
         if not head.is_grid(columns):
-            problem += f" If the column is not an item, list the items: {rest}. If it is the voter's, use --person."
+            problem += f" If it is not an item, use {rest}. If it is the voter's, use --person."
             problem += " If each line is one rating, use --long."
         if wrong == [0] and unreadable.can_skip:  # no other row looks like a second row of names
             line = unreadable.lines[0]
