@@ -361,6 +361,15 @@ def _added(changes):
     ]
 
 
+_ENDINGS = {  # of a command for a table, and what the cells then are
+    "--ratings": "numbers, larger is better",
+    "--ratings --scale bad,fair,good": "answers in words; list yours, the worst first",
+    "--positions --unranked last": "1 is the best; items without a number are worse than the others",
+    "--positions --unranked no_opinion": "1 is the best; items without a number were not judged",
+}
+_DOODLE = {"--ratings --scale '(OK),OK' --unranked last --unreadable empty": "the cells of Doodle"}
+
+
 def _first_names(options):
     """Return the header of a file or None, its rows, the options that the first rows ask for, and why they do."""
     sheets: list[str | None] = [options.sheet]
@@ -408,15 +417,7 @@ def unstated(options: argparse.Namespace) -> str:
     is_header = head.no_items or is_asked or not rows.can_skip or any("look like" in each for each in problems)
     is_doodle = any("doodle.com" in str(row) for row in rows.rows[:3])
     is_header = is_header or is_doodle or any(map(_ROW_NUMBERS.fullmatch, head.names))
-    if is_doodle:
-        endings = {"--ratings --scale '(OK),OK' --unranked last --unreadable empty": "the cells of Doodle"}
-    else:
-        endings = {
-            "--ratings": "numbers, larger is better",
-            "--ratings --scale bad,fair,good": "answers in words; list yours, the worst first",
-            "--positions --unranked last": "1 is the best; items without a number are worse than the others",
-            "--positions --unranked no_opinion": "1 is the best; items without a number were not judged",
-        }
+    endings = _DOODLE if is_doodle else _ENDINGS
     if is_header and len(names) == 1 and len(names[0]) <= LONGEST_NAME and options.items is None:
         return (
             f"the layout of {file} is not stated. If the cells of {safe_repr(names[0])} list items, best first, "
@@ -429,7 +430,7 @@ def unstated(options: argparse.Namespace) -> str:
         run += f" {copied or '--items @items.txt'}"
         before = "" if copied else "Write the names of the columns that are items into items.txt, one a line. "
         reasons += problems if is_header else []
-    if not is_asked and len(endings) > 1:
+    if not is_asked and not is_doodle:
         ends = f"{names[0]}..{names[-1]}" if is_header and len(names) > 1 else "FIRST..LAST"
         others = f"\nIf cells hold names of items, {to_write}, and run\n  {lists} --choices {shlex.quote(ends)}\n"
         others += "if the columns are the first, second and further choices"

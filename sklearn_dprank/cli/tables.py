@@ -195,7 +195,11 @@ def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, ha
     """Return the rows of ``options.file``; columns of `ids` must not hold floats, which could merge large numbers."""
     path: Path = options.file
     suffix = ending(path)
-    content = b"" if suffix in _REFUSED else _content(path)
+    content = getattr(options, "content", None)  # of standard input, which can be read only once
+    if content is None:
+        content = b"" if suffix in _REFUSED else _content(path)
+    if path == STANDARD_INPUT:
+        options.content = content
     if has_names and _JSON.match(content):  # its first row would be a ballot
         suffix = ".json" if content.lstrip()[:1] == b"[" else ".jsonl"
     if suffix in _REFUSED:

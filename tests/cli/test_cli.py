@@ -250,7 +250,8 @@ def test_standard_input(pack, tmp_path, run, printed, monkeypatch):
     assert printed("rank", "--orders", "-", "--items", ",".join(NAMES), *LARGE)["consensus"] == BEST_FIRST
     given([[1, 2, 3, "x"]])
     assert "standard input, line 2: column 'juice' must hold numbers" in run("rank", "-", *RATED, *LARGE)
-    assert "the layout of standard input is not stated." in run("rank", "-", *LARGE)
+    given(VOTES)
+    assert "dprank rank - --epsilon 50 --items all\n    --ratings" in run("rank", "-", *LARGE)
 
 
 def test_parquet_that_is_cut_or_empty_or_separated_or_holds_something_else(tmp_path, run):
