@@ -14,6 +14,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,7 @@ class Rows:
     def lists(self, unreadable: Unreadable, start: int = 0, n_cells: int | None = None) -> Iterator[list[str]]:
         """Yield the cells of each row from `start` on; none if it cannot be read.
 
-        Rows of empty cells only are left out, each by itself, unless they are ballots.
+        Rows without text are left out, each by itself, unless they are ballots.
         """
         unreadable.unit = "row" if self.delimiter is None else "line"
         unreadable.lines, unreadable.can_skip = [], self.can_skip
@@ -168,14 +169,16 @@ class Rows:
             try:
                 if self.delimiter is None:
                     cells = self.rows[place] + [""] * ((n_cells or 0) - len(self.rows[place]))
+                    if not _is_text(cells):
+                        raise ValueError("a cell is not UTF-8 text; correct it.")
                 else:
                     cells, used = _split(self.rows, place, self.delimiter, n_joined)
             except ValueError as problem:
                 unreadable.add([row], str(problem))
                 cells, used = [], 1
             place += used
-            is_whole = bool(cells) and (n_cells == len(cells) or self.delimiter is None)
-            if is_whole and not self.keeps_empty and not "".join(cells).strip():
+            is_empty = bool(cells) and not "".join(cells).strip()
+            if is_empty and not self.keeps_empty and (self.delimiter is None or len(cells) in (1, n_cells)):
                 del unreadable.lines[row:]
                 continue
             yield cells
@@ -192,12 +195,15 @@ class Rows:
 
 
 def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, has_names: bool = True) -> Rows:
-    """Return the rows of ``options.file``; columns of `ids` must not hold floats, which could merge large numbers."""
+    """Return the rows of ``options.file``; floats in columns of `ids`, which could merge large numbers, are errors.
+
+    Without a row of names, the first bytes are those of a ballot, and do not affect how the file is read.
+    """
     path: Path = options.file
     suffix = ending(path)
     content = getattr(options, "content", None)  # of standard input, which can be read only once
     if content is None:
-        content = b"" if suffix in _REFUSED else _content(path)
+        content = b"" if suffix in _REFUSED else _content(path, has_names)
     if path == STANDARD_INPUT:
         options.content = content
     if has_names and _JSON.match(content):  # its first row would be a ballot
@@ -206,57 +212,55 @@ def open_rows(options: argparse.Namespace, ids: Iterable[str | None] = (), *, ha
         what, remedy = _REFUSED[suffix]
         raise ValueError(f"{called(path)} is {what}, which dprank does not read; {remedy.format(repr(path.name))}")
     starts = [kind for start, kind in _STARTS.items() if content.startswith(start)]
-    kind = _KINDS.get(suffix) or [*starts * has_names, "CSV"][0]  # without names, a ballot may start so
+    kind = _KINDS.get(suffix) or [*starts * has_names, "CSV"][0]
     kinds = {"separator": ["CSV"], "encoding": ["CSV"], "sheet": ["Excel"], "skip_rows": ["CSV", "Excel"]}
     for option, those in kinds.items():
         if getattr(options, option) is not None and kind not in those:
             raise ValueError(f"--{option.replace('_', '-')} is for {' and '.join(those)} files; leave it out.")
     if kind in ("Parquet", "Feather") and not has_names:
         raise ValueError(f"{kind} files name their columns; list those of the choices in --choices, best first.")
-    if kind == "CSV":
-        rows = _from_text(content, options)
-    else:
-        rows = _from_excel(content, options) if kind == "Excel" else _from_arrow(content, options, kind, {*ids})
     # Where the number of voters is public, a row without any text is a ballot.
     keeps_empty = getattr(options, "neighboring", None) == "replace" and options.count is None
-    if kind in ("CSV", "Excel"):
-        rows = _from_names(rows, {*(options.skip_rows or ())}, has_names, keeps_empty)
-    if kind == "Excel":
-        names = [plain(str(cell)) for cell in rows.rows[0]] if rows.rows else []
-        for place, name in enumerate(names):
-            has_floats = any(isinstance(cell, float) for row in rows.rows[1:] for cell in row[place : place + 1])
-            _check_ids(name, has_floats and name in ids and options.unreadable == "error")
-        rows.rows = _as_text(rows.rows, options.decimal or ".")
-    if kind == "CSV" and has_names and rows.rows and (stated := _SEPARATOR.fullmatch(rows.rows[0])):
-        # Excel states the separator so. Without a row of names, this row may be a ballot.
-        rows.delimiter = stated[1] if options.separator is None else rows.delimiter
-        del rows.rows[0], rows.lines[0]
+    if kind == "Excel" and keeps_empty:
+        raise ValueError(
+            "Excel stores no empty rows at the end, so --neighboring replace could count too few voters. Fill a column "
+            "in the row of each voter, such as one with row numbers, and save the sheet as CSV."
+        )
+    if kind == "CSV":
+        rows = _from_text(content, options, has_names)
+    else:
+        rows = _from_excel(content, options) if kind == "Excel" else _from_arrow(content, options, kind)
     rows.keeps_empty = keeps_empty
+    if kind in ("CSV", "Excel"):
+        _from_names(rows, {*(options.skip_rows or ())}, has_names)
+    if kind != "CSV":
+        for place, name in enumerate(plain(str(cell)) for row in rows.rows[:1] for cell in row):
+            cells = (cell for row in rows.rows[1:] for cell in row[place : place + 1])
+            if options.unreadable == "error" and name in ids and any(isinstance(cell, float) for cell in cells):
+                raise ValueError(
+                    f"column {name!r} must hold text or whole numbers, and holds floats; write it as text. This "
+                    f"message {NOT_PUBLIC}"
+                )
+        rows.rows = _as_text(rows.rows, options.decimal or ".")
     return rows
 
 
-def _from_names(rows, skipped, has_names, keeps_empty):
-    """Return rows of a file without those of `skipped` and without empty lines, from the first one with text on.
-
-    Without names, an empty line is a ballot if empty rows are kept.
+def _from_names(rows, skipped, has_names):
+    """Drop the rows of `skipped`, rows without text above the names, and empty lines that are not ballots.
 
     Raises ValueError if a row of `skipped` may stand below a ballot: its number would change with the ballots.
     """
-    texts = [bool(row) if rows.delimiter else any(cell is not None for cell in row) for row in rows.rows]
-    above = [line for line, text in zip(rows.lines, texts, strict=True) if text and line not in skipped]
-    if skipped and len([line for line in above if line < max(skipped)]) > has_names:
+    kept = [place for place, line in enumerate(rows.lines) if line not in skipped]
+    while has_names and kept and rows.rows[kept[0]] in ("", [None]):
+        del kept[0]
+    if any(rows.lines[place] < max(skipped, default=0) for place in kept[has_names:]):
         names = "beside the row of names, " * has_names
         raise ValueError(
             f"--skip-rows lists {max(skipped)}, so {names}it must list all rows above, got "
             f"{', '.join(map(str, sorted(skipped)))}. It is for rows of titles and names, not for ballots."
         )
-    kept = [place for place, line in enumerate(rows.lines) if line not in skipped]
-    if has_names or not keeps_empty:
-        if rows.delimiter:
-            kept = [place for place in kept if texts[place]]
-        while kept and not texts[kept[0]]:
-            del kept[0]
-    return Rows(rows.file, [rows.rows[place] for place in kept], [rows.lines[place] for place in kept], rows.delimiter)
+    kept = [place for place in kept if rows.rows[place] != "" or rows.keeps_empty]
+    rows.rows, rows.lines = [rows.rows[place] for place in kept], [rows.lines[place] for place in kept]
 
 
 def ending(path: Path) -> str:
@@ -264,16 +268,16 @@ def ending(path: Path) -> str:
     return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix != ".gz"), "")
 
 
-def _content(path):
+def _content(path, has_names):
     """Return the bytes of a file or of standard input, unpacked."""
     if path == STANDARD_INPUT and sys.stdin is None:
         raise ValueError("standard input is closed; name a file, or pass the ballots on standard input.")
     content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
-    if content.startswith(b"\x1f\x8b"):
+    if content.startswith(b"\x1f\x8b") if has_names else path.suffix.lower() == ".gz":
         try:
             return gzip.decompress(content)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise ValueError(f"{called(path)} is gzipped, and cut or damaged; get it again.") from None
+            raise ValueError(f"{called(path)} is not gzipped, cut or damaged; get it again.") from None
     return content
 
 
@@ -283,30 +287,42 @@ def _content(path):
 def encoding(text: str) -> str:
     """Return the value of ``--encoding``."""
     try:
-        return codecs.lookup(io.TextIOWrapper(io.BytesIO(), text).encoding).name  # LookupError if it is not of text
+        name = codecs.lookup(io.TextIOWrapper(io.BytesIO(), text).encoding).name  # LookupError if it is not of text
     except (LookupError, UnicodeError, ValueError):
         raise argparse.ArgumentTypeError(
             f"{text} is not an encoding that Python knows; try utf-8, utf-16, cp1252 (Excel in Western Europe) or "
             "shift_jis."
         ) from None
+    if name.startswith(("iso2022", "hz", "utf-7", "unicode", "raw-unicode", "idna", "punycode", "undefined")):
+        raise argparse.ArgumentTypeError(f"in {text}, a line can change how others are read; save the file as utf-8.")
+    return name
 
 
-def _from_text(content, options):
+def _escaped(error):
+    """Return surrogates for bytes that cannot be decoded, so that only their line is unreadable."""
+    return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("dprank", _escaped)
+
+
+def _is_text(cells):
+    """Return whether no cell holds surrogates."""
+    return all(map(str.isascii, cells)) or not re.search("[\ud800-\udfff]", "".join(cells))
+
+
+def _from_text(content, options, has_names):
     """Return the lines of a text file. Those that cannot be decoded hold surrogates."""
     default = "\t" if ".tsv" in map(str.lower, options.file.suffixes) else ","
     delimiter = {None: default, "tab": "\t", "\\t": "\t"}.get(options.separator, options.separator)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
-    name = options.encoding
-    if name is None:
-        is_marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        name = "utf-16" if is_marked else "utf-8"
-    try:
-        text = content.decode(name, "surrogatepass" if name.startswith("utf-16") else "surrogateescape")
-    except UnicodeError:
-        raise ValueError(f"{called(options.file)} is not {name} text; correct --encoding, or get it again.") from None
+    is_marked = has_names and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode(options.encoding or ("utf-16" if is_marked else "utf-8"), "dprank")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     lines = lines if lines[-1] else lines[:-1]
+    if has_names and lines and (stated := _SEPARATOR.fullmatch(lines[0])):  # as Excel states it
+        lines[0], delimiter = "", stated[1] if options.separator is None else delimiter
     return Rows(called(options.file), lines, [*range(1, len(lines) + 1)], delimiter)
 
 
@@ -339,8 +355,8 @@ def _split(lines, place, delimiter, n_cells):
             "".join(cells).encode()
     except UnicodeError:
         raise ValueError(
-            "this is not UTF-8 text. Add --encoding cp1252 if the file is from Excel in Western Europe, or save it "
-            'as "CSV UTF-8".'
+            "this is not UTF-8 text. Add --encoding cp1252 if the file is from Excel in Western Europe, or utf-16 for "
+            '"Unicode text", or save it as "CSV UTF-8".'
         ) from None
     except csv.Error as error:
         raise ValueError(
@@ -376,23 +392,16 @@ def _damaged(options, kind):
 
 
 def _as_text(rows, decimal):
-    """Return rows of cells as text, with this decimal mark in floats; missing cells are empty."""
+    """Return rows of cells as text, with this decimal mark; missing cells are empty, and whole floats have no mark."""
 
     def text(cell):
         if cell is None or cell != cell:
             return ""
-        return str(cell).replace(".", decimal) if isinstance(cell, float) else str(cell)
+        if isinstance(cell, bytes):
+            return cell.decode("utf-8", "dprank")
+        return str(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float | Decimal) else str(cell)
 
     return [[text(cell) for cell in row] for row in rows]
-
-
-def _check_ids(name, has_floats):
-    """Raise ValueError if a column of ids has floats."""
-    if has_floats:
-        raise ValueError(
-            f"column {name!r} must hold text or whole numbers, and holds floats; write it as text. This message "
-            f"{NOT_PUBLIC}"
-        )
 
 
 class SeveralSheets(ValueError):
@@ -434,35 +443,40 @@ def _from_excel(content, options):
     return Rows(file, [row or [None] for row in rows], [*range(1, len(rows) + 1)])
 
 
-def _from_arrow(content, options, kind, ids):
-    """Return the names and the rows of a Parquet or Feather file."""
+def _from_arrow(content, options, kind):
+    """Return the names and the rows of a Parquet or Feather file; text is bytes, which need not be UTF-8."""
     try:
         import pyarrow as pa
         from pyarrow import ipc, parquet
     except ImportError:
         raise _missing(kind) from None
+
+    def values(column):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_temporal(column.type) and not pa.types.is_interval(column.type):
+            column = column.cast(pa.string())  # Python cannot hold each time
+        if pa.types.is_float32(column.type):
+            column = column.cast(pa.string()).cast(pa.float64())  # as it is written
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = column.cast(pa.large_binary())
+        try:
+            return column.to_pylist()
+        except Exception:  # of one cell
+            return [value(cell) for cell in column]
+
+    def value(cell):
+        try:
+            return cell.as_py()
+        except Exception:
+            return b"\xff"  # makes its row unreadable
+
     try:
         source = pa.BufferReader(content)
         table = parquet.read_table(source) if kind == "Parquet" else ipc.open_file(source).read_all()
-        # Arrow writes the cells of these as text, fast; Python writes others, such as booleans. In pandas, a missing
-        # cell makes whole numbers floats, and Arrow writes both as 1.
-        fast = [pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string]
-        fast += [pa.types.is_timestamp]
-        columns = [
-            column.cast(pa.string()).fill_null("").to_pylist()
-            if any(is_kind(column.type) for is_kind in fast)
-            else [row[0] for row in _as_text(zip(column.to_pylist(), strict=True), ".")]
-            for column in table.columns
-        ]
-        for place, column in enumerate(table.columns):
-            if options.decimal == "," and pa.types.is_floating(column.type):
-                columns[place] = [cell.replace(".", ",") for cell in columns[place]]
+        rows = [[*row] for row in zip(*map(values, table.columns), strict=True)]
     except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise _damaged(options, kind) from None
-    names = [plain(str(name)) for name in table.column_names]
-    for name, column in zip(names, table.columns, strict=True):
-        _check_ids(name, name in ids and pa.types.is_floating(column.type))
-    rows = [[*row] for row in zip(*columns, strict=True)]
-    index = [plain(name) for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if name in names]
+    index = frozenset(plain(str(name)) for name in (table.schema.pandas_metadata or {}).get("index_columns", []))
     lines = [*range(len(rows) + 1)]
-    return Rows(called(options.file), [names, *rows], lines, no_items=frozenset(index), can_skip=False)
+    return Rows(called(options.file), [table.column_names, *rows], lines, no_items=index, can_skip=False)

@@ -226,7 +226,8 @@ def test_a_row_without_a_person_merges_no_other_persons(tmp_path):
     assert (profile.pairwise_counts / 720720).tolist() == [[0, 1], [2, 0]]
     table = table.set_column(0, "who", arrow.array([2.0**53, 2.0**53 + 2, 3.0, None]))
     parquet.write_table(table, tmp_path / "v.parquet")
-    with pytest.raises(
-        ValueError, match=r"^column 'who' must hold text or whole numbers, and holds floats; write it as text\."
-    ):
-        files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options]))
+    profile = files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options]))[0]
+    assert profile.weights.persons.tolist() == [0, 1, 2, 3]
+    message = r"^column 'who' must hold text or whole numbers, and holds floats; write it as text\."
+    with pytest.raises(ValueError, match=message):
+        files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options, "--unreadable", "error"]))

@@ -2,6 +2,7 @@
 
 import builtins
 import csv
+import datetime
 import gzip
 import io
 import re
@@ -84,6 +85,46 @@ def test_a_line_that_cannot_be_decoded_is_one_unreadable_ballot(read, refused):
 def test_unknown_encodings_are_refused(name, capsys):
     assert main(["rank", "v.csv", "--encoding", name, "--epsilon", "1"]) == 2
     assert f"argument --encoding: {name} is not an encoding that Python knows; try utf-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["utf-7", "hz", "iso2022_jp", "iso2022_kr", "unicode_escape", "raw_unicode_escape"])
+def test_encodings_are_refused_if_lines_affect_others(name, capsys):
+    assert main(["rank", "v.csv", "--encoding", name, "--epsilon", "1"]) == 2
+    assert f"in {name}, a line can change how others are read; save the file as utf-8" in capsys.readouterr().err
+
+
+ANY_BYTES = [
+    b"\x80",
+    b"\xff\xff",
+    b"~{",
+    b"+A",
+    b"\x1b$B",
+    b"\x0e",
+    b"\\",
+    b"\xd8\x00",
+    b"\x00\xd8",
+    b"\xff\xff\xff\x7f",
+    b"\x81\x30",
+]
+
+
+@pytest.mark.parametrize(
+    "name", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "gb18030", "shift_jis", "cp1252", "cp037"]
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_any_bytes_of_a_ballot_leave_the_others_alone_in_each_encoding(name, place, read):
+    ending, width = "\n".encode(name), len("a".encode(name))
+    for ballot in ANY_BYTES:
+        lines = [text.encode(name) for text in ("milk,tea", "tea,milk")]
+        lines.insert(place, ballot + b"\0" * (-len(ballot) % width))
+        options = ("--orders", "--items", "tea,milk", "--unreadable", "empty", "--encoding", name)
+        found = read(ending.join([*lines, b""]), *options)
+        assert [found.pop(place), *found] == [[0, 0], [1, 0], [0, 1]]
+
+
+def test_a_file_of_utf_16_may_end_within_a_letter(read):
+    content = "tea,milk\n1,2\n2,1".encode("utf-16") + b"\0"
+    assert read(content, *RATED, "--unreadable", "empty") == [[1, 0], [255, 255]]
 
 
 def test_the_line_of_excel_states_the_separator(read):
@@ -236,17 +277,48 @@ def test_empty_lists_count_where_the_number_of_voters_is_public(first, read):
     options, tied = ("--orders", "--items", "tea,milk", "--neighboring", "replace"), [0, 0]
     expected = [[0, 1] if first else tied, tied, [1, 0], tied]
     assert read(f"{first}\n\nmilk\n\n", *options) == expected
-    sheet = workbook(first.split(",") if first else [None], [None], ["milk"])
-    assert read(sheet, *options, name="v.xlsx") == expected[:3]
     assert read(f"{first}\n\nmilk\n\n", *options[:3]) == [[0, 1]] * bool(first) + [[1, 0]]
     counted = f"3,{first}\n\n1,milk\n" if first else "\n1,milk\n"
     assert read(counted, *options, "--count", "1") == [[0, 1]] * 3 * bool(first) + [[1, 0]]
 
 
-@pytest.mark.parametrize("first", ["PAR1", "ARROW1,milk", "PK\3\4"])
-def test_the_first_list_does_not_choose_the_kind_of_the_file(first, read):
-    options = ("--orders", "--items", "tea,milk", "--unreadable", "empty")
-    assert read(f"{first}\nmilk,tea\n", *options) == [[0, 0], [1, 0]]
+def test_sheets_are_refused_where_the_number_of_voters_is_public(refused):
+    message = refused(workbook(["tea", "milk"], [1, 2], [None]), *RATED, "--neighboring", "replace")
+    assert message.startswith("Excel stores no empty rows at the end, so --neighboring replace could count too few")
+
+
+def test_an_empty_line_is_a_ballot_where_the_number_of_voters_is_public(read, refused):
+    content, options = "\ntea,milk\n1,2\n\n2,1\n", [*RATED, "--neighboring", "replace"]
+    assert "line 4: the row has more or fewer cells than the first row, 2" in refused(content, *options)
+    assert read(content, *options, "--unreadable", "empty") == [[1, 0], [255, 255], [0, 1]]
+    assert read(content, *RATED) == [[1, 0], [0, 1]]
+
+
+FIRST = [
+    b"PAR1",
+    b"ARROW1,milk",
+    b"PK\3\4",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\x1f\x8b\x08",
+    b"\xef\xbb\xbf\xef\xbb\xbf",
+    b"[{",
+]
+
+
+@pytest.mark.parametrize("first", [*FIRST, b"sep=;", b"\0", b'"', b"\xff\xfe\0\0"])
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_the_first_list_does_not_choose_the_kind_of_the_file(first, neighboring, read):
+    options = ("--orders", "--items", "tea,milk", "--unreadable", "empty", "--neighboring", neighboring)
+    assert read(first + b"\nmilk,tea\n", *options) == [[0, 0], [1, 0]]
+
+
+def test_lists_are_unpacked_by_the_name_of_the_file(read, refused):
+    options, content = ("--orders", "--items", "tea,milk"), gzip.compress(b"milk,tea\n")
+    assert read(content, *options, name="v.csv.gz") == [[1, 0]]
+    assert "v.csv, line 1: this is not UTF-8 text" in refused(content, *options)
+    assert "v.csv.gz is not gzipped, cut or damaged; get it again." in refused(b"tea\n", *options, name="v.csv.gz")
+    assert read("milk\n".encode("utf-16"), *options, "--encoding", "utf-16") == [[1, 0]]
 
 
 def test_rows_of_titles_are_skipped(read, refused):
@@ -263,12 +335,18 @@ def test_rows_of_titles_are_skipped(read, refused):
     [
         ([*RATED, "--skip-rows", "4"], "--skip-rows lists 4, so beside the row of names, it must list all rows above"),
         ([*RATED, "--skip-rows", "1,4"], "got 1, 4. It is for rows of titles and names, not for ballots."),
+        ([*RATED, "--skip-rows", "3"], "--skip-rows lists 3, so beside the row of names, it must list all rows above"),
         (["--orders", "--items", "1,2,3", "--skip-rows", "2"], "--skip-rows lists 2, so it must list all rows above"),
     ],
 )
 def test_rows_of_ballots_are_not_skipped(options, message, refused):
     """Their numbers would change with the ballots above them."""
     assert message in refused(f"tea,milk,wine\n{ROWS}", *options)
+
+
+def test_an_empty_ballot_above_a_skipped_row_changes_nothing(refused):
+    message = refused(f"tea,milk,wine\n\n{ROWS}", *RATED, "--skip-rows", "3")
+    assert message == refused(f"tea,milk,wine\n{ROWS}", *RATED, "--skip-rows", "3")
 
 
 # Workbooks.
@@ -350,6 +428,131 @@ def test_an_index_of_pandas_is_not_an_item(read):
     frame.to_parquet(out)
     assert read(out.getvalue(), *RATED) == [[0, 1], [1, 0]]
     assert read(out.getvalue(), *RATED, "--person", "known as") == [[0, 1], [1, 0]]
+
+
+def arrow_file(**columns):
+    arrow, feather, out = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather"), io.BytesIO()
+    feather.write_feather(arrow.table(columns), out)
+    return out.getvalue()
+
+
+CELLS = {  # of Arrow, in each of three rows; Python or UTF-8 cannot hold some of them
+    "text": (["a", b"\xff", None], "binary"),
+    "invalid text": (["a", b"\xff\xfe", None], "text"),
+    "times": ([1, 2**62, None], "timestamp[ns, tz=UTC]"),
+    "seconds": ([1, 2**62, None], "timestamp[s]"),
+    "days": ([1, 2**31 - 1, None], "date32[day]"),
+    "durations": ([1, 2**62, None], "duration[ns]"),
+    "decimals": ([1, 2**62, None], "decimal128(38, 2)"),
+    "lists": ([["a"], [None, "\0"], None], "list"),
+    "pairs": ([{"a": 1}, {"a": None}, None], "struct"),
+    "empty": ([None] * 3, "null"),
+}
+
+
+def arrow_column(cells, kind):
+    arrow = pytest.importorskip("pyarrow")
+    if kind in ("list", "struct", "null"):
+        return arrow.array(cells)
+    if kind in ("binary", "text"):
+        column = arrow.array([cell.encode() if isinstance(cell, str) else cell for cell in cells], arrow.binary())
+        return column.view(arrow.string()) if kind == "text" else column
+    types = {
+        "timestamp[ns, tz=UTC]": arrow.timestamp("ns", "UTC"),
+        "timestamp[s]": arrow.timestamp("s"),
+        "date32[day]": arrow.date32(),
+        "duration[ns]": arrow.duration("ns"),
+        "decimal128(38, 2)": arrow.decimal128(38, 2),
+    }
+    whole = arrow.array(cells, arrow.int32() if kind == "date32[day]" else arrow.int64())
+    return whole.cast(types[kind])
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("is_ballot", [False, True])
+def test_any_cell_of_arrow_leaves_the_other_rows_alone(name, is_ballot, read):
+    column = arrow_column(*CELLS[name])
+    names = ["tea", "milk", *["odd"] * is_ballot]
+    content = arrow_file(tea=[1, 2, 3], milk=[3, 1, 2], odd=column)
+    found = read(content, "--ratings", "--items", ",".join(names), "--unreadable", "empty", name="v.feather")
+    readable = {"times", "seconds", "days", "durations", "decimals", "lists", "pairs", "empty"}
+    if not is_ballot:
+        assert found == [[1, 0], [0, 1] if name in readable else [255, 255], [0, 1]]
+    assert len(found) == 3 and found[2] == [0, 1, *[255] * is_ballot]
+
+
+def test_numbers_of_arrow_are_the_same_text_in_each_type(read):
+    arrow = pytest.importorskip("pyarrow")
+    types = [arrow.int64(), arrow.float64(), arrow.decimal128(20, 0), arrow.string()]
+    for kind in [*types, arrow.dictionary(arrow.int8(), arrow.float64())]:
+        first = arrow.array(["2", "9007199254740991", None]).cast(arrow.int64()).cast(arrow.float64())
+        value = getattr(kind, "value_type", kind)
+        column = first.cast(arrow.int64()).cast(arrow.decimal128(20, 0)) if arrow.types.is_decimal(value) else first
+        column = column.cast(arrow.int64()).cast(value) if arrow.types.is_string(value) else column.cast(value)
+        column = column.dictionary_encode() if arrow.types.is_dictionary(kind) else column
+        content, items = arrow_file(a=column, b=["2", "2", "2"]), "2,9007199254740991"
+        assert read(content, "--choices", "a", "--items", items) == [[0, 1], [1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("decimal", [[], ["--decimal", ","]])
+def test_fractions_of_arrow_need_no_decimal_mark(decimal, read):
+    arrow = pytest.importorskip("pyarrow")
+    short = arrow.array([99.9, 1.5], arrow.float32())
+    half = arrow.array([1.5, 2.5]).cast(arrow.decimal128(3, 1))
+    shared = arrow.array([2.5, 0.5]).dictionary_encode()
+    content, code = arrow_file(tea=short, milk=half, wine=shared), "'99,9'" if decimal else "99.9"
+    assert read(content, *RATED, *decimal) == [[0, 2, 1], [1, 0, 2]]
+    if not decimal:
+        assert read(content, *RATED, "--no-answer", code) == [[255, 1, 0], [1, 0, 2]]
+
+
+def test_a_fraction_that_is_missing_names_no_person(read, refused):
+    arrow = pytest.importorskip("pyarrow")
+    options = ["--ratings", "--items", "tea,milk", "--person", "who"]
+    for who in (arrow.array([1.5, np.nan, np.nan]), arrow.array([1.5, None, None]).dictionary_encode()):
+        content = arrow_file(who=who, tea=[1, 2, 3], milk=[2, 1, 1])
+        assert read(content, *options, "--unreadable", "empty") == [[1, 0], [255, 255], [255, 255]]
+        assert "column 'who' must hold text or whole numbers, and holds floats" in refused(content, *options)
+
+
+# Cells of sheets.
+
+
+@pytest.mark.parametrize(
+    "ballot",
+    [
+        [datetime.date(2020, 1, 2), datetime.time(1, 2), datetime.timedelta(9)],
+        ["#DIV/0!", "#N/A", True],
+        ["=1/0", "=A1", 2],
+        [1e308, -1e308, 10**300],
+        ["\ud7ff", "x" * 32767, "_xD800_"],
+        ["a\nb", '"', "\t"],
+        [None, None, 1, None, None, "beyond"],
+        ["", " ", "1,2"],
+        [1, 2, 3] * 100,
+        [10**16, 1e16, 1.0],
+    ],
+)
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_any_row_of_a_sheet_leaves_the_others_alone(ballot, place, read):
+    rows = [["tea", "milk", "wine"], [3, 2, 1], [1, 2, 3]]
+    rows.insert(place, ballot)
+    options = ("--unreadable", "empty")
+    found = read(workbook(*rows), *ITEMS, *options, name="v.xlsx")
+    del found[place - 1]
+    assert found == [[0, 1, 2], [2, 1, 0]]
+    rows[0] = ["3", "1", "2"]
+    lists = read(workbook(*rows), "--orders", "--items", "1,2,3", *options, name="v.xlsx")
+    del lists[place]
+    assert lists == [[1, 2, 0], [2, 1, 0], [0, 1, 2]]
+
+
+def test_merged_cells_are_those_of_the_first_row(read):
+    openpyxl, out = pytest.importorskip("openpyxl"), io.BytesIO()
+    book = openpyxl.load_workbook(io.BytesIO(workbook(["tea", "milk", "who"], [1, 2, "a"], [2, 1, "b"], [2, 1, "c"])))
+    book.active.merge_cells("A2:B3")
+    book.save(out)
+    assert read(out.getvalue(), "--ratings", "--items", "tea,milk") == [[0, 255], [255, 255], [0, 1]]
 
 
 # Files that are not read.
