@@ -177,8 +177,8 @@ class Rows:
                 unreadable.add([row], str(problem))
                 cells, used = [], 1
             place += used
-            is_empty = bool(cells) and not "".join(cells).strip()
-            if is_empty and not self.keeps_empty and (self.delimiter is None or len(cells) in (1, n_cells)):
+            is_whole = bool(cells) and (self.delimiter is None or len(cells) == n_cells)
+            if not self.keeps_empty and (cells == [""] or (is_whole and not "".join(cells).strip())):
                 del unreadable.lines[row:]
                 continue
             yield cells
