@@ -277,7 +277,7 @@ def _content(path, has_names):
         try:
             return gzip.decompress(content)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise ValueError(f"{called(path)} is not gzipped, cut or damaged; get it again.") from None
+            raise ValueError(f"{called(path)} is not gzipped, or is cut or damaged; get it again.") from None
     return content
 
 
