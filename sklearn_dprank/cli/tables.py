@@ -308,7 +308,8 @@ codecs.register_error("dprank", _escaped)
 
 def _is_text(cells):
     """Return whether no cell holds surrogates."""
-    return all(map(str.isascii, cells)) or not re.search("[\ud800-\udfff]", "".join(cells))
+    text = "".join(cells)
+    return text.isascii() or not re.search("[\ud800-\udfff]", text)
 
 
 def _from_text(content, options, has_names):
@@ -395,11 +396,11 @@ def _as_text(rows, decimal):
     """Return rows of cells as text, with this decimal mark; missing cells are empty, and whole floats have no mark."""
 
     def text(cell):
-        if cell is None or cell != cell:
-            return ""
         if isinstance(cell, bytes):
             return cell.decode("utf-8", "dprank")
-        return str(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float | Decimal) else str(cell)
+        if cell is None or cell != cell:
+            return ""
+        return str(cell).removesuffix(".0").replace(".", decimal) if type(cell) in (float, Decimal) else str(cell)
 
     return [[text(cell) for cell in row] for row in rows]
 
@@ -444,7 +445,7 @@ def _from_excel(content, options):
 
 
 def _from_arrow(content, options, kind):
-    """Return the names and the rows of a Parquet or Feather file; text is bytes, which need not be UTF-8."""
+    """Return the names and the rows of a Parquet or Feather file; a cell that Python cannot hold makes its row unreadable."""
     try:
         import pyarrow as pa
         from pyarrow import ipc, parquet
@@ -458,8 +459,6 @@ def _from_arrow(content, options, kind):
             column = column.cast(pa.string())  # Python cannot hold each time
         if pa.types.is_float32(column.type):
             column = column.cast(pa.string()).cast(pa.float64())  # as it is written
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = column.cast(pa.large_binary())
         try:
             return column.to_pylist()
         except Exception:  # of one cell
@@ -469,7 +468,7 @@ def _from_arrow(content, options, kind):
         try:
             return cell.as_py()
         except Exception:
-            return b"\xff"  # makes its row unreadable
+            return b"\xff"  # not UTF-8
 
     try:
         source = pa.BufferReader(content)

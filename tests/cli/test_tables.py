@@ -317,7 +317,9 @@ def test_lists_are_unpacked_by_the_name_of_the_file(read, refused):
     options, content = ("--orders", "--items", "tea,milk"), gzip.compress(b"milk,tea\n")
     assert read(content, *options, name="v.csv.gz") == [[1, 0]]
     assert "v.csv, line 1: this is not UTF-8 text" in refused(content, *options)
-    assert "v.csv.gz is not gzipped, or is cut or damaged; get it again." in refused(b"tea\n", *options, name="v.csv.gz")
+    assert "v.csv.gz is not gzipped, or is cut or damaged; get it again." in refused(
+        b"tea\n", *options, name="v.csv.gz"
+    )
     assert read("milk\n".encode("utf-16"), *options, "--encoding", "utf-16") == [[1, 0]]
 
 
