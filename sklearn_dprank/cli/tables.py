@@ -169,7 +169,7 @@ class Rows:
             try:
                 if self.delimiter is None:
                     cells = self.rows[place] + [""] * ((n_cells or 0) - len(self.rows[place]))
-                    if not _is_text(cells):
+                    if re.search("[\ud800-\udfff]", "".join(cells)):
                         raise ValueError("a cell is not UTF-8 text; correct it.")
                 else:
                     cells, used = _split(self.rows, place, self.delimiter, n_joined)
@@ -306,12 +306,6 @@ def _escaped(error):
 codecs.register_error("dprank", _escaped)
 
 
-def _is_text(cells):
-    """Return whether no cell holds surrogates."""
-    text = "".join(cells)
-    return text.isascii() or not re.search("[\ud800-\udfff]", text)
-
-
 def _from_text(content, options, has_names):
     """Return the lines of a text file. Those that cannot be decoded hold surrogates."""
     default = "\t" if ".tsv" in map(str.lower, options.file.suffixes) else ","
@@ -445,7 +439,7 @@ def _from_excel(content, options):
 
 
 def _from_arrow(content, options, kind):
-    """Return the names and the rows of a Parquet or Feather file; a cell that Python cannot hold makes its row unreadable."""
+    """Return the names and the rows of a Parquet or Feather file; cells that Python cannot hold are not UTF-8."""
     try:
         import pyarrow as pa
         from pyarrow import ipc, parquet
