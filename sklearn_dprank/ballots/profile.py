@@ -439,7 +439,10 @@ class Profile:
         if each.sum() * row > 8 * reading.cells_in_memory():
             raise ValueError("counts adds up to more voters than fit into memory; check that it counts voters.")
         refuse_large(int(each.sum()), self.n_items, self.bound)
-        return self._rows(np.repeat(np.arange(self.n_voters), each.astype(np.int64)))
+        whole = self._rows(np.repeat(np.arange(self.n_voters), each.astype(np.int64)))
+        if whole.weights is not None:  # the order of rows numbers the voters, so splits must shuffle them
+            whole.weights = whole.weights._replace(persons=np.arange(whole.n_voters))
+        return whole
 
     @classmethod
     def _read(cls, X, items=None, *, least_voters=0, least_items=2):
@@ -808,7 +811,9 @@ class Profile:
             if first.bound is None:
                 return whole(positions=positions)
             each = np.concatenate([profile.weights.each for profile in profiles])
-            return whole(positions=positions, weights=Weights(each, None))  # persons are restored by `from_chunks`
+            # Each ballot is of another person, unless `from_chunks` restores the persons.
+            persons = np.arange(n_voters) if any(profile.has_persons for profile in profiles) else None
+            return whole(positions=positions, weights=Weights(each, persons))
         counts = sum(profile.pairwise_counts for profile in profiles)
         return whole(counts=counts, placements=counting.merge_placements([profile.placements for profile in profiles]))
 
@@ -882,7 +887,7 @@ class Profile:
 
     @property
     def has_persons(self) -> bool:
-        """Whether persons are numbered in the order of their first rows, so that splits must shuffle them."""
+        """Whether persons or voters are numbered in an order of rows, so that splits must shuffle them."""
         return self.rows is not None or (self.weights is not None and self.weights.persons is not None)
 
     @cached_property

@@ -76,10 +76,10 @@ def split_ballots(X, cv, sequence):
 
     With persons, a fold holds all ballots of a random share of the persons. A splitter by groups would place a person
     by the number of ballots, and so move others if this number changes. Persons are numbered in the order of their
-    first ballots, so a person whose first ballot moves renumbers others. A uniformly random permutation of the numbers
-    makes the law of the folds independent of the numbering. The guarantee of each permutation, with every other person
-    in the same fold, is therefore that of the whole. It is a guarantee under "replace": the number of persons, from
-    which the sizes of folds follow, is public.
+    first ballots, so a person whose first ballot moves renumbers others. So does a voter who moves to another row of
+    counts. A uniformly random permutation of the numbers makes the law of the folds independent of the numbering. The
+    guarantee of each permutation, with every other person in the same fold, is therefore that of the whole. It is a
+    guarantee under "replace": the number of persons, from which the sizes of folds follow, is public.
     """
     if isinstance(cv, str) and cv == "all":
         return [(X, X)]
@@ -88,7 +88,7 @@ def split_ballots(X, cv, sequence):
             raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
         if X.has_persons:
             if not (cv is None or isinstance(cv, Integral)):
-                raise ValueError(f"cv must be an integer for a Profile with groups or long data, got {cv!r}.")
+                raise ValueError(f"cv must be an integer for a Profile with groups, counts or long data, got {cv!r}.")
             shuffled = np.random.default_rng(sequence.spawn(1)[0]).permutation(X.shape[0])
             folds = check_cv(cv).split(np.zeros((len(shuffled), 1)))
             return [tuple(X[shuffled[part]] for part in parts) for parts in folds]
@@ -490,8 +490,8 @@ def cross_validate(
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
         change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. No
-        part may hold a row twice. With None or an integer, a Profile with persons is split at random, and all ballots
-        of a person stay together.
+        part may hold a row twice. With None or an integer, a Profile with persons or counts is split at random, and all
+        ballots of a person stay together.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``; a dict holds several by name. None is the estimator's own score. For an aggregator, X
         is the `~sklearn_dprank.ballots.Profile` of the voters, already counted, which every metric accepts. For a
@@ -699,7 +699,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
         change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. If a
         splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice. With None
-        or an integer, a Profile with persons is split at random, and all ballots of a person stay together.
+        or an integer, a Profile with persons or counts is split at random, and all ballots of a person stay together.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; a dict holds several by name. None is the estimator's own score,
         minus the average Kendall tau distance. For an aggregator, X is the `~sklearn_dprank.ballots.Profile` of the

@@ -1,12 +1,14 @@
 """Profiles of long data are split by person."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from long_tools import of_catalogue
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, train_test_split
 
 from sklearn_dprank import DPBorda, DPBradleyTerry
 from sklearn_dprank.ballots import Profile
@@ -99,3 +101,24 @@ def test_unshuffled_splits_take_persons_by_their_first_rows_or_whole_ids(persons
     train, test = train_test_split(profile, test_size=0.5, shuffle=False)
     assert np.flatnonzero(train.net_wins > 0).tolist() == rows
     assert np.flatnonzero(test.net_wins > 0).tolist() == sorted({*range(5)} - {*rows})
+
+
+COUNTED = {
+    "weights": {"sample_weight": [1.0, 0.5, 1.0]},
+    "lengths": {"max_listed": 2},
+}
+
+
+@pytest.mark.parametrize("others", COUNTED.values(), ids=COUNTED)
+def test_voters_of_one_row_are_split_at_random(others):
+    """In the order of rows, a voter of another row would move voters of all rows between over the ends of folds."""
+    profile = Profile.from_rankings([[0, 1, 2], [1, 2, 0], [2, 0, 1]], counts=[60, 60, 60], **others)
+    none = Profile.from_rankings(
+        np.zeros((0, 3)), **{name: each if name == "max_listed" else [] for name, each in others.items()}
+    )
+    for whole in (profile, profile[10:170], pickle.loads(pickle.dumps(profile)), none + profile):
+        for _, test in split_ballots(whole, 3, seed_sequence(0)):
+            first = np.bincount(test.positions.table[0], minlength=3)
+            assert abs(first - whole.n_voters / 9).max() < 12
+        with pytest.raises(ValueError, match="cv must be an integer for a Profile with groups, counts or long data"):
+            split_ballots(whole, KFold(3), seed_sequence(0))
