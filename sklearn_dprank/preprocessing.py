@@ -79,7 +79,7 @@ def orders_to_positions(
         several items. If a rule is not the default, so is the word "overvote", and "undervote" and "skipped" are empty
         ranks, unless `items` has these names.
     n_items : int, default=None
-        Number of items. None is the number of names if there are names, else the length of the longest ballot.
+        Number of items. None is the number of names if there are names, else the common length of all ballots.
     items : sequence of str or of int, default=None
         Distinct names of all items, in the order of the result's columns.
     repeated : {"error", "first", "drop"}, default="error"
@@ -107,7 +107,8 @@ def orders_to_positions(
     ------
     ValueError
         If a ballot has marks for which a rule is "error" (the message does not show the ballot), a rule is unknown,
-        `orders` is not a table, or `items` is not a list of distinct names.
+        `orders` is not a table, `items` is not a list of distinct names, or lists differ in length and the number of
+        items is not given.
 
     Notes
     -----
@@ -141,6 +142,11 @@ def orders_to_positions(
     table = _order_table(orders, items is not None) if is_strict else _lists(orders)
     width = table.shape[1] if is_strict else max(map(len, table), default=0)
     if items is None:
+        if n_items is None and isinstance(orders, (list, tuple)) and len(set(map(len, orders))) > 1:
+            raise ValueError(
+                "n_items must be given, got None: ballots differ in length, and the number of items is public, so the "
+                "longest ballot must not decide it; pass n_items, or items."
+            )
         n_items = width if n_items is None else n_items
         check_whole(n_items, "n_items", optional=True)
     else:

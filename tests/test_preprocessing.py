@@ -113,6 +113,15 @@ def test_bad_orders_are_refused(orders, arguments, message):
         orders_to_positions(orders, **arguments)
 
 
+@pytest.mark.parametrize("rules", [{}, {"repeated": "first"}], ids=["strict", "rules"])
+def test_the_longest_ballot_does_not_decide_the_number_of_items(rules):
+    """The number of items is published, and one voter may list more than all others."""
+    for orders in ([[0, 1], [1, 0], [1, 0, 2]], [np.array([0, 1]), (1, 0, 2)]):
+        with pytest.raises(ValueError, match=r"^n_items must be given, got None: ballots differ in length"):
+            orders_to_positions(orders, **rules)
+        assert orders_to_positions(orders, 4, **rules).shape == (len(orders), 4)
+
+
 @pytest.mark.parametrize(
     "orders",
     ["votes.soc", Path("votes.soc"), {"ann": [0, 1]}, (row for row in [[0, 1]]), []],
