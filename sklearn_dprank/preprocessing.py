@@ -22,6 +22,7 @@ from .ballots.long import (
     Overvote,
     Repeated,
     Skipped,
+    choices,
     counted_ranks,
     is_missing,
     positions_of,
@@ -191,7 +192,7 @@ def _lists(orders):
     reading.check_is_table(orders, "orders")
     orders = reading.unmasked(orders)
     if hasattr(orders, "shape"):
-        orders = np.asarray(orders, dtype=object)
+        orders = _as_objects(orders)
         orders = orders.tolist() if orders.ndim == 2 else None
     is_table = isinstance(orders, (list, tuple)) and orders
     if not is_table or not all(isinstance(ballot, (list, tuple, np.ndarray)) for ballot in orders):
@@ -206,6 +207,8 @@ def _items_of(entry, index, other_items):
     if isinstance(entry, str) and entry in MARKS and entry not in index:
         return MARKS[entry]
     names = entry if isinstance(entry, (list, tuple)) else [entry]
+    if any(map(_is_rounded, names)):
+        raise ValueError("holds a float of at least 2^53, which may be another whole number (read text or 'Int64')")
     found = []
     for name in names:
         try:
@@ -217,22 +220,35 @@ def _items_of(entry, index, other_items):
     return [item for k, item in enumerate(found) if item is None or item not in found[:k]]
 
 
+def _is_rounded(name):
+    """Return whether a cell may be another whole number, which pandas rounds if another row has a gap."""
+    return isinstance(name, float) and abs(name) >= 2**53
+
+
 _NO_TABLE = "orders must be two-dimensional and not empty (one row a voter, best item first)."
 
 
 def _order_table(orders, named):
     """Return orders as an array with one row per voter, filled up with None; names stay objects."""
     reading.check_is_table(orders, "orders")
-    kind = object if named else None  # as text, NaN would become an item 'nan'
     orders = reading.unmasked(orders)
     if isinstance(orders, Iterable) and not hasattr(orders, "shape"):
         rows = [list(reading.unmasked(row)) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
         if all(isinstance(row, list) for row in rows):
             orders = list(zip(*zip_longest(*rows), strict=True))
-    table = np.asarray(orders, dtype=kind)
+    table = _as_objects(orders) if named else np.asarray(orders)  # as text, NaN would become an item 'nan'
     if table.ndim != 2 or table.size == 0:
         raise ValueError(_NO_TABLE)
     return table
+
+
+def _as_objects(orders):
+    """Return orders as an array of objects; columns keep their numbers, which NumPy would round beside a gap."""
+    if not reading.is_frame(orders):
+        return np.asarray(orders, dtype=object)
+    columns = [reading.plain_list(column) for column in choices(orders)]
+    arrays = [np.fromiter(column, object, len(column)) for column in columns]
+    return np.stack(arrays, axis=1) if arrays else np.empty((0, 0), dtype=object)
 
 
 def _checked_indices(table, n_items):
@@ -262,10 +278,13 @@ def _indices_of_names(table, items):
         indices[named] = [
             index.get(reading.normal(name) if isinstance(name, str) else name, -1) for name in table[named]
         ]
-    if (indices[named] < 0).any():  # outside of any handler, so that no exception holds the name
+    is_rounded = any(map(_is_rounded, table[named]))
+    if is_rounded or (indices[named] < 0).any():  # outside of any handler, so that no exception holds the name
         raise ValueError(
             f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
             "add it to items, mend the spelling, or pass other_items='drop'; with a list of tied items, overvote='tie'."
+            + " Read whole numbers above 2^53 as 'Int64', because floats round them."
+            * is_rounded
         )
     return indices
 

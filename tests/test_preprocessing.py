@@ -122,6 +122,19 @@ def test_the_longest_ballot_does_not_decide_the_number_of_items(rules):
         assert orders_to_positions(orders, 4, **rules).shape == (len(orders), 4)
 
 
+@pytest.mark.parametrize("rules", [{}, {"other_items": "drop"}], ids=["strict", "rules"])
+def test_large_numbers_that_a_gap_turned_into_floats_are_refused(rules):
+    """A gap in another row makes pandas round the id of an item to that of another item."""
+    items = [2**53, 2**53 + 1]
+    np.testing.assert_array_equal(orders_to_positions(pd.DataFrame([[2**53 + 1]]), items=items, **rules), [[np.nan, 0]])
+    gap = pd.DataFrame({"first": [2**53 + 1, None]})
+    with pytest.raises(ValueError, match=r"2\^53.* 'Int64'"):
+        orders_to_positions(gap, items=items, **rules)
+    for exact in (gap.astype("Int64") * 0 + 2**53 + 1, pl.DataFrame({"first": [2**53 + 1, None]})):
+        read = orders_to_positions(exact, items=items, **rules)
+        np.testing.assert_array_equal(read, [[np.nan, 0], [np.nan, np.nan]])
+
+
 @pytest.mark.parametrize(
     "orders",
     ["votes.soc", Path("votes.soc"), {"ann": [0, 1]}, (row for row in [[0, 1]]), []],

@@ -114,7 +114,7 @@ def read_orders(
     """
     is_private = names is None
     if reading.is_frame(orders) or getattr(orders, "ndim", 1) == 2:
-        columns = _choices(orders)
+        columns = choices(orders)
         n_ballots = len(columns[0]) if columns else 0
         ballot = np.tile(np.arange(n_ballots), len(columns))
         place = np.repeat(np.arange(len(columns)), n_ballots)
@@ -317,7 +317,7 @@ def _column_names(table):
     )
 
 
-def _choices(orders):
+def choices(orders: Any) -> list[Any]:
     """Return the columns of a table of choices, the first choice first."""
     if not reading.is_frame(orders):
         return list(np.asanyarray(orders).T)  # a masked array keeps its mask
