@@ -152,8 +152,9 @@ def orders_to_positions(
         check_whole(n_items, "n_items", optional=True)
     else:
         items = reading.checked_names(items, "items")
+        check_whole(n_items, "n_items", optional=True)
         if n_items not in (None, len(items)):
-            raise ValueError(f"n_items={n_items!r}, but items has {len(items)} names; leave n_items out.")
+            raise ValueError(f"n_items={n_items}, but items has {len(items)} names; leave n_items out.")
         n_items = len(items)
     if is_strict:
         indices = _checked_indices(table, n_items) if items is None else _indices_of_names(table, items)

@@ -253,7 +253,8 @@ def safe_repr(value: Any) -> str:
     """
     kind = type(value).__name__
     kind = f"{'an' if kind[0].lower() in 'aeiou' or kind == 'ndarray' else 'a'} {kind}"
-    if isinstance(value, Sized) and not isinstance(value, str):  # it may be ballots, passed by mistake
+    is_table = hasattr(type(value), "shape") and not isinstance(value, np.generic)
+    if is_table or (isinstance(value, Sized) and not isinstance(value, str)):  # it may be ballots, passed by mistake
         return kind
     try:
         text = repr(value)

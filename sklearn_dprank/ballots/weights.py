@@ -101,7 +101,7 @@ def weight_bound(
     if groups is None and sample_weight is None:
         if max_weight != 1:
             raise ValueError(
-                f"max_weight={max_weight!r} is for ballots with groups or sample_weight; give one of them."
+                f"max_weight={safe_repr(max_weight)} is for ballots with groups or sample_weight; give one of them."
             )
         return None if max_listed is None else WeightBound(BALLOT, WEIGHT_GRID, max_listed)
     unit = BALLOT if groups is None else PERSON

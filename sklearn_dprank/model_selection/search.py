@@ -83,12 +83,16 @@ def split_ballots(X, cv, sequence):
     """
     if isinstance(cv, str) and cv == "all":
         return [(X, X)]
+    if isinstance(cv, Profile):  # scikit-learn would print it
+        raise ValueError("cv must be 'all', None, an integer, a splitter or a list of splits, got a Profile.")
     if isinstance(X, Profile):
         if X.weights is None and X.rows is None:
-            raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
+            raise ValueError(f'a Profile cannot be split by cv={safe_repr(cv)}; use cv="all", or pass the ballots.')
         if X.has_persons:
             if not (cv is None or isinstance(cv, Integral)):
-                raise ValueError(f"cv must be an integer for a Profile with groups, counts or long data, got {cv!r}.")
+                raise ValueError(
+                    f"cv must be an integer for a Profile with groups, counts or long data, got {safe_repr(cv)}."
+                )
             shuffled = np.random.default_rng(sequence.spawn(1)[0]).permutation(X.shape[0])
             folds = check_cv(cv).split(np.zeros((len(shuffled), 1)))
             return [tuple(X[shuffled[part]] for part in parts) for parts in folds]
@@ -103,8 +107,8 @@ def split_ballots(X, cv, sequence):
         if "'groups'" not in str(error):  # scikit-learn's error of splitters by group
             raise
         raise ValueError(
-            f"cv={cv!r} needs groups: pass Profile.from_rankings(X, groups=...) and cv=3, say, which protects persons "
-            "and splits by person. Or pass cv=list(GroupKFold(3).split(X, groups=groups)), which splits only."
+            f"cv={safe_repr(cv)} needs groups: pass Profile.from_rankings(X, groups=...) and cv=3, say, which protects "
+            "persons and splits by person. Or pass cv=list(GroupKFold(3).split(X, groups=groups)), which splits only."
         ) from None
     if not splits:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
@@ -940,7 +944,9 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, AllowsMissing):
         if scoring.guarantees is None:
             return costs_of([], [], scoring, split_voters=False)[1]
         if not (isinstance(self.cv, str) and self.cv == "all"):
-            raise ValueError(f'the privacy cost of a search with cv={self.cv!r} depends on the splits; use cv="all".')
+            raise ValueError(
+                f'the privacy cost of a search with cv={safe_repr(self.cv)} depends on the splits; use cv="all".'
+            )
         fits = [guarantee_before(estimator, X) for estimator in estimators]
         refit = []
         if self.refit is not False:  # of one of the candidates, not known which: take the largest epsilon and delta

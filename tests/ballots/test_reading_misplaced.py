@@ -4,7 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank import DPBorda, DPPairwise, DPPrudentOrder, DPTopK, LDPPairwise, PositionalRule, ShufflePairwise
+from sklearn_dprank import (
+    DPBorda,
+    DPBradleyTerry,
+    DPPairwise,
+    DPPositionalRule,
+    DPPrudentOrder,
+    DPTopK,
+    LDPPairwise,
+    PositionalRule,
+    SegmentedAggregator,
+    ShufflePairwise,
+)
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend, results_frame
@@ -21,6 +32,7 @@ FORMS = {
     "frame": pd.DataFrame(VOTES, columns=list("abcd")),
     "series": pd.Series(VOTES[0]),
     "dict": {"a": VOTES[:, 0].tolist()},
+    "profile": Profile(SECRET, 4, positions=Profile.from_rankings(VOTES).positions),
 }
 
 
@@ -34,6 +46,14 @@ def display(estimators, epsilons=(1.0,), **settings):
 
 def fits(cls, parameter):
     return lambda X: cls(**{parameter: X}).fit(VOTES)
+
+
+def profiles(parameter):
+    return lambda X: Profile.from_rankings(VOTES, **{parameter: X})
+
+
+def converted(parameter):
+    return lambda X: orders_to_positions([[0, 1]], **{parameter: X})
 
 
 CALLS = {
@@ -58,6 +78,11 @@ CALLS = {
     "epsilon of recommend": lambda X: recommend(4, 100, X),
     "disagreement": lambda X: recommend(4, 100, 1.0, disagreement=X),
     **{name: fits(DPBorda, name) for name in ("epsilon", "delta", "noise", "neighboring", "random_state")},
+    "population": fits(DPBorda, "population"),
+    "n_rounds": fits(DPBradleyTerry, "n_rounds"),
+    "scores of lists": fits(DPPositionalRule, "scores"),
+    "classes": lambda X: SegmentedAggregator(X).fit(VOTES, segments=["a"] * 6),
+    "labels": lambda X: SegmentedAggregator(["a", "b"]).fit(VOTES, segments=X),
     "k": fits(DPTopK, "k"),
     "rule": fits(DPPairwise, "rule"),
     "window": fits(DPPrudentOrder, "window"),
@@ -83,6 +108,10 @@ CALLS = {
     "average": lambda X: average_kendall_tau(X, VOTES),
     "names": lambda X: Profile.from_rankings(VOTES, items=X),
     "orders": orders_to_positions,
+    **{name: profiles(name) for name in ("counts", "groups", "sample_weight", "max_weight", "max_listed", "keep")},
+    **{name: converted(name) for name in ("n_items", "repeated", "overvote", "skipped", "other_items")},
+    "of": lambda X: DPBorda().fit(VOTES).rank_intervals(of=X),
+    "level of a table": lambda X: DPBorda().fit(VOTES).to_frame(X),
 }
 
 
