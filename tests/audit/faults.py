@@ -822,6 +822,13 @@ fault(
 
 # Reading, persons and weights.
 
+
+def counted_by(estimator, profile):
+    """Keep the number of voters in an estimator, and return the profile."""
+    estimator.n_seen = profile.n_voters
+    return profile
+
+
 fault("reading: names of columns are lost", "ballots.reading.column_names", nothing).caught_by(
     "test_columns_keep_their_names"
 )
@@ -859,6 +866,16 @@ fault(
     "ballots.weights.person_numbers",
     given(groups=lambda groups: [one.lower() if isinstance(one, str) else one for one in list(groups)]),
 ).caught_by("test_equal_ids_are_one_person")
+fault(
+    "counts: folds have the voters in the order of rows",
+    "ballots.profile.Profile.has_persons",
+    calls(lambda true, self: self.rows is not None),
+).caught_by("test_voters_of_one_row_are_split_at_random")
+fault(
+    "a fit publishes the number of voters that it hides",
+    "channels.base.RankAggregator.read_ballots",
+    calls(lambda true, self, X, reset=False, least_voters=1: counted_by(self, true(self, X, reset, least_voters))),
+).caught_by("test_equal_answers_of_neighbours_give_equal_fits")
 fault("persons: the bound is not applied", "ballots.weights.clipped", given(most=lambda most: 16 * most)).caught_by(
     "test_no_person_has_more_than_the_bound", "test_a_person_counts_once_by_the_mean_of_up_to_sixteen_ballots"
 )
