@@ -82,7 +82,6 @@ def page(path):
     ]
     # the package does not know that a site sends the devices their code
     guarantee = replace(fitted.privacy_, whom=((fitted.privacy_.trust, SCRIPT), *fitted.privacy_.whom))
-    statement = guarantee.statement(width=None).replace(" PrivacyGuarantee.compose returns the sum.", "")
     return PAGE.format(
         question=escape(question),
         voters="the answers of " + counted(fitted.reports_accepted_, "voter"),
@@ -92,7 +91,7 @@ def page(path):
         protection=PROTECTION.format(
             answers=counted(protocol["n_queries"], "answer"), flipped=f"{100 * flip / grid:.2g}"
         ),
-        statement="\n".join(f"<li>{escape(line)}</li>" for line in statement.splitlines()),
+        statement="\n".join(f"<li>{escape(line)}</li>" for line in guarantee.statement(None).splitlines()),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import date
+from decimal import Decimal
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -407,8 +408,9 @@ def _names_of(made):
     """Return which private names are published, and the part of delta that others have."""
     none = "" if made["consensus"] else "No name has enough. "
     return (
-        f"{none}Only names with a large noisy score are published. The probability that a person's own names are among "
-        f"them, if nobody else lists them, is at most {made['privacy']['delta'] / 2:g}, half of delta."
+        f"{none}A name is published only if its score, with noise, is large enough. If only one person lists some "
+        f"names, the probability that any of these is published is at most {made['privacy']['delta'] / 2:g}, half of "
+        "delta."
     )
 
 
@@ -421,7 +423,7 @@ def _lengths(made):
     return [f"Ballots that list more than {made['max_listed']} items count less."]
 
 
-def _wide(made):
+def _wide(made, intervals="intervals"):
     """Return that a release says little, as a list of at most one text: half of its intervals or more are very wide."""
     ends = [each for one in made.get("segments", [made]) for each in one.get("intervals", {}).values()]
     n_items = max((worst for _, worst in ends), default=1)
@@ -429,8 +431,8 @@ def _wide(made):
     if 2 * n_wide < max(len(ends), 1):
         return []
     return [
-        f"{n_wide} of {len(ends)} intervals cover nearly all ranks: this release says little about the order of these "
-        "items. More voters or a larger epsilon would narrow them."
+        f"{n_wide} of {len(ends)} {intervals} cover nearly all ranks: this release says little about the order of "
+        "these items. More voters, or a larger epsilon (less protection), would narrow them."
     ]
 
 
@@ -445,15 +447,15 @@ def title(made: dict[str, Any]) -> str:
     """Return the title of a segment: its name and, if they are published, its size and the share of its own answers."""
     if "size" not in made:
         return f"{made['segment']}:"
-    return f"{made['segment']}: about {max(made['size'], 0):,} votes, {made['own_weight']:.0%} its own answers"
+    return f"{made['segment']}: about {max(made['size'], 0):,} votes, {100 * made['own_weight']:.0f} % own answers"
 
 
-#: Options that do not change the ranking.
-_NOT_SHOWN = ("budget", "budget_epsilon", "budget_delta", "plot", "report", "title", "question", "format")
+#: Options that change neither the ranking nor its page.
+_NOT_SHOWN = ("budget", "budget_epsilon", "budget_delta", "plot", "format")
 
 
 def command(options: argparse.Namespace) -> str:
-    """Return the command of a release as a page states it: names of files without folders, no budget and no outputs."""
+    """Return the command that makes a page, as the page states it: names of files without folders, and no budget."""
     from . import parser
 
     shown = ["dprank", "rank"]
@@ -465,7 +467,10 @@ def command(options: argparse.Namespace) -> str:
             shown.append(f"--{value if name == 'layout' else name.replace('_', '-')}")
         if name != "layout" and value is not True:
             values = value if isinstance(value, list) else [value]
-            shown += [each.name if isinstance(each, Path) else getattr(each, "shown", str(each)) for each in values]
+            texts = [each.name if isinstance(each, Path) else getattr(each, "shown", str(each)) for each in values]
+            if isinstance(value, str) and value.startswith("-"):  # otherwise, it would be an option
+                texts = [f"{shown.pop()}={value}"]
+            shown += texts
     return shlex.join(shown)
 
 
@@ -485,16 +490,17 @@ def page(
     n_items = len((several[0] if several else made)["consensus"])
     plainly, *topics = made["privacy"]["statement"]
     numbers = f"epsilon = {made['privacy']['epsilon']:.6g}"
-    numbers += f", delta = {made['privacy']['delta']:g}" if made["privacy"]["delta"] else ""
+    numbers += f", delta = {Decimal(repr(made['privacy']['delta'])):f}" if made["privacy"]["delta"] else ""
+    smaller = "epsilon and delta are" if made["privacy"]["delta"] else "epsilon is"
     texts = []
     percent = min(round(100 * made.get("level", 0), 4), 99.9999)  # a level below 1 never reads as certain
     of_population = made.get("of") == "population"
     if of_population:
         texts.append(
-            f"The bars show ranks {made['whose']}: those that an item is likely to have among all people, if those "
-            "who took part are a random sample of them. The dot shows its rank here. The probability that all bars "
-            f"are right is {_at_least(made)} {percent:.10g} %{_condition(made)}. If the bars of two items overlap, "
-            "their order is not sure."
+            "Each bar shows the ranks that an item is likely to have among all people, and the dot shows its rank "
+            "here. This assumes that the people who took part are a random sample of all people. The probability that "
+            f"all bars are right is {_at_least(made)} {percent:.10g} %{_condition(made)}. If the bars of two items "
+            "overlap, their order among all people is not sure."
         )
     elif "level" in made:
         texts.append(
@@ -504,30 +510,31 @@ def page(
         )
         if several:
             texts.append(
-                "The ranking of a group also uses the answers of the other groups, as far as they are alike. Its bars "
-                "come from the answers of the group alone, so a dot may be outside of its bar. Numbers of votes are "
-                "not exact, because they have noise, too."
+                "The ranking of a group also uses the answers of the other groups, as far as they are alike. The "
+                "percentage is the weight of its own answers. The bars come from the answers of the group alone, so a "
+                "dot may be outside of its bar. The numbers of votes contain noise, too, so they are not exact."
             )
-        texts.append(f"The bars show ranks {made['whose']}. They do not show how other people would vote.")
+        texts.append("The bars are about the people who took part. They do not show how other people would answer.")
     elif "private_items" in made:
         texts.append(_names_of(made))
     else:
-        texts.append("This method publishes the order only, and no bars that show the effect of the noise.")
+        texts.append("This method publishes only the order. So nobody can see how much the noise changed it.")
     texts.append(plainly)
     if made["unranked"] is not None:
         texts.append(f"{layout.UNRANKED[made['unranked']].partition(' (')[0]}.")
     if "max_weight" in made:
         most = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
         texts.append(_heavy(made) or most)
-    texts += _lengths(made) + _wide(made)
+    texts += _lengths(made) + _wide(made, "bars")
     example = "<p class='note'><strong>Example:</strong> the votes are simulated. Nobody voted.</p>\n"
     heading = "Likely ranks among all people" if of_population else "Rank without noise"
     return Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(
-        title=escape(title or (f"The best {n_items} in order" if best else f"Ranking of {n_items} items")),
+        title=escape(title or (f"The best {n_items} items in order" if best else f"Ranking of {n_items} items")),
         question=f"<p dir='auto'>{escape(question)}</p>\n" if question else "",
-        guarantee=f"Published on {date.today()} with differential privacy: {numbers}".replace(
-            " = ", f"{_BLANK}={_BLANK}"
-        ),
+        guarantee=(
+            f"Published on {date.today()} with differential privacy: {numbers}. The smaller {smaller}, the better each "
+            "vote is protected."
+        ).replace(" = ", f"{_BLANK}={_BLANK}"),
         command=escape(command),
         version=__version__,
         example=example if made["simulated"] else "",
@@ -540,7 +547,7 @@ def page(
 def _html_table(made, heading):
     """Return one ranking as a table of HTML, with a heading for a segment, and one of the column of intervals."""
     ends = made.get("intervals", {})
-    head = f"<h2 dir='auto'>{escape(title(made))}</h2>\n" if "segment" in made else ""
+    head = f"<h2 dir='auto'>{escape(title(made)).replace(' %', f'{_BLANK}%')}</h2>\n" if "segment" in made else ""
     column = f"<th scope='col' class='ends'>{heading}</th>" if ends else ""
     rows = []
     for rank, item in enumerate(made["consensus"], start=1):

@@ -270,8 +270,8 @@ class PrivacyGuarantee:
         -------
         str
             The meaning for lay readers, then the topics in the order of the questions of NIST SP 800-226: release,
-            unit, neighbours, trusted parties, epsilon as odds, delta, composition, arithmetic, exclusions, and any
-            caveats.
+            unit, neighbours, trusted parties, epsilon as odds, delta, composition (see `compose`), arithmetic,
+            exclusions, and any caveats.
 
         Raises
         ------
@@ -291,10 +291,10 @@ class PrivacyGuarantee:
         --------
         >>> from sklearn_dprank import DPBorda
         >>> fitted = DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 100)
-        >>> print(fitted.privacy_.statement()[:178])
-        In plain words: suppose somebody knows all other ballots, and gives a 50 % chance that
-          yours was cast. With this result, their best guess is right at most 62.3 % of the
-          time.
+        >>> print(fitted.privacy_.statement(width=None).splitlines()[0])
+        In plain words: suppose somebody knows all other ballots. To them, it is equally likely that your ballot was
+        cast or not. Without this result, they guess right half of the time. With it, they guess right at most 62.3 %
+        of the time.
         """
         check_whole(width, "width", 40, optional=True)
         meaning, odds = _in_words(self)
@@ -303,7 +303,11 @@ class PrivacyGuarantee:
             topics = [plainly, f"Not private: {self.how}.", *caveats]
         else:
             of_person, delta = self.unit in OF_PERSONS, self.delta
-            more = f" For a person with k of them, epsilon is k times as large{', and delta grows too' * (delta > 0)}."
+            more = (
+                " A person with k of them is less protected: epsilon is k times as large"
+                f"{', and delta grows, too' * (delta > 0)}."
+            )
+            meant = "".join(f" {text}." for term, text in _TERMS.items() if term in self.how)
             neighbours = NEIGHBORING[self.neighboring].format(self.unit, "person" if of_person else "voter")
             hidden = _HIDDEN[self.unit == COMPARISON, self.neighboring]
             if self.unit in (OUTCOME, OUTCOMES):
@@ -312,21 +316,22 @@ class PrivacyGuarantee:
             failure = "the bound on probabilities always holds"
             if delta:
                 failure = f"the probability of a set of outcomes may exceed this bound by at most {delta:.6g}"
+            exact = ": no rounding error weakens the guarantee" if self.arithmetic == "exact" else ""
             n_voters = "the number of voters; " if self.neighboring == "add_remove" else ""
             topics = [
                 plainly,
-                f"Released: {self.how}.",
+                f"Released: {self.how}.{meant}",
                 f"Unit: {self.unit}.{'' if of_person else more}",
-                f"Hidden: {hidden} ({neighbours}).",
+                f"Hidden: {hidden}. The guarantee compares results {neighbours}.",
                 f"Trust: {treatments}. Trusted parties: {', '.join(self.parties) or 'none'}.",
                 f"Epsilon = {self.epsilon:.6g}: {odds}.",
                 f"Delta = {delta:.6g}: {failure}.",
-                "Composition: this covers the release above only. Other releases about the same voters add to the "
-                "loss, and so do fits and scores of their ballots that only chose its parameters. "
-                "PrivacyGuarantee.compose returns the sum.",
-                f"Arithmetic: {self.arithmetic}.",
-                f"Not covered: {n_voters}scores and other values computed exactly from the ballots; the seed; running "
-                "times; what the result reveals about people in general; what voters tell about their ballots.",
+                "Composition: this covers this release only. Each further release about the same voters reveals more. "
+                "So does each test on their ballots that only chose the settings of this release.",
+                f"Arithmetic: {self.arithmetic}{exact}.",
+                f"Not covered: {n_voters}scores and other values computed exactly from the ballots; the seed of "
+                "random numbers; running times; what the result reveals about people in general; what voters tell "
+                "about their ballots.",
                 *caveats,
             ]
         lines = [" ".join(topic.split()) for topic in topics]
@@ -353,7 +358,12 @@ class PrivacyGuarantee:
 #: Neighbouring relations, of a unit and of those who are counted.
 NEIGHBORING = {
     "add_remove": "with and without {}",
-    "replace": "{} replaced by any other; the number of {}s is public",
+    "replace": "before and after {} is replaced by any other. The number of {}s is public",
+}
+#: Terms in descriptions of releases, and what they mean.
+_TERMS = {
+    "net wins": "The net wins of an item count how often it beats another item, minus how often another item beats it",
+    "margin": "The margin of two items is the number of voters who prefer the one, minus those who prefer the other",
 }
 _HIDDEN = {  # by whether the unit is a comparison, and by relation
     (False, "add_remove"): "whether somebody voted, and how",
@@ -365,31 +375,41 @@ _OUTCOMES_HIDDEN = "who won in the comparisons that somebody made, but not which
 #: Caveat of a search on ballots that are declared public. Its epsilon is 0, although its results reveal ballots.
 DECLARED_PUBLIC = "the ballots were declared public, which nothing checks"
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
-#: By whether the unit is a person, and by relation: what somebody knows, and what they guess.
+#: By whether the unit is a person, and by relation: what somebody knows, what they do not know, and what they guess.
 _GAMES = {
     (False, "add_remove"): (
-        "somebody knows all other ballots, and gives a 50 % chance that yours was cast",
+        "all other ballots",
+        "it is equally likely that your ballot was cast or not",
         "a certain ballot was cast",
     ),
     (False, "replace"): (
-        "somebody knows all other ballots, and that yours is one of two, with a 50 % chance each",
-        "a voter cast the one or the other of two ballots",
+        "all other ballots",
+        "your ballot is one of two that are equally likely",
+        "a voter cast the first of two possible ballots",
     ),
     (True, "add_remove"): (
-        "somebody knows the ballots of all other people, and gives a 50 % chance that you voted",
+        "the ballots of all other people",
+        "it is equally likely that you voted or not",
         "a certain person voted",
     ),
     (True, "replace"): (
-        "somebody knows the ballots of all other people, and that you voted in one of two ways, with a 50 % chance "
-        "each",
-        "a person voted in the one or the other of two ways",
+        "the ballots of all other people",
+        "you voted in one of two ways that are equally likely",
+        "a person voted in the first of two possible ways",
     ),
 }
-_OUTCOMES_GAME = (
-    "somebody knows all outcomes of other people and which items you compared, and that your outcomes are one of two "
-    "possibilities, with a 50 % chance each",
-    "a person's outcomes were the one or the other of two possibilities",
-)
+_OUTCOME_GAMES = {
+    OUTCOME: (
+        "which items were compared, and all other outcomes",
+        "your outcome is one of two that are equally likely",
+        "an outcome was the first of two possible ones",
+    ),
+    OUTCOMES: (
+        "which items were compared, and all outcomes of other people",
+        "your outcomes are one of two possibilities that are equally likely",
+        "a person's outcomes were the first of two possibilities",
+    ),
+}
 
 
 def _in_words(guarantee):
@@ -401,13 +421,14 @@ def _in_words(guarantee):
     if math.isinf(guarantee.epsilon) or is_declaration:
         return "this result does not protect the voters. It may show how somebody voted", None
     is_person = guarantee.unit in OF_PERSONS
-    known, guessed = _GAMES[is_person, guarantee.neighboring]
+    game: tuple[str, ...] = _GAMES[is_person, guarantee.neighboring]
     ratio, single = math.exp(min(guarantee.epsilon, 2 * math.log(_LARGE))), "person" if is_person else "ballot"
     if guarantee.unit in (OUTCOME, OUTCOMES):
-        (known, guessed), single = _OUTCOMES_GAME, "outcome" if guarantee.unit == OUTCOME else "person"
+        game, single = _OUTCOME_GAMES[guarantee.unit], "outcome" if guarantee.unit == OUTCOME else "person"
     if guarantee.unit == COMPARISON:
         single = "comparison"
-        known, guessed = (text.replace("ballot", single).replace("cast", "made") for text in (known, guessed))
+        game = tuple(text.replace("ballot", single).replace("cast", "made") for text in game)
+    known, unknown, guessed = game
     share = (ratio + guarantee.delta) / (1 + ratio)
     if not guarantee.certified:
         meaning = (
@@ -416,9 +437,10 @@ def _in_words(guarantee):
     elif share > _LARGE / (1 + _LARGE):
         meaning = "this guarantee protects almost nothing. The result may show how somebody voted"
     else:
-        but = ". Read the caveats, too" if guarantee.caveats else ""
+        but = ". Read the caveats below, too" if guarantee.caveats else ""
         meaning = (
-            f"suppose {known}. With this result, their best guess is right at most {_percent(share)} of the time{but}"
+            f"suppose somebody knows {known}. To them, {unknown}. Without this result, they guess right half of the "
+            f"time. With it, they guess right at most {_percent(share)} of the time{but}"
         )
     if guarantee.epsilon > math.log(_LARGE):
         return meaning, (
@@ -429,8 +451,8 @@ def _in_words(guarantee):
     factor = f"{math.ceil(ratio * 10**digits) / 10**digits:,.{digits}f}"  # three digits, rounded up
     return meaning, (
         f"{apart}no single {single} changes the probability of any outcome by more than a factor of {factor}. "
-        f"Somebody who gives a 50 % chance that {guessed} gives at most "
-        f"{_percent(ratio / (1 + ratio))} after the release"
+        f"For somebody who knows {known}, a probability of 50 % that {guessed} becomes at most "
+        f"{_percent(ratio / (1 + ratio))}"
     )
 
 
@@ -461,7 +483,7 @@ TRUST = {
         ("one of the servers", "the voters who add noise"),
         "each voter splits a noisy ballot among servers that do not all collude; nobody sees more than the sum",
     ),
-    "central": Trust(("the curator",), "a trusted curator sees the ballots"),
+    "central": Trust(("the curator",), "a trusted curator, who computes the result, sees the ballots"),
     "none": Trust(("everybody",), "no privacy: the release is a function of the ballots"),
 }
 AND = " + "

@@ -39,9 +39,7 @@ class StrengthNoise(Uncertainty):
     on: ClassVar[str] = "strengths"
     orders: ClassVar[bool] = True
     describes: ClassVar[tuple[Of, ...]] = ("population",)
-    assumes: ClassVar[str] = (
-        "items are compared with others of many strengths, and no group of items only within itself"
-    )
+    assumes: ClassVar[str] = "each item meets items of many strengths, and no group of items meets only its own members"
 
     def rank_intervals(self, published: NDArray[Any], level: float) -> NDArray[np.int64]:
         """Return the best and worst ranks, approximately all jointly with probability `level`: shape (n_items, 2).

@@ -130,7 +130,7 @@ def test_a_leaderboard_is_the_default_for_ratings_and_comparisons(run):
     assert "ranks of a population, approximately, all at once" in " ".join(said.split())
     page = Path("r.html").read_text(encoding="utf-8")
     for text in (said, page):
-        assert "no group of items only within itself" in " ".join(text.split())
+        assert "no group of items meets only its own members" in " ".join(text.split())
         assert "If a person has more than 1 comparison, each of them may count less." in text
         assert "without noise" not in text.lower()
 
@@ -248,7 +248,7 @@ def test_names_that_many_persons_list_are_published_best_first(form, run):
     said = run(*command, "--report", "r.html")
     for text in (said, Path("r.html").read_text(encoding="utf-8")):
         text = " ".join(text.split())
-        assert "if nobody else lists them, is at most 5e-07, half of delta." in text
+        assert "any of these is published is at most 5e-07, half of delta." in text
         assert "above a threshold, each with half of delta" in text and "secret" not in text
         assert "get no score from it." in text and "Only the first 2 items of a list count." in text
     assert said.index("1  tea") < said.index("2  milk") and "Delta = 1e-06" in said

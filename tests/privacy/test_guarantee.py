@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
-from sklearn_dprank.ballots.weights import COMPARISON, PERSON
+from sklearn_dprank.ballots.weights import COMPARISON, OUTCOME, OUTCOMES, PERSON
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import DECLARED_PUBLIC, NEIGHBORING, TRUST
@@ -268,10 +268,25 @@ def test_a_seed_comes_first():
 )
 def test_trust_and_caveats(estimator, trusted, caveat):
     topics = answers(estimator.fit(VOTES).privacy_)
-    assert topics["Trust"].endswith(trusted) and "a voter cast the one or the other" in topics["Epsilon = 1"]
+    assert topics["Trust"].endswith(trusted) and "a voter cast the first of two" in topics["Epsilon = 1"]
     assert "the number of voters" not in topics["Not covered"]  # public under "replace"
     assert (caveat is None and "Caveat" not in topics) or topics["Caveat"].startswith(caveat)
-    assert topics["In plain words"].endswith(" Read the caveats, too.") == (caveat is not None)
+    assert topics["In plain words"].endswith(" Read the caveats below, too.") == (caveat is not None)
+
+
+@pytest.mark.parametrize(
+    ("how", "explained"),
+    [
+        ("noise on the net wins of each item, once", ["net wins"]),
+        ("noise on the margins of all pairs, once", ["margin"]),
+        ("noise on the margins of pairs or net wins within groups, once", ["net wins", "margin"]),
+        ("noise on the number of voters, once", []),
+    ],
+)
+def test_a_statement_explains_the_terms_of_its_release(how, explained):
+    released = answers(guarantee(how=how))["Released"]
+    assert re.findall(r"The ([a-z ]+?) of (?:an item|two items) (?:is|count) ", released) == explained
+    assert released.startswith(f"{how}.") and released.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -314,20 +329,22 @@ def test_a_statement_without_privacy():
 @pytest.mark.parametrize(
     ("unit", "neighboring", "about"),
     [
-        ("one ballot", "add_remove", "all other ballots, and gives a 50 % chance that yours was cast."),
-        ("one ballot", "replace", "all other ballots, and that yours is one of two, with a 50 % chance each."),
-        (COMPARISON, "add_remove", "all other comparisons, and gives a 50 % chance that yours was made."),
-        (COMPARISON, "replace", "all other comparisons, and that yours is one of two, with a 50 % chance each."),
-        (PERSON, "add_remove", "the ballots of all other people, and gives a 50 % chance that you voted."),
-        (PERSON, "replace", "ballots of all other people, and that you voted in one of two ways, with a 50 % chance"),
+        ("one ballot", "add_remove", "all other ballots. To them, it is equally likely that your ballot was cast or"),
+        ("one ballot", "replace", "all other ballots. To them, your ballot is one of two that are equally likely."),
+        (COMPARISON, "add_remove", "comparisons. To them, it is equally likely that your comparison was made or not."),
+        (COMPARISON, "replace", "comparisons. To them, your comparison is one of two that are equally likely."),
+        (PERSON, "add_remove", "the ballots of all other people. To them, it is equally likely that you voted or not."),
+        (PERSON, "replace", "other people. To them, you voted in one of two ways that are equally likely."),
+        (OUTCOME, "replace", "all other outcomes. To them, your outcome is one of two that are equally likely."),
+        (OUTCOMES, "replace", "To them, your outcomes are one of two possibilities that are equally likely."),
     ],
 )
 def test_lay_readers_learn_the_unit_and_the_neighbours(unit, neighboring, about):
     topics = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))["In plain words"]
-    assert about in topics and topics.endswith("their best guess is right at most 73.2 % of the time.")  # e / (1 + e)
+    assert about in topics and topics.endswith(" they guess right at most 73.2 % of the time.")  # e / (1 + e)
     whole = answers(PrivacyGuarantee(1.0, 0.0, "central", neighboring, "x", unit=unit))
-    assert ("epsilon is k times as large" in whole["Unit"]) == (unit != PERSON)
-    assert ("person" in whole["Hidden"]) == (unit == PERSON)
+    assert ("epsilon is k times as large" in whole["Unit"]) == (unit not in (PERSON, OUTCOMES))
+    assert ("person" in whole["Hidden"]) == (unit in (PERSON, OUTCOMES))
 
 
 @given(st.floats(0, 11), st.floats(0, 0.9))
@@ -362,8 +379,8 @@ def test_lines_of_a_statement_are_wrapped(width):
 )
 def test_words_state_odds_with_three_digits_rounded_up(epsilon, delta, guess, factor, after):
     text = PrivacyGuarantee(epsilon, delta, "central", "add_remove", "x").statement(width=None)
-    assert f"right at most {guess} of the time" in text
-    assert f"by more than a factor of {factor}. " in text and f"gives at most {after} after" in text
+    assert f"they guess right at most {guess} of the time" in text
+    assert f"by more than a factor of {factor}. " in text and f"was cast becomes at most {after}." in text
     assert ("apart from delta" in text) == (delta > 0)
 
 
@@ -380,5 +397,5 @@ def test_odds_are_rounded_up(epsilon):
     text = PrivacyGuarantee(epsilon, 0.0, "central", "add_remove", "x").statement(width=None)
     factor = float(re.search(r"a factor of ([\d.,]*\d)\.", text)[1].replace(",", ""))
     assert ratio <= factor <= ratio * 1.011
-    percent = float(re.search(r"gives at most ([\d.]+) % after", text)[1])
+    percent = float(re.search(r"becomes at most ([\d.]+) %", text)[1])
     assert 100 * ratio / (1 + ratio) <= percent < 100
