@@ -43,7 +43,7 @@ def _check_labels(positions, names, name="positions", other="X"):
     labels = _labels(positions)
     if labels is not None and names_differ(labels, names):
         raise ValueError(
-            f"{name} is a Series with other items than {other}, or the same in another order; select the items of "
+            f"{name} is a Series with other items than {other}, or the same in another order. Select the items of "
             f"{other} in their order by {name}.loc[...], or pass {name}.to_numpy() if its order is right."
         )
 
@@ -362,8 +362,8 @@ def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
         if hasattr(estimator, "score"):
             return estimator.score(X)
         raise ValueError(
-            f"{type(last).__name__} has neither ranks_, consensus_ nor score; let fit set consensus_ (items by index "
-            "or name, best first) or ranks_ (positions, 0 is best), or pass scoring=, a function of (estimator, X)."
+            f"{type(last).__name__} has none of ranks_, consensus_ and score. Let fit set consensus_ (items by index "
+            "or name, best first) or ranks_ (positions, 0 is best). Or pass scoring=, a function of (estimator, X)."
         )
     while last is not estimator:  # transform the ballots, as Pipeline.score does
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X

@@ -165,8 +165,8 @@ def orders_to_positions(
         listed = positions >= 0
         if np.count_nonzero(listed) < np.count_nonzero(indices >= 0):
             raise ValueError(
-                "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it, or pass "
-                "repeated='first' or 'drop'."
+                "orders must list an item at most once a ballot, and one lists an item twice. Correct or drop it, or "
+                "pass repeated='first' or 'drop'."
             )
         positions = positions.copy() if listed.all() else np.where(listed, positions, np.nan)
     else:
@@ -176,7 +176,7 @@ def orders_to_positions(
             ballots = [counted_ranks(ballot, repeated=repeated, overvote=overvote, skipped=skipped) for ballot in ranks]
         except ValueError as problem:
             raise ValueError(
-                f"orders break a rule: a ballot {problem}; mend or drop it, or choose another rule than 'error'."
+                f"orders break a rule: a ballot {problem}. Correct or drop it, or choose another rule than 'error'."
             ) from None
         positions = positions_of(ballots, n_items)
         positions = positions if np.isnan(positions).any() else positions.astype(np.int64)
@@ -217,7 +217,7 @@ def _items_of(entry, index, other_items):
         except TypeError:  # not hashable
             found.append(None)
     if None in found and other_items == "error":
-        raise ValueError(f"names something else than these {len(index)} items")
+        raise ValueError(f"names another item than these {len(index)}")
     return [item for k, item in enumerate(found) if item is None or item not in found[:k]]
 
 
@@ -259,14 +259,14 @@ def _checked_indices(table, n_items):
             table = reading.as_floats(table.astype(object))  # it accepts no text, even if it looks like a number
         except (TypeError, ValueError, OverflowError):
             raise ValueError(
-                "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
-                "for names, pass items=[...] with all items in the order of the columns."
+                "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else. "
+                "For names, pass items=[...] with all items in the order of the columns."
             ) from None
     listed = ~np.isnan(table)
     if not np.all((table >= 0) & (table < n_items) & (table == np.floor(table)) | ~listed):
         raise ValueError(
-            f"orders must hold item indices 0, ..., {n_items - 1} (n_items={n_items}), and one holds another number; "
-            "subtract 1 if the items count from 1, pass n_items if no ballot lists every item, fill up with NaN."
+            f"orders must hold item indices 0, ..., {n_items - 1} (n_items={n_items}), and one holds another number. "
+            "Subtract 1 if the items count from 1. Pass n_items if no ballot lists every item. Fill up with NaN."
         )
     return np.where(listed, table, np.int64(-1)).astype(np.int64)  # a plain -1 would have to fit uint8
 
@@ -282,10 +282,9 @@ def _indices_of_names(table, items):
     is_rounded = any(map(_is_rounded, table[named]))
     if is_rounded or (indices[named] < 0).any():  # outside of any handler, so that no exception holds the name
         raise ValueError(
-            f"orders must hold only names in items, and a ballot names something else than these {len(items)} items; "
-            "add it to items, mend the spelling, or pass other_items='drop'; with a list of tied items, overvote='tie'."
-            + " Read whole numbers above 2^53 as 'Int64', because floats round them."
-            * is_rounded
+            f"orders must hold only names in items, and a ballot names another item than these {len(items)}. "
+            "Correct the spelling, add it to items, or pass other_items='drop'. For tied items, pass overvote='tie'."
+            + " Read whole numbers above 2^53 as 'Int64', because floats round them." * is_rounded
         )
     return indices
 

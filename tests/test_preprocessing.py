@@ -78,11 +78,11 @@ def test_named_orders_are_arrays_without_pandas(monkeypatch):
     assert type(positions) is np.ndarray and positions.tolist() == [[1, 0], [0, 1]]
 
 
-TWICE = "and one lists an item twice; mend or drop it, or pass repeated='first' or 'drop'."
-OUTSIDE = "orders must hold item indices 0, ..., {} (n_items={}), and one holds another number; "
+TWICE = "and one lists an item twice. Correct or drop it, or pass repeated='first' or 'drop'."
+OUTSIDE = "orders must hold item indices 0, ..., {} (n_items={}), and one holds another number. "
 SHAPE = "orders must be two-dimensional and not empty"
-TEXT = "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
-UNKNOWN = "orders must hold only names in items, and a ballot names something else than these 2 items; "
+TEXT = "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else. "
+UNKNOWN = "orders must hold only names in items, and a ballot names another item than these 2. "
 
 
 @pytest.mark.parametrize(
@@ -219,20 +219,24 @@ def test_rules_take_every_kind_of_table():
 @pytest.mark.parametrize(
     ("orders", "arguments", "message"),
     [
-        ([["a", "a"]], {"overvote": "tie"}, "orders break a rule: a ballot lists an item twice; mend or drop it, or"),
+        (
+            [["a", "a"]],
+            {"overvote": "tie"},
+            "orders break a rule: a ballot lists an item twice. Correct or drop",
+        ),
         (
             [["a", ["a", "b"]]],
             {"repeated": "first"},
-            "orders break a rule: a ballot has several items in one rank; mend",
+            "orders break a rule: a ballot has several items in one rank. Correct",
         ),
         (
             [["a", "overvote"]],
             {"repeated": "first"},
-            "orders break a rule: a ballot has several items in one rank; mend",
+            "orders break a rule: a ballot has several items in one rank. Correct",
         ),
-        ([["a", "secret"]], {"repeated": "first"}, "a ballot names something else than these 2 items; mend or drop it"),
-        ([["a", ["b", {}]]], {"overvote": "tie"}, "a ballot names something else than these 2 items"),
-        ([["a", ["b"]]], {}, "with a list of tied items, overvote='tie'."),
+        ([["a", "secret"]], {"repeated": "first"}, "a ballot names another item than these 2. Correct or drop it"),
+        ([["a", ["b", {}]]], {"overvote": "tie"}, "a ballot names another item than these 2."),
+        ([["a", ["b"]]], {}, "For tied items, pass overvote='tie'."),
         ([["a"]], {"repeated": "last"}, "repeated must be one of ['error', 'first', 'drop'], got 'last'."),
         ([["a"]], {"overvote": None}, "overvote must be one of ['error', 'tie', 'skip', 'end'], got None."),
         ([["a"]], {"skipped": 3}, "skipped must be one of ['close', 1, 2], got 3."),
@@ -343,7 +347,7 @@ def test_missing_ratings_after_a_complete_first_row():
     [
         ("yes", [[1, 2]], r"^higher_is_better must be True or False, got 'yes'\.$"),
         (1, [[1, 2]], r"^higher_is_better must be True or False, got 1\.$"),
-        (True, [["good", "bad"]], r"^X must hold numbers \(NaN for no opinion\), got text in column 0; read orders"),
+        (True, [["good", "bad"]], r"^X must hold numbers \(NaN for no opinion\), got text in column 0\. Leave out a"),
         (True, [[1, -np.inf]], "^Input X contains infinity"),
     ],
 )

@@ -138,8 +138,8 @@ def read_orders(
     ballot, items, place = ballot[keep], items[keep], place[keep]
     if len(np.unique(ballot * len(names) + items)) < len(items):
         raise ValueError(
-            "orders must list an item at most once a ballot, and one lists an item twice, which depends on the rows; "
-            "mend the list, or leave it out."
+            "orders must list an item at most once a ballot, and one lists an item twice. This error depends on the "
+            "rows. Correct the list, or leave it out."
         )
     persons = None
     if person is not None:
@@ -210,8 +210,8 @@ def read_comparisons(
     check_lengths({"first": one, "second": two, "person": persons})
     if ((one == two) & (one >= 0)).any():
         raise ValueError(
-            "first and second must be different items, and a row compares an item with itself, which depends on the "
-            "rows; leave out such rows."
+            "first and second must be different items, and a row compares an item with itself. This error depends on "
+            "the rows. Leave out such rows."
         )
     keep = (one >= 0) & (two >= 0)
     if labels is not None:
@@ -225,8 +225,8 @@ def read_comparisons(
         known = tied | second_won | (won == _FIRST) | (won == one)
         if not known[keep].all():
             raise ValueError(
-                "outcome must name one of the two items of its row, and one names another item, which depends on the "
-                "rows; mend or leave out such rows."
+                "outcome must name one of the two items of its row, and one names another item. This error depends "
+                "on the rows. Correct or leave out such rows."
             )
     winner, loser = np.where(second_won, two, one), np.where(second_won, one, two)
     who = {} if person is None else {"person": (persons[keep], labels)}
@@ -253,8 +253,8 @@ def _outcomes(column, names_of_columns, ties, names):
     found = [meaning.get(_plain(label)) for label in labels]
     if None in found:
         raise ValueError(
-            "outcome must hold the name of a column, an item or a word of `ties`, and a row holds something else, "
-            f"which depends on the rows. Words of a tie are now {', '.join(map(safe_repr, ties))}; pass others as "
+            "outcome must hold the name of a column, an item or a word of `ties`, and a row holds something else. "
+            f"This error depends on the rows. Words of a tie are now {', '.join(map(safe_repr, ties))}. Pass others as "
             "`ties`, and leave out rows without a result."
         )
     return np.array([*found, _MISSING], dtype=np.int64)[codes]
@@ -312,8 +312,9 @@ def _column_names(table):
     if getattr(getattr(table, "dtype", None), "names", None):
         return list(table.dtype.names)
     raise ValueError(
-        f"table must have named columns, got a {type(table).__name__}; pass a DataFrame, an Arrow table, a dict of "
-        "columns or a structured array, or arrays without a table, as in from_long(person=..., item=..., rating=...)."
+        f"table must have named columns, got a {type(table).__name__}. Pass a DataFrame, an Arrow table, a dict of "
+        "columns or a structured array. Or pass arrays without a table, as in from_long(person=..., item=..., "
+        "rating=...)."
     )
 
 
@@ -450,8 +451,8 @@ def item_codes(column: Any, name: str, names: list[Any]) -> NDArray[np.int64]:
     found = [index.get(_plain(label)) for label in labels]
     if None in found:
         raise ValueError(
-            f"{name} must hold items of the public list `items`, and a row holds another one, which depends on the "
-            "rows; add it to items, or leave out such rows before you read them, each by itself."
+            f"{name} must hold items of the public list `items`, and a row holds another one. This error depends on "
+            "the rows. Add the item to items, or leave out such rows before you read them, each by itself."
         )
     return np.array([*found, -1], dtype=np.int64)[codes]
 
@@ -499,8 +500,8 @@ def numbers(column: Any, name: str) -> NDArray[np.float64]:
         numeric = False
     if not numeric or (np.abs(values) > _LARGEST).any():
         raise ValueError(
-            f"{name} must hold finite numbers, or NaN for none, and a row holds something else, which depends on the "
-            "rows; convert the column with astype(float), and leave out rows that are infinite."
+            f"{name} must hold finite numbers, or NaN for none, and a row holds something else. This error depends on "
+            "the rows. Convert the column with astype(float), and leave out infinite rows."
         )
     return values
 

@@ -970,7 +970,7 @@ class Profile:
             check_public_items(one.bound)
         if any(one.bound is not None and one.bound.unit in OF_PERSONS for one in (self, other)):
             raise ValueError(
-                "profiles with persons do not add up, because a person may have ballots in both; pass a list of all "
+                "profiles with persons do not add up, because a person may have ballots in both. Pass a list of all "
                 "tables to Profile.from_chunks, or of long data to Profile.from_long or Profile.from_comparisons."
             )
         return self._sum([self, other])

@@ -164,7 +164,7 @@ def as_array(X):
             raise ValueError
     except ValueError:
         raise ValueError(
-            "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion; read "
+            "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion. Read "
             "lists of the items themselves, best first, by Profile.from_orders(X, items=[...])."
         ) from None
     return np.concatenate([_from_array(block) for block in blocks])
@@ -190,16 +190,16 @@ def _as_numbers(column, name):
     except ValueError:
         raise ValueError(
             f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
-            f"{name!r}; read orders of names by Profile.from_orders(X, items=[...]), turn text of numbers into "
-            "numbers with X.astype(float), and words of a scale with X.map({'good': 0, 'bad': 1}.get); leave out a "
-            "column that is not an item. One rating or comparison a row: "
+            f"{name!r}. Leave out a column that is not an item. Read orders of names by Profile.from_orders(X, "
+            "items=[...]), numbers in text by X.astype(float), and words of a scale by X.map({'good': 0, 'bad': "
+            "1}.get). One rating or comparison a row: "
             "Profile.from_long or from_comparisons. If a row of a CSV file has a cell too many, pandas shifts all "
             "others; read it with pandas.read_csv(path, index_col=False)."
         ) from None
     except ArithmeticError:  # an integer beyond all floats, or a Decimal that is not a number
         raise ValueError(
             f"X must hold numbers that floats can hold, and column {name!r} holds a larger one, or a Decimal that is "
-            "none; use None for no opinion."
+            "not a number. Use None for no opinion."
         ) from None
 
 
@@ -235,8 +235,8 @@ def refuse_missing_as_text(values, name):
     """Raise ValueError if an array of NumPy text holds what NumPy makes of missing values."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "UT" and np.isin(values, _MISSING_AS_TEXT).any():
         raise ValueError(
-            f"{name} is a NumPy array of text with 'nan' or 'None', which may stand for a missing id; pass a list or "
-            "an array with the dtype object, in which None is a missing id."
+            f"{name} is a NumPy array of text with 'nan' or 'None', which may stand for a missing id. Pass a list, or "
+            "an array of the dtype object, with None for a missing id."
         )
 
 

@@ -122,8 +122,8 @@ def refuse_large(n_voters: int, n_items: int, bound: WeightBound | None) -> None
         auto = "='auto', which may be 2048," if bound.most is None else ""
         auto += "" if bound.max_listed is None else " or max_listed"
         raise ValueError(
-            f"max_weight{auto} is too large for so many ballots and items: sums would exceed 64-bit integers; give a "
-            "smaller max_weight, or, for ballots that list few of the items, a smaller max_listed."
+            f"max_weight{auto} is too large for so many ballots and items: sums would exceed 64-bit integers. Give a "
+            "smaller max_weight, or a smaller max_listed if ballots list few of the items."
         )
 
 

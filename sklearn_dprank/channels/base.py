@@ -102,14 +102,12 @@ def checked_of(noise: Any, of: Any) -> dict[str, Any]:
     check_choice(of, "of", get_args(Of))
     if of not in noise.describes:
         remedy = {
-            "voters": "use DPBradleyTerry(n_rounds=1), which has both",
-            "population": 'use an estimator of net wins such as DPBorda with neighboring="replace", which makes the '
-            "number of voters public, or DPBorda(population=True) with Gaussian noise, for ballots without persons, "
-            "weights or max_listed",
+            "voters": "Use DPBradleyTerry(n_rounds=1), which has both.",
+            "population": 'Use DPBorda(neighboring="replace"), or DPBorda(population=True) with Gaussian noise, on one '
+            "ballot a person without weights or max_listed.",
         }
         raise ValueError(
-            f'of="{of}" is unknown for this release: leave `of` out for intervals of="{noise.describes[0]}", or '
-            f"{remedy[of]}."
+            f'of="{of}" is unknown for this release, which has intervals of="{noise.describes[0]}" only. {remedy[of]}'
         )
     return {"of": of}
 
@@ -386,10 +384,10 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                     shown = " If it is public who compared which items, set pairs='shown'." if can_be_shown else ""
                     raise ValueError(
                         f"long data is for a trusted curator, and {type(channel).__name__} counts one ballot of each "
-                        f"voter; use DPBorda or DPPairwise, or read a table with one ballot of each person.{shown}"
+                        f"voter. Use DPBorda or DPPairwise, or read a table with one ballot of each person.{shown}"
                     )
                 raise ValueError(
-                    "groups, sample_weight and max_listed are for the channels Exact and Central, and "
+                    "groups, sample_weight and max_listed are for the channels Exact and Central. "
                     f"{type(channel).__name__} counts each row as one voter: pass a Profile without them, with one row "
                     "of each person. LDPBorda, SecAggBorda and SecAggSwissBorda have a parameter max_listed."
                 )
@@ -530,8 +528,8 @@ class RankAggregator(GuaranteedEstimator, AllowsMissing):
                 before.check_room()
             elif hasattr(draft, "ranks_"):
                 warn(
-                    "fit keeps nothing of its ballots to go on from: this period begins a stream that does not count "
-                    "them; call partial_fit from the first period on.",
+                    "fit stores no ballots: this period begins a stream without those of the fit. Call partial_fit "
+                    "from the first period on.",
                     stacklevel=2,
                 )
             # `X` too, so that a further attempt does not read the table again.

@@ -540,9 +540,8 @@ class DPBorda(RankAggregator):
         rule = BordaOfSampleRule() if self.population else SortByScore()
         if self.population and not (isinstance(self.noise, Gaussian) or self.noise == "gaussian"):
             raise ValueError(
-                f"population=True needs Gaussian noise, got noise={safe_repr(self.noise)}; set noise='gaussian' and "
-                "delta=1e-6, or leave `population` out and set neighboring='replace', which has wider intervals of a "
-                "population with any noise of known distribution."
+                f"population=True needs Gaussian noise, got noise={safe_repr(self.noise)}. Set noise='gaussian' and "
+                "delta=1e-6. Or leave `population` out and set neighboring='replace', which has wider intervals."
             )
         return Central(self.epsilon, self.delta, self.noise, neighboring=self.neighboring), rule
 

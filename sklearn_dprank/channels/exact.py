@@ -67,8 +67,8 @@ def _read_exactly(profile):
     profile = profile.clipped("l2")
     if profile.without_opinions:
         warn(
-            "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in the "
-            "order of the columns; check how X was read.",
+            "no ballot of X prefers any item to another: all is tied or without an opinion. Tied items are in the "
+            "order of the columns. Check how X was read.",
             stacklevel=6,  # the caller of `fit`
         )
     return partial(_ExactAnswers, profile)

@@ -106,8 +106,8 @@ class Slots(BaseEstimator):
         if answers < 1 or not is_clear:
             warnings.warn(
                 f"{n_voters} voters with n_queries={safe_repr(self.n_queries)} give {answers:.3g} answers to "
-                f"each of {questions} comparisons, at an epsilon of {share:.3g} each: the order is little "
-                "better than coin flips even if all voters agree. Use a larger epsilon, more voters, or LDPPairwise.",
+                f"each of {questions} comparisons, at an epsilon of {share:.3g} each. Even if all voters agree, the "
+                "order is little better than coin flips. Use a larger epsilon, more voters, or LDPPairwise.",
                 UserWarning,
                 stacklevel=2,
             )

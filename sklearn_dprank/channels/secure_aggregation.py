@@ -177,9 +177,9 @@ class _RoundsAnswers(Answers):
         if not self._n_reports:
             reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self._refused.items()))
             raise ValueError(
-                f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers sent no message'}); "
-                "ask must deliver each question to all devices and servers, which follow estimator.protocol(items), "
-                "bring the devices' messages to the servers and return what these release."
+                f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers sent no message'}). "
+                "ask must deliver each question to all devices and servers, which follow estimator.protocol(items). It "
+                "must bring the devices' messages to the servers, and return what these release."
             )
         self.published |= {"reports_accepted": min(self._n_reports.values()), "reports_refused": dict(self._refused)}
 

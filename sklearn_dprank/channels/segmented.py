@@ -409,7 +409,7 @@ def _labels(classes):
         valid = False
     if not valid or any(label is None or label != label for label in labels):  # NaN differs from itself
         raise ValueError(
-            f"classes must be None or a list of at least two different labels, got {safe_repr(classes)}; list all "
+            f"classes must be None or a list of at least two different labels, got {safe_repr(classes)}. List all "
             "segments that are to be published, whether or not anybody is in them. None and NaN cannot be labels."
         )
     if len(labels) > _MOST:

@@ -151,9 +151,9 @@ class Shuffle(BaseEstimator):
         shown = self.takes_comparisons
         if shown and (self.n_queries != 1 or self.min_reports is None):
             raise ValueError(
-                "pairs='shown' needs n_queries=1, and as min_reports the least number of reports about a pair, got "
-                f"n_queries={self.n_queries} and min_reports={self.min_reports}: the local epsilon is computed from "
-                "it, and pairs with fewer reports are left out."
+                f"pairs='shown' needs n_queries=1 and min_reports, got n_queries={self.n_queries} and "
+                f"min_reports={self.min_reports}. Set min_reports to the least number of reports about a pair. The "
+                "local epsilon follows from it, and pairs with fewer reports are left out."
             )
         least = least_voters(self.min_reports, n_voters, "the local epsilon")
         check_derivable(self, asks, n_items, PairTallies(), "shuffled reports")

@@ -190,9 +190,9 @@ class Streaming(BaseEstimator):
             forms: tuple[Any, ...] = ("lists",) if bound.max_listed is None else ("lists", "ballots")
             if bound not in [WeightBound(BALLOT, WEIGHT_GRID, bound.max_listed, form) for form in forms]:
                 raise ValueError(
-                    "groups and sample_weight are for the channels Exact and Central, and so are ratings and "
-                    "comparisons, because a person may vote in several periods of a stream; pass a table, or lists by "
-                    "Profile.from_orders, in which each row is another person, or publish once by DPBorda."
+                    "groups, sample_weight, ratings and comparisons do not work with a stream, because a person may "
+                    "vote in several periods. Pass a table or lists (Profile.from_orders) with one row of each "
+                    "person, or publish once by DPBorda."
                 )
         if self.delta == 0:
             raise ValueError("delta must be positive for a stream, got 0; set delta=1e-6, say.")

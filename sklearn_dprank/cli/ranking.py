@@ -176,7 +176,7 @@ def _estimator(options):
     own = (None, "DPPositionalRule")
     if options.items == "private" and (options.top or options.segments or options.estimator not in own):
         raise ValueError(
-            "--items private is for DPPositionalRule, the only estimator that can publish names of the ballots; leave "
+            "--items private is for DPPositionalRule, the only estimator that can publish names of the ballots. Leave "
             "out --estimator, --top and --segments, or list the items with --items."
         )
     if options.segments is not None:
@@ -225,8 +225,8 @@ def _check_outputs(options, intervals):
     """Raise if an output cannot be drawn or written."""
     if options.plot is not None and not intervals:
         raise ValueError(
-            "--plot draws rank intervals, which private items and some estimators do not have: leave it out, or use "
-            "DPBorda, DPPairwise, DPBradleyTerry or DPPositionalRule with public items and Laplace or Gaussian noise."
+            "--plot draws rank intervals, which private items and some estimators do not have: leave it out. Or list "
+            "the items, and use DPBorda, DPPairwise, DPBradleyTerry or DPPositionalRule with Laplace or Gaussian noise."
         )
     texts = [f"--{name}" for name in ("title", "question") if getattr(options, name) is not None]
     if texts and options.report is None:
@@ -249,8 +249,8 @@ def _check_of(options, estimator, ballots, intervals):
         isinstance(estimator, DPBradleyTerry) or (is_borda and ballots.bound is None)
     ):
         raise ValueError(
-            "--of population needs DPBorda with --noise gaussian --delta 1e-6, or with --neighboring replace, on one "
-            "row a voter without --person, --weight and --max-listed; for long files, use DPBradleyTerry."
+            "--of population needs DPBorda with --noise gaussian --delta 1e-6, or with --neighboring replace. It needs "
+            "one row a voter, without --person, --weight and --max-listed. For long files, use DPBradleyTerry."
         )
 
 

@@ -140,7 +140,7 @@ class Allowance(Uncopied):
         """
         if self._home != os.getpid():
             raise BudgetExhausted(
-                "this is a copy of an allowance, from a fork or a pickle, and cannot be charged; use the allowance "
+                "this is a copy of an allowance, from a fork or a pickle, and cannot be charged. Use the allowance "
                 "in the process that made it, or move it with to_json and from_json."
             )
         cost = Charge(protocol, *(f"{_UP.create_decimal(each):e}" if each else "0" for each in (epsilon, delta)))

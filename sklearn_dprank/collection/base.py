@@ -172,8 +172,8 @@ def read_comparisons(ballot, n_items):
         valid = bool(known and (won | tied | (outcome == 0)).all())
     if not valid:
         raise ValueError(
-            "ballot must list one or more comparisons [first, second, outcome]: the numbers of two different items, 0 "
-            f"to {n_items - 1}, and 1 if the first won, 0 if the second won, or None for a tie."
+            "ballot must list one or more comparisons [first, second, outcome] of different items, 0 to "
+            f"{n_items - 1}. The outcome must be 1 if the first won, 0 if the second won, or None for a tie."
         )
     first, second = items.T.astype(np.int64)
     person = np.zeros(len(rows), dtype=np.int64)
@@ -648,8 +648,8 @@ def listed(items):
     ]
     if not are_items(names):
         raise ValueError(
-            "items must be at least two distinct names that every language reads alike: text of at most 1,000 "
-            f"characters, or integers below 2^53; got {len(names)} names, and some are not."
+            f"items must be at least two distinct names, got {len(names)} names, and some are not valid. Use text of "
+            "at most 1,000 characters, or integers below 2^53, which every language reads alike."
         )
     return names
 

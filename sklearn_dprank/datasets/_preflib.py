@@ -279,8 +279,8 @@ def _items_and_kind(path, header):
     n_items = _announced(path, header, "NUMBER ALTERNATIVES", least=1)
     if n_items is None:
         raise ValueError(
-            f"{path} has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and does not begin with the number "
-            "of items, as files from before 2022 do; it is cut or not a PrefLib file."
+            f"{path} has no line '# NUMBER ALTERNATIVES: ...' before its ballots, nor the number of items at its "
+            "beginning, as older files have. It is cut, or not a PrefLib file."
         )
     if not 2 <= n_items <= MAX_ITEMS:
         raise ValueError(f"{path} must have 2 to {MAX_ITEMS} items, got NUMBER ALTERNATIVES: {n_items}.")
@@ -445,9 +445,8 @@ def fetch_preflib(
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(
-            "name must be that of a PrefLib file of orders (five digits, a hyphen, eight digits, and .soc, .soi, .toc "
-            f"or .toi), like '00024-00000001.soc', got {safe_repr(name)}. https://preflib.org lists them; a file of "
-            "your own is read by read_preflib."
+            "name must be that of a PrefLib file of orders (soc, soi, toc or toi), like '00024-00000001.soc', got "
+            f"{safe_repr(name)}. https://preflib.org lists them. Read a file of your own by read_preflib."
         )
     check_choice(unranked, "unranked", UNRANKED)
     if url is not None and not (isinstance(url, str) and urlsplit(url).scheme in ("http", "https")):

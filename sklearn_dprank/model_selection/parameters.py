@@ -56,7 +56,7 @@ class FunctionEstimator(BaseEstimator):
         """Set ``function``; raise ValueError for any other parameter, which a function does not have."""
         if wrong := sorted(params.keys() - {"function"}):
             raise ValueError(
-                f"the function {self._name()} has no parameter {wrong[0]!r} in a grid; list it in a dict without this "
+                f"the function {self._name()} has no parameter {wrong[0]!r} in a grid. List it in a dict without this "
                 "parameter (functools.partial sets a value), or write an estimator that has it."
             )
         return super().set_params(**params)

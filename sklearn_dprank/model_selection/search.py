@@ -118,7 +118,7 @@ def split_ballots(X, cv, sequence):
             if np.unique(taken).size < taken.size:  # a guarantee covers one row per voter
                 raise ValueError(
                     f"cv repeats rows in the {kind} part of split {split}: a voter in k rows loses k times the "
-                    "stated epsilon; use splits without repetition (not a bootstrap), or resample public "
+                    "stated epsilon. Use splits without repetition (not a bootstrap), or resample public "
                     "ballots beforehand."
                 )
     return [(take(train), take(test)) for train, test in splits]
@@ -634,8 +634,8 @@ class smallest_within(BaseEstimator):
         best = np.where(near, epsilon, np.inf).min()
         if best == np.inf:
             raise ValueError(
-                f"no candidate with the parameter is within tolerance={self.tolerance!r} of the best score, which only "
-                "candidates without it reach; give larger values of it, or a larger tolerance."
+                f"no candidate with the parameter is within tolerance={self.tolerance!r} of the best score, which is "
+                "of one without it. Give larger values of the parameter, or a larger tolerance."
             )
         return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
 

@@ -1475,8 +1475,8 @@ def warn_of_gap(found, tolerance=0.0, slack=0.0):
     """
     if found.gap > max(tolerance * found.bound, slack) * (1 + 1e-9):
         warnings.warn(
-            "the Kemeny order is not proved to be optimal: the search reached its limit. optimal_gap (optimal_gap_ of "
-            "an estimator) says how far from the optimum it is at most; raise work_limit, or allow a gap by tolerance.",
+            "the Kemeny order may not be optimal, because the search reached its limit. optimal_gap (optimal_gap_ of "
+            "an estimator) bounds its distance from the optimum. Raise work_limit, or allow a gap by tolerance.",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -159,7 +159,7 @@ class ErrorDisplay(Display):
             if not function and (isinstance(estimator, (Pipeline, type)) or not hasattr(estimator, "set_params")):
                 raise ValueError(
                     f"estimators[{name!r}] must be an aggregator, another estimator that sets consensus_, or a "
-                    f"function of the ballots that returns an order, got {type(estimator).__name__}; for a pipeline, "
+                    f"function of the ballots that returns an order, got {type(estimator).__name__}. For a pipeline, "
                     "use GridSearchCV and from_search."
                 )
             path = find_parameter(parameters_of(estimator), cls._parameter, None, f"{cls._parameter}= of from_search")

@@ -171,7 +171,7 @@ class RankIntervalDisplay(Display):
         if not hasattr(last, "rank_intervals"):
             raise ValueError(
                 f"estimator must have rank_intervals, got {text}, which publishes no scores or margins of known "
-                "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
+                "noise. Use DPBorda with Laplace or Gaussian noise, DPPairwise or LDPPairwise."
             )
         intervals = last.rank_intervals(level, of=of)
         says: dict[str, Any] = {"says": SAYS[last.noise_.on], "whose": last.noise_.whose(of), "mark": mark}

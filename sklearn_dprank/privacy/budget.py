@@ -459,8 +459,8 @@ class PrivacyBudget:
                 why = "; ".join([guarantee.how, *guarantee.caveats])
                 raise ValueError(
                     f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
-                    "after transformers that read each ballot by itself; to choose one on private ballots, "
-                    "PrivateSelection; and where the ballots are public, a search with public_ballots=True."
+                    "after transformers that read each ballot by itself. Choose one by PrivateSelection on private "
+                    "ballots, and by a search with public_ballots=True on public ones."
                 )
             if not (guarantee.certified or terms.simulation):
                 raise ValueError(
@@ -470,10 +470,9 @@ class PrivacyBudget:
             asked = in_terms(terms, guarantee)
             if asked.neighboring != terms.neighboring:
                 raise ValueError(
-                    f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
-                    'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
-                    'neighboring="replace", which takes both. (In the local and shuffle models there is only the '
-                    "latter.)"
+                    f'{what} is private under neighboring="replace", and this budget needs "add_remove". Use an '
+                    'estimator with neighboring="add_remove", or open the budget with neighboring="replace", which '
+                    'takes both. The local and shuffle models have only "replace".'
                 )
             if account.unit not in (None, asked.unit):
                 raise ValueError(

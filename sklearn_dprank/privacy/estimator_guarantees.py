@@ -24,8 +24,8 @@ def warn_in_worker(guarantee: PrivacyGuarantee) -> None:
     except ValueError:  # not in a worker's task
         return
     warnings.warn(
-        "A private fit runs inside a worker of dask. dask runs a task again when its worker is lost, and the second "
-        "run is a second release, which no account holds. Count the ballots on the workers with "
+        "A private fit runs inside a worker of dask. If the worker is lost, dask runs the task again. This is a second "
+        "release, which no account holds. Count the ballots on the workers with "
         "Profile.from_chunks, and fit on the client.",
         UserWarning,
         stacklevel=3,

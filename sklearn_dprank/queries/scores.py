@@ -157,7 +157,7 @@ class ScoresByHistogram(Query):
             )
         if n_items > self.hopeless:
             warn(
-                f"the noise of a histogram of all {n_items}! rankings leaves next to nothing of the ballots; "
+                f"the noise of a histogram of all {n_items}! rankings hides nearly everything in the ballots; "
                 "use DPBorda.",
                 stacklevel=2,
             )

@@ -96,8 +96,8 @@ class KemenyUtility(OrderUtility):
     def check(self, n_items: int) -> None:
         if n_items > _MOST_IN_TABLE:
             raise ValueError(
-                f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: a table of all subsets "
-                "does not fit, and the time of every other exact sampler depends on the ballots. Use another "
+                f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}. A table of all subsets "
+                "does not fit, and the time of other exact samplers depends on the ballots. Use another "
                 "estimator, such as DPBorda(noise='knorm') or DPPrudentOrder(window=7)."
             )
 
@@ -162,8 +162,8 @@ class MaxViolatedMargin(OrderUtility):
         least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 10, "m^2 / 10")
         if signal / 2 < least:
             warnings.warn(
-                f"prudent orders fail where half of n_voters * epsilon is below {what} = {least:.3g}, and here it is "
-                f"{signal / 2:.3g}: take net wins (DPBorda with noise='knorm'), or a larger epsilon.",
+                f"prudent orders fail with so few voters: half of n_voters * epsilon is {signal / 2:.3g}, "
+                f"below {what} = {least:.3g}. Use net wins (DPBorda with noise='knorm'), or a larger epsilon.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -230,9 +230,9 @@ class MaxViolatedPrefixMargin(OrderUtility):
         least = math.log(math.perm(n_items, self.k))
         if signal / 2 < least:
             warnings.warn(
-                f"the best {self.k} of {n_items} items are little better than chance where half of n_voters * epsilon "
-                f"of one answer is below the log of the number of choices, {least:.3g}, and here it is "
-                f"{signal / 2:.3g}: take a larger epsilon, or net wins (DPBorda with noise='knorm').",
+                f"the best {self.k} of {n_items} items are little better than chance. Half of n_voters * epsilon of "
+                f"one answer is {signal / 2:.3g}, below the log of the number of choices, {least:.3g}. Use a larger "
+                "epsilon, or net wins (DPBorda with noise='knorm').",
                 UserWarning,
                 stacklevel=2,
             )

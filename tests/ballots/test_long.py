@@ -178,7 +178,7 @@ WRONG = {
         "may be an item, a column or a tie",
     ),
     "tie like a column": (lambda: compared({**VOTES, "won": ["a"] * 4}, ties=["a"]), "may be an item, a column"),
-    "words of ties": (lambda: compared({**VOTES, "won": [SECRET] * 4}, ties=["same", "none"]), "now 'same', 'none';"),
+    "words of ties": (lambda: compared({**VOTES, "won": [SECRET] * 4}, ties=["same", "none"]), "now 'same', 'none'."),
     "missing item as text": (
         lambda: Profile.from_orders([np.array(["tea", "nan"])], items="private", max_listed=2),
         "orders is a NumPy array of text",

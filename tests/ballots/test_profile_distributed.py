@@ -258,7 +258,7 @@ def test_a_private_fit_inside_a_worker_warns(threads):
     ]:
         assert warned(clone(estimator), fit) == []  # here, beside a client
         (message,) = threads.submit(warned, estimator, fit, pure=False).result()
-        assert message.startswith("A private fit runs inside a worker of dask. dask runs a task again when its worker")
+        assert message.startswith("A private fit runs inside a worker of dask. If the worker is lost")
         assert "fit on the client" in message
     for simulated in (Borda(), DPBorda(random_state=0)):
         assert threads.submit(warned, simulated, pure=False).result() == []

@@ -243,7 +243,7 @@ CELLS = {
     "Arabic digits": (["١", "٢"], ValueError, "got text"),
     "text beside numbers": (["9", 10], ValueError, "got text"),
     "bytes": ([b"9", b"10"], ValueError, "got text"),
-    "a signalling Decimal": ([Decimal("sNaN"), Decimal(1)], ValueError, "a Decimal that is none"),
+    "a signalling Decimal": ([Decimal("sNaN"), Decimal(1)], ValueError, "a Decimal that is not a number"),
 }
 
 

@@ -57,9 +57,9 @@ def message(call, *arguments, error=ValueError, **named):
         ([["first", str(SECRET)]], "X must hold numbers (NaN for no opinion), got text"),
         (
             pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}),
-            "got text in column 'milk'; read orders of names by",
+            "got text in column 'milk'. Leave out a column that is not an item. Read orders of names by",
         ),
-        (pd.DataFrame({"tea": pd.to_datetime([SECRET]), "milk": [1]}), "got dates in column 'tea';"),
+        (pd.DataFrame({"tea": pd.to_datetime([SECRET]), "milk": [1]}), "got dates in column 'tea'."),
         ([[10**400 + SECRET, 1]], "X must hold numbers that floats can hold, and column 0 holds a larger one"),
         (f"{SECRET}.soc", "X is a str, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib"),
         (Path(f"{SECRET}.soc"), "sklearn_dprank.datasets.read_preflib, and pass on its `profile`."),

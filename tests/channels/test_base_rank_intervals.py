@@ -138,7 +138,7 @@ ONE_EACH = Profile.from_rankings(BALLOTS, groups=np.arange(len(BALLOTS)))
 def test_intervals_of_a_population_need_a_public_number_of_voters_of_weight_one(estimator, profile):
     fitted = estimator.set_params(random_state=0).fit(profile)
     assert fitted.noise_.n_voters is None
-    with pytest.raises(ValueError, match=r'of="population" is unknown .* leave `of` out .* neighboring="replace"'):
+    with pytest.raises(ValueError, match=r'of="population" is unknown .* of="voters" only\. .*neighboring="replace"'):
         fitted.rank_intervals(of="population")
 
 
@@ -299,7 +299,7 @@ def test_intervals_by_the_covariance_are_between_those_of_the_voters_and_of_the_
 
 
 def test_a_covariance_needs_gaussian_noise_and_ballots_of_weight_one():
-    with pytest.raises(ValueError, match="population=True needs Gaussian noise, got noise='laplace'; set noise="):
+    with pytest.raises(ValueError, match=r"population=True needs Gaussian noise, got noise='laplace'\. Set noise="):
         DPBorda(population=True).fit(PROFILE)
     for profile in (ONE_EACH, LISTED):
         with pytest.raises(ValueError, match="it counts ballots once; use a Profile without persons"):

@@ -221,7 +221,7 @@ def test_too_few_public_voters_for_prudent_orders(window, n_items, least):
     estimator = DPPrudentOrder(epsilon=0.5, window=window, neighboring="replace", random_state=0)
     estimator.fit(ballots)
     few = ballots[: int(least)]
-    with pytest.warns(UserWarning, match=r"prudent orders fail where half of n_voters \* epsilon is below"):
+    with pytest.warns(UserWarning, match=r"prudent orders fail with so few voters: half of n_voters \* epsilon is"):
         estimator.fit(few)
     estimator.set_params(neighboring="add_remove").fit(few)
 

@@ -383,8 +383,8 @@ def test_a_row_that_cannot_be_read_counts_nothing(content, options, place, capsy
         ),
         ([*CHOSEN, *PRIVATE, "--delta", "0"], "DPPositionalRule needs --delta above 0, because its noise is Gaussian"),
         ([*CHOSEN, *PRIVATE[:-1], "1"], "--max-listed must be an integer from 2 to 1000, got 1."),
-        ([*CHOSEN, *PRIVATE, "--estimator", "DPBorda"], "the only estimator that can publish names of the ballots;"),
-        ([*CHOSEN, *PRIVATE, "--top", "1"], "leave out --estimator, --top and --segments, or list the items with"),
+        ([*CHOSEN, *PRIVATE, "--estimator", "DPBorda"], "the only estimator that can publish names of the ballots."),
+        ([*CHOSEN, *PRIVATE, "--top", "1"], "Leave out --estimator, --top and --segments, or list the items with"),
         ([*CHOSEN, *PRIVATE, "--noise", "laplace"], "DPPositionalRule has no --noise; leave it out"),
         ([*CHOSEN, *PRIVATE, "--unranked", "last"], "--unranked is not for DPPositionalRule, where items left out"),
         (

@@ -95,7 +95,7 @@ def test_incomplete_orders_have_a_meaning_by_default(tmp_path, kind):
         ("ORDERS: 3", "ORDERS: 4", " announces NUMBER UNIQUE ORDERS: 4, but its ballots make 3; the file is cut"),
         ("ORDERS: 3", "ORDERS: 1", " announces NUMBER UNIQUE ORDERS: 1, but its ballots make 3; "),
         ("UNIQUE ORDERS: 3", "VOTERS: 5", ", line 6: NUMBER VOTERS was given before, in line 5."),
-        ("# NUMBER ALTERNATIVES: 3\n", "", " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and"),
+        ("# NUMBER ALTERNATIVES: 3\n", "", " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, nor"),
     ],
 )
 def test_flaws_are_named(tmp_path, old, new, message):

@@ -124,7 +124,7 @@ def test_candidates_without_privacy_are_never_taken(unbounded):
 def test_a_search_keeps_its_results_if_no_private_candidate_is_good_enough():
     grid = [{"aggregator": [DPBorda()], "aggregator__epsilon": [1e-5]}, {"aggregator": [Kemeny()]}]
     search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, refit=smallest_within(0.01), random_state=0)
-    with pytest.raises(ValueError, match="give larger values of it, or a larger tolerance"):
+    with pytest.raises(ValueError, match="Give larger values of the parameter, or a larger tolerance"):
         search.fit(make_mallows(200, 5, 0.7, random_state=0))
     assert search.cv_results_["rank_test_score"].tolist() == [2, 1]
     assert not hasattr(search, "best_estimator_")

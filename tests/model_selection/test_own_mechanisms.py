@@ -59,7 +59,7 @@ def test_an_estimator_of_one_s_own_needs_only_ranks():
     assert search.cv_results_["mean_test_score"].tolist() == pytest.approx([WORST, BEST])
     assert search.best_params_ == {"reverse": False} and search.fits_cost_.epsilon == np.inf
     assert search.score(X) == BEST
-    with pytest.raises(ValueError, match=r"^MeanOrder has neither ranks_, consensus_ nor score; let fit set"):
+    with pytest.raises(ValueError, match=r"^MeanOrder has none of ranks_, consensus_ and score\. Let fit set"):
         kendall_tau_scorer(MeanOrder(), X)
 
 
@@ -96,7 +96,7 @@ def test_a_function_is_a_value_of_a_grid():
 def test_a_function_has_no_parameters_in_a_grid():
     grids = {"aggregator": [DPBorda(), by_mean], "aggregator__epsilon": [1.0]}
     for estimator, grid in ((Pipeline([("aggregator", DPBorda())]), grids), (by_mean, {"epsilon": [1.0]})):
-        with pytest.raises(ValueError, match="the function by_mean has no parameter 'epsilon' in a grid; list it in a"):
+        with pytest.raises(ValueError, match=r"the function by_mean has no parameter 'epsilon' in a grid\. List it"):
             GridSearchCV(estimator, grid, n_trials=1).fit(X)
 
 

@@ -165,5 +165,5 @@ def test_the_guarantee_of_the_best_estimator_says_that_it_covers_one_fit():
     assert guarantee_of(search).epsilon == math.inf
     best = search.best_estimator_.privacy_
     assert best.epsilon == 5.0
-    assert "this covers the release above only" in best.statement(width=None)
-    assert "fits and scores of their ballots that only chose its parameters" in best.statement(width=None)
+    assert "this covers this release only" in best.statement(width=None)
+    assert "each test on their ballots that only chose the settings" in best.statement(width=None)

@@ -146,7 +146,7 @@ def test_histogram_needs_ballots():
 
 def test_large_sizes_warn_or_are_refused():
     estimator = DPHistogram(delta=1e-6, noise="gaussian", random_state=0)
-    with pytest.warns(UserWarning, match="the noise of a histogram of all 13! rankings leaves next to no"):
+    with pytest.warns(UserWarning, match="the noise of a histogram of all 13! rankings hides nearly"):
         estimator.fit(make_mallows(50, 13, 0.5, random_state=0))
     with pytest.raises(ValueError, match="at most 150 items are accepted: use DPBorda"):
         estimator.fit(make_mallows(50, 151, 0.5, random_state=0))
