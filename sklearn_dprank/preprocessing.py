@@ -284,7 +284,8 @@ def _indices_of_names(table, items):
         raise ValueError(
             f"orders must hold only names in items, and a ballot names another item than these {len(items)}. "
             "Correct the spelling, add it to items, or pass other_items='drop'. For tied items, pass overvote='tie'."
-            + " Read whole numbers above 2^53 as 'Int64', because floats round them." * is_rounded
+            + " Read whole numbers above 2^53 as 'Int64', because floats round them."
+            * is_rounded
         )
     return indices
 

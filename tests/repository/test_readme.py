@@ -40,6 +40,11 @@ def test_other_examples():
     assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
+def test_relative_links_show_their_path_because_a_package_index_does_not_follow_them():
+    links = re.findall(r"(?<!!)\[([^]]+)\]\((?!https?:|#)([^)]+)\)", README)
+    assert len(links) > 9 and [text for text, target in links if text not in target] == []
+
+
 RATINGS, POSITIONS = "tea,coffee,milk\n5,3,1\n4,4,\n", "tea,coffee,milk\n1,2,3\n2,1,\n"
 #: A file for each row of README's table of layouts.
 FILES = {
