@@ -518,7 +518,7 @@ def page(
     elif "private_items" in made:
         texts.append(_names_of(made))
     else:
-        texts.append("This method publishes only the order. So nobody can see how much the noise changed it.")
+        texts.append("This method publishes only the order, so there are no bars for the effect of the noise.")
     texts.append(plainly)
     if made["unranked"] is not None:
         texts.append(f"{layout.UNRANKED[made['unranked']].partition(' (')[0]}.")
