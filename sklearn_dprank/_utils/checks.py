@@ -71,7 +71,7 @@ def refuse_unknown(estimator: Any, names: Iterable[str], method: str = "fit") ->
     """Raise TypeError if a method (of no estimator: a function) got unknown parameters; say where they belong."""
     for name in names:
         also, at = "", "estimator, " * (estimator is None)
-        if name in ("groups", "sample_weight", "max_weight", "voter_epsilon"):
+        if name in ("groups", "counts", "sample_weight", "max_weight", "max_listed", "voter_epsilon"):
             also = f" Persons and weights belong to the ballots: {method}({at}Profile.from_rankings(X, {name}=...))."
         elif name == "segments":
             also = " Use SegmentedAggregator(classes).fit(X, segments=...)."

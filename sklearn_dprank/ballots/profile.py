@@ -448,7 +448,16 @@ class Profile:
     def _read(cls, X, items=None, *, least_voters=0, least_items=2):
         """Return the profile of a table, with the given item names or those of its columns; see `check_ballots`."""
         table = reading.check_ballots(X, least_voters=least_voters, least_items=least_items)
-        names = reading.column_names(X) if items is None else reading.checked_names(items, "items")
+        own = reading.column_names(X)
+        names = own if items is None else reading.checked_names(items, "items")
+        if own is not None and [*own] != [*names] and {*own} == {*names}:
+            raise ValueError("items has the names of X's columns in another order; leave it out, or pass X[items].")
+        kinds = {str(kind).lower().partition("[")[0] for kind in getattr(X, "dtypes", [table.dtype])}
+        if kinds <= {"bool", "boolean"} and kinds:
+            raise ValueError(
+                "X holds truth values, and True would be worse than False. If True is an approval, pass "
+                "RatingsToRankings().fit_transform(X); if not, X.astype(int)."
+            )
         positions = reading.compact_positions(table)
         n_items, n_voters = positions.table.shape
         if names is not None and len(names) != n_items:

@@ -191,10 +191,10 @@ def _as_numbers(column, name):
         raise ValueError(
             f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
             f"{name!r}. Leave out a column that is not an item. Read orders of names by Profile.from_orders(X, "
-            "items=[...]), numbers in text by X.astype(float), and words of a scale by X.map({'good': 0, 'bad': "
-            "1}.get). One rating or comparison a row: "
-            "Profile.from_long or from_comparisons. If a row of a CSV file has a cell too many, pandas shifts all "
-            "others; read it with pandas.read_csv(path, index_col=False)."
+            "items=[...]), numbers in text by X.astype(float), and words by X.map(numbers.__getitem__, "
+            "na_action='ignore'), where numbers is a dictionary (positions: 0 is the best; ratings: larger is better). "
+            "One rating or comparison a row: Profile.from_long or from_comparisons. If a row of a CSV file has a cell "
+            "too many, pandas shifts all others; read it with pandas.read_csv(path, index_col=False)."
         ) from None
     except ArithmeticError:  # an integer beyond all floats, or a Decimal that is not a number
         raise ValueError(
@@ -375,9 +375,10 @@ def _check_in_memory(X):
     check_is_table(X)
 
 
+_PAIRED = ("model", "item", "player", "option", "team")  # before a and b, or 1 and 2
 #: Names of columns of persons, items and values in long tables, in lower case, without blanks and a last "id".
-_PERSONS = {"user", "person", "rater", "customer", "reviewer"}
-_ITEMS = {"item", "movie", "product", "business", "book"}
+_PERSONS = {"user", "person", "rater", "customer", "reviewer", "voter", "respondent", "participant", "email"}
+_ITEMS = {"item", "movie", "product", "business", "book", "candidate", "alternative", "option", "song", "restaurant"}
 _VALUES = {"rating": "rating", "ratings": "rating", "stars": "rating", "score": "rating", "rank": "position"}
 
 
@@ -392,7 +393,8 @@ def long_form(known: Iterable[Any]) -> tuple[str, list[Any], str] | None:
     ('long', ['userId', 'movieId', 'rating'], 'rating')
     """
     names = {re.sub(r"[\W_]", "", str(name)).lower().removesuffix("id"): name for name in known}
-    for words in (("modela", "modelb", "winner"), ("winner", "loser")):
+    pairs = [(f"{what}{one}", f"{what}{two}") for what in _PAIRED for one, two in ("ab", "12")]
+    for words in (*((*pair, "winner") for pair in [*pairs, ("home", "away")]), ("winner", "loser")):
         if names.keys() >= {*words}:
             return "comparisons", [names[word] for word in words], ""
     found = [next((name for name in names if name in words), "") for words in (_PERSONS, _ITEMS, _VALUES)]

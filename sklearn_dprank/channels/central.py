@@ -1377,7 +1377,8 @@ class DPPositionalRule(RankAggregator):
     ----------
     scores : array-like of shape (k,) or None, default=None
         Score of each position that counts: at least 0, not increasing. None is 1 / log2(i + 1) at position i. k is
-        ``max_listed`` of the `Profile`, or the number of items without it.
+        ``max_listed`` of the `Profile`, or the number of items without it. The scores of a list are divided by the
+        square root of the sum of their squares, so that an item alone on its list gets 1.
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     delta : float, default=1e-6

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -134,7 +134,8 @@ _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
 _NO_ITEMS = {
     *("#", "no.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
     *("completiontime", "lastmodifiedtime", "durationinseconds", "finished", "lastpage", "progress", "responseid"),
-    *("respondentid", "email", "nr", "lfdnr"),
+    *("respondentid", "email", "nr", "lfdnr", "caseid", "recordid", "voterid", "ballotid", "ballot", "rowid", "userid"),
+    *("votes", "stimmen", "code", "respnum", "serial", "precinct"),
     *("emailaddress", "ipaddress", "startdate", "starttime", "enddate", *_WHO, *(f"{who}id" for who in _WHO)),
     *("submitdate", "startlanguage", "date", "datum", "name", "firstname", "lastname", "vorname", "nachname", "e-mail"),
     *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "count", "counts", "anzahl", "gewicht"),
@@ -255,9 +256,11 @@ _CHOICE = re.compile(
     rf"(?:{_RANK})[ _-]?(\d+)(?: of \d+)?|(\d+)(?:st|nd|rd|th|er|[eè]me|e|\.)?[ _-]?(?:{_RANK})|(\d+)(?:st|nd|rd|th)",
     re.I | re.ASCII,
 )
-#: One choice in a contest, as in "DEM Mayor Choice 1 of 5 Citywide".
-_CONTEST = re.compile(r"(.*\b(?:rank|choice|preference)[ _-]?)(\d+)( of \d+\b.*)", re.I)
-COUNTS = {"count", "anzahl", "counts", "n_votes", "number of votes", "voters", "n_voters", "frequency"}
+#: One choice in a contest, as in "DEM Mayor Choice 1 of 5 Citywide" and "Rep. to Congress 1st Choice District 2".
+_CONTEST = re.compile(rf"(.*\b(?:{_RANK})[ _-]?)(\d+)((?!\d).*)", re.I | re.ASCII)
+_ORDINAL_CONTEST = re.compile(rf"(.*?)\b(\d+)(?:st|nd|rd|th)( (?:{_RANK})\b.*)", re.I | re.ASCII)
+COUNTS = {"count", "counts", "anzahl", "votes", "stimmen", "voters", "number of votes", "number of voters"}
+COUNTS |= {"n_votes", "n_voters", "frequency"}
 _JUDGES = {*_WHO, *(f"{who}id" for who in _WHO), "judge", "judgeid", "annotator", "rater", "raterid"}
 
 
@@ -266,25 +269,26 @@ def _choices(head):
 
     They are columns, or the items of one question, that are numbered from 1, as in "Rank 1" or "2nd choice".
     """
-    found: dict[str, dict[int, str]] = defaultdict(dict)
+    found: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for name in head.names:
         asked, item = head.parts[name]
         word, _, rest = item.lower().partition(" ")
         short = f"{_ORDINALS.index(word) + 1} {rest}" if word in _ORDINALS else item
         if number := _CHOICE.fullmatch(short) or (re.fullmatch(r"(\d+)", short, re.ASCII) if asked else None):
-            found[asked].setdefault(int(next(filter(None, number.groups()))), name)
-    for numbered in sorted(found.values(), key=len, reverse=True):
-        if sorted(numbered) == [*range(1, len(numbered) + 1)]:
-            columns, places = [numbered[number] for number in sorted(numbered)], head.places()
-            short = [head.parts[name][1] for name in columns]
-            ends = short if all(len(places[name]) == 1 for name in short) else columns
-            at = [head.names.index(name) for name in columns]
-            is_range = len(at) > 2 and at == [*range(at[0], at[0] + len(at))]
-            return columns, f"{ends[0]}..{ends[-1]}" if is_range else joined(ends)
-    contests = [f"{each[1]}*{each[3]}" if (each := _CONTEST.fullmatch(name)) else "" for name in head.names]
-    if any(contests):
-        first = Counter(filter(None, contests)).most_common(1)[0][0]
-        return [name for name, contest in zip(head.names, contests, strict=True) if contest == first], first
+            found[asked, ""].setdefault(int(next(filter(None, number.groups()))), name)
+        elif contest := _CONTEST.fullmatch(name) or _ORDINAL_CONTEST.fullmatch(name):
+            found[contest[1], contest[3]].setdefault(int(contest[2]), name)
+    for (before, after), numbered in sorted(found.items(), key=lambda pair: -len(pair[1])):
+        columns, places = [numbered[number] for number in sorted(numbered)], head.places()
+        if len(columns) < 2 or sorted(numbered) != [*range(1, len(numbered) + 1)]:
+            continue
+        if columns[0] == f"{before}1{after}":  # of a contest
+            return columns, f"{before}*{after}"
+        short = [head.parts[name][1] for name in columns]
+        ends = short if all(len(places[name]) == 1 for name in short) else columns
+        at = [head.names.index(name) for name in columns]
+        is_range = len(at) > 2 and at == [*range(at[0], at[0] + len(at))]
+        return columns, f"{ends[0]}..{ends[-1]}" if is_range else joined(ends)
     return [], ""
 
 
@@ -436,6 +440,7 @@ def unstated(options: argparse.Namespace) -> str:
         others += "if the columns are the first, second and further choices"
         others += ", called FIRST to LAST" * (ends == "FIRST..LAST")
         others += f", or\n  {lists} --orders\nif the file has no row of names." if not is_header else "."
+    others += "\nIf a row is one rating or one comparison, use --long or --comparisons; see dprank rank --help."
     who = next((name for name in head.names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
     if is_header and who is not None and options.person is None:
         others += f"\nIf a voter may have several rows, add --person {shlex.quote(who)}."

@@ -918,8 +918,8 @@ def recommend(
     reason = f"{in_words(best.estimator)}{on}, because {why}."
     if others:
         reason += (
-            f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {100 * others[0].error:.2g} "
-            f"against {100 * best.error:.2g} {unit}."
+            f" Runner-up: {in_words(others[0].estimator)}, whose typical error is {100 * others[0].error:.2g} against "
+            f"{100 * best.error:.2g} {unit}."
         )
     (worst,) = (each.worst for each in considered if each.alternative is best)
     reason += f" The largest error of its range is that of {worst}."
@@ -1074,7 +1074,8 @@ def _criterion(model, intervals=False):
         else f"voters who contradict their centre on about {100 * model.disagreement:.3g} % of the pairs"
     )
     among = " of those that publish rank intervals," if intervals else ""
-    return f"its {what} is the least{among} on average over {where}"
+    groups = ", a quarter of them in groups that disagree" if model.k is None else ""
+    return f"its {what} is the least{among} on average over {where}{groups}"
 
 
 def local_choice(model: ErrorModel, epsilon: float, *_: Any) -> Choice:

@@ -91,7 +91,8 @@ def split_ballots(X, cv, sequence):
         if X.has_persons:
             if not (cv is None or isinstance(cv, Integral)):
                 raise ValueError(
-                    f"cv must be an integer for a Profile with groups, counts or long data, got {safe_repr(cv)}."
+                    f"cv must be an integer for a Profile with groups, counts or long data, got {safe_repr(cv)}. It "
+                    "splits by person."
                 )
             shuffled = np.random.default_rng(sequence.spawn(1)[0]).permutation(X.shape[0])
             folds = check_cv(cv).split(np.zeros((len(shuffled), 1)))
