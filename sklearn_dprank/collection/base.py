@@ -144,14 +144,20 @@ def read_ballot(ballot, n_items):
     NaN, None and masked entries are missing opinions. Ballots with the same order, ties and missing opinions have the
     same `key` (bytes). ValueError is raised unless the ballot has one position for each item.
     """
-    try:
-        rows = as_array([ballot])
-    except (TypeError, ValueError, OverflowError):
-        rows = np.empty(0)
+    rows = _numbers([ballot])
     if rows.shape != (1, n_items) or rows.dtype.kind not in "biuf" or np.isinf(rows).any():
         raise ValueError(f"ballot must have one position (a finite number, or NaN) for each of the {n_items} items.")
     positions = compact_positions(rows)
     return positions, ballot_key(positions)
+
+
+def _numbers(rows):
+    """Return rows of numbers as an array. It is empty if they hold text, truth values or other objects."""
+    try:
+        kinds = set(map(type, np.asarray(rows, dtype=object).ravel().tolist()))
+        return np.empty(0) if kinds & {bool, np.bool_} else as_array(rows)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)
 
 
 def read_comparisons(ballot, n_items):
@@ -160,10 +166,7 @@ def read_comparisons(ballot, n_items):
     A row is [first, second, outcome]: the numbers of two items, and 1 if the first won, 0 if the second won, or None or
     NaN for a tie. ValueError is raised unless there are such rows, at least one.
     """
-    try:
-        rows = as_array(ballot)
-    except (TypeError, ValueError, OverflowError):
-        rows = np.empty(0)
+    rows = _numbers(ballot)
     valid = rows.ndim == 2 and rows.shape[1] == 3 and len(rows) > 0 and rows.dtype.kind in "biuf"
     if valid:
         items, outcome = rows[:, :2], rows[:, 2]

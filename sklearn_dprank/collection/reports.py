@@ -36,7 +36,7 @@ _FROM_FILE = (
     "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
 )
 _BLANK = " \t\n\r"  # what JSON takes for white space
-_JSON = json.JSONDecoder()
+_JSON = json.JSONDecoder(parse_constant=int)  # an error for NaN and Infinity, which RFC 8259 does not have
 _PAIR = "pair out of range"
 
 
