@@ -246,6 +246,13 @@ sub check_vectors {
     for my $vector (@refused) {
         die "$vector->{name}: accepted\n" if eval { check_protocol($vector->{protocol}); 1 };
     }
+    for my $vector (@{ $vectors->{refused_texts} }) {
+        die "$vector->{name}: accepted\n" if eval { check_protocol(decoded(encode_utf8($vector->{text}), 'text')); 1 };
+    }
+    for my $vector (grep { $fields{ $_->{protocol}{randomizer} } } @{ $vectors->{refused_ballots} }) {
+        die "a wrong ballot: accepted\n" if eval { check_ballot(@{$vector}{qw(protocol ballot)}); 1 };
+    }
+    check_protocol($_->{protocol}) for grep { $fields{ $_->{protocol}{randomizer} } } @{ $vectors->{accepted_protocols} };
     return @reports . ' reports are as in the vectors, ' . @refused . ' protocols are refused';
 }
 

@@ -42,17 +42,20 @@ for (const one of vectors.reports.filter(known)) {
   const unused = Object.values(streams).reduce((sum, stream) => sum + stream.left.length, 0);
   reports.push({ name: one.name, report, unused });
 }
-const texts = [...vectors.refused_protocols.map((one) => JSON.stringify(one.protocol)), ...JSON.parse(process.argv[3])];
-const followed = texts.filter((text) => {
+const texts = [...vectors.refused_protocols.map((one) => JSON.stringify(one.protocol))];
+texts.push(...vectors.refused_texts.map((one) => one.text), ...JSON.parse(process.argv[3]));
+const follows = (limit) => (text) => {
   try {
-    checkProtocol(readProtocol(text), 5);
+    checkProtocol(readProtocol(text), limit);
     return true;
   } catch (error) {
     if (error.name !== "Refused") throw error;
     return false;
   }
-});
-console.log(JSON.stringify({ reports, followed }));
+};
+const atLimits = vectors.accepted_protocols.filter(known);
+const refused = atLimits.filter((one) => !follows(null)(JSON.stringify(one.protocol)));
+console.log(JSON.stringify({ reports, followed: texts.filter(follows(5)), atLimits: atLimits.length, refused }));
 """
 
 
@@ -148,6 +151,13 @@ def test_javascript_reports_match_the_vectors(javascript):
 def test_it_follows_a_good_protocol_and_no_other(javascript):
     said, good, _ = javascript
     assert said["followed"] == [good]
+    assert said["atLimits"] == 9 and said["refused"] == []
+
+
+def test_it_refuses_the_ballots_of_the_vectors(in_node):
+    vectors = wire_vectors.load()["refused_ballots"]
+    told, stored = in_node(*vectors)
+    assert len(told) == 22 and all("a ballot must" in one["error"] for one in told) and stored is None
 
 
 BALLOTS = [list(order) for order in itertools.permutations(range(4))]

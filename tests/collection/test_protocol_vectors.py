@@ -1,5 +1,6 @@
 """Test vectors: the package and a device written from the wire pages give the same bytes."""
 
+import hashlib
 import json
 from collections import Counter
 from functools import partial
@@ -12,6 +13,7 @@ from wire_vectors import STREAMS, numbers
 from sklearn_dprank.collection import Device, RefusedProtocol
 from sklearn_dprank.collection.protocol import digest
 from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS
+from sklearn_dprank.privacy import BudgetExhausted
 
 VECTORS = wire_vectors.load()
 by_name = partial(pytest.mark.parametrize, ids=lambda vector: vector["name"])
@@ -60,10 +62,38 @@ def test_refused_protocol(vector):
         Device(vector["protocol"])
 
 
+@by_name("vector", VECTORS["refused_texts"])
+def test_refused_text_of_a_protocol(vector):
+    with pytest.raises(ValueError):
+        Device(json.loads(vector["text"]))
+
+
+@by_name("vector", VECTORS["accepted_protocols"])
+def test_protocol_at_a_limit_is_accepted(vector):
+    assert Device(vector["protocol"]).protocol == vector["protocol"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["refused_ballots"], ids=lambda vector: json.dumps(vector["ballot"]))
+def test_refused_ballot(vector):
+    with pytest.raises(ValueError, match="ballot must"):
+        Device(vector["protocol"]).report(vector["ballot"])
+
+
+@by_name("vector", VECTORS["refused_questions"])
+def test_refused_question(vector):
+    """The device still gives its earlier answers, which differ from new draws except with probability 2^-128."""
+    made, ballot = Device(vector["protocol"]), list(range(5))
+    answers = [made.answer(question, ballot) for question in vector["answered"]]
+    with pytest.raises((ValueError, BudgetExhausted), match=r"follow the protocol|has (answered|given)"):
+        made.answer(vector["question"], ballot)
+    assert [made.answer(question, ballot) for question in vector["answered"]] == answers
+
+
 @pytest.mark.parametrize("vector", VECTORS["refused_reports"], ids=lambda vector: vector["text"][:60])
 def test_refused_report(vector):
     assert vector["reason"] is not None
-    assert wire_vectors.reason_for(vector["protocol"], vector["text"]) == vector["reason"]
+    given = vector["protocol"], vector.get("question"), vector["text"]
+    assert wire_vectors.reason_for(*given) == vector["reason"]
 
 
 @pytest.mark.parametrize("vector", VECTORS["refused_messages"], ids=lambda vector: vector["reason"])
@@ -71,6 +101,15 @@ def test_refused_message(vector):
     assert vector["reason"] is not None
     given = vector["protocol"], vector.get("question"), vector["text"]
     assert wire_vectors.reason_of_server(*given) == vector["reason"]
+
+
+def test_sum_of_a_server():
+    """It names the voters by the hash of their report numbers, sorted and joined."""
+    (vector,) = VECTORS["sums"]
+    protocol, messages, voters = vector["protocol"], vector["messages"], vector["agreed"]
+    assert wire_vectors.sum_over(protocol, messages, voters) == vector["sum"]
+    assert vector["sum"]["voters"] == hashlib.sha256("".join(sorted(voters)).encode("ascii")).hexdigest()
+    assert voters != sorted(voters) and len(voters) < len(messages)
 
 
 @by_name("vector", VECTORS["reports"] + VECTORS["answers"])

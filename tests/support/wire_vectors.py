@@ -5,6 +5,8 @@
 
 import hashlib
 import json
+import math
+from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from share_tools import message_to
 
-from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
+from sklearn_dprank import Aggregator, LDPQuickSort, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
 from sklearn_dprank.collection import (
     AggregationServer,
@@ -21,10 +23,13 @@ from sklearn_dprank.collection import (
     PrivUnitG,
     RandomizedResponse,
     RefusedReport,
+    Shuffler,
 )
 from sklearn_dprank.collection.pairs import AssignedPairs, ShownPairs
-from sklearn_dprank.collection.protocol import digest
+from sklearn_dprank.collection.protocol import FLIP_GRID, VERSION, digest
+from sklearn_dprank.collection.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.collection.reports import of_protocol, parsed
+from sklearn_dprank.collection.shares import modulus_bits, summand
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -190,6 +195,15 @@ def shares():
         scores = {"name": "positional_scores", "scores": [2, 1, 0, -1, -2]}
         first = {**borda, "statistic": scores, "max_listed": 2}
         yield f"skellam-shares, the first two places, {what}", first, {"ballot": ballot}, {}
+    four = {**SecAggBorda(epsilon=1.0, min_reports=100_000).protocol(4), "max_listed": 3}
+    four["statistic"] = {"name": "positional_scores", "scores": [2, 0, 1, -1]}  # 1 becomes 0, and not 0
+    yield "skellam-shares, the first three of four places", four, {}, {}
+    whole = {**SecAggBorda(epsilon=1.0, min_reports=1000).protocol(2), "rate": [4096, 1], "modulus_bits": 21}
+    yield "skellam-shares, a whole rate", whole, {}, {}
+    # s = 0 is accepted, then a run of 12 goes on to 13: it is odd, so that V is 0.
+    yield "skellam-shares, a run of more than 12", whole, {}, {"noise": [0, 0, 0, 0, 1]}
+    last = SecureAggregation(epsilon=1.0, min_reports=4000).plan([Ask(Histogram(unseen_last=True))], 3).protocol
+    yield "skellam-shares, no coin for the side", last, {"ballot": [None, 0, None]}, {"coins": [0x83]}
 
 
 def corners():
@@ -204,6 +218,19 @@ def corners():
     ten = [tiny, *others, *further]
     yield "privunit, far in the tail", steep, {}, {"noise": [2**63, *ten, *ten]}  # a side, ten tries, ten tests
     yield "privunit, below gamma", steep, {}, {"noise": [1, 2**15]}
+    usual, two = PrivUnitG().protocol(1.0, NAMES), PrivUnitG(2).protocol(1.0, NAMES)
+    ties, listed = {"ballot": BALLOTS["ties"]}, {"ballot": [0, None, 1, None, None]}
+    yield "privunit, a reversed direction", usual, ties, {"coins": [2**64 - 1]}
+    yield "privunit, gamma 0", {**usual, "gamma": 0}, {}, {}
+    yield "privunit, below gamma 0", {**usual, "gamma": 0}, {}, {"noise": [1, 2**15]}
+    long = 9 * 2**60  # c = 9 / 16 reverses two of five items: 1 + |w| / R is 1.22
+    yield "privunit, two items of five, reversed", usual, listed, {"coins": [long]}
+    yield "privunit, two items of at most two, not reversed", two, listed, {"coins": [long]}  # 1 + |w| / R is 2
+    halves = HypercubeSampling("half_tie").protocol(1.0, 4)
+    high, low = halves["levels"]
+    edge = 22 * 2 * high * 2**63 // (22 * 2 * (high + low) + 20 * (high + low))  # of fewer than three signs of six
+    yield "hypercube, half_tie, fewer than half", halves, {}, {"noise": [edge - 1]}
+    yield "hypercube, half_tie, half", halves, {}, {"noise": [edge + 1]}
 
 
 def conversations():
@@ -240,22 +267,29 @@ def rounds():
     for what, ballot in BALLOTS.items():
         yield f"skellam-rounds, {what}", several, ballot, about, {}
     asks = [Ask(PairTallies(), times=2, share=Fraction(1, 2)), Ask(AllMargins(), share=Fraction(1, 2))]
-    about = [(1, {"pairs": [[0, 1], [1, 2]]}), (3, {})]
+    about = [(1, {"pairs": [[0, 2], [1, 2]]}), (3, {})]  # one of them has no opinion
     yield "skellam-rounds, counts of pairs", in_rounds(asks, 3), [1, None, 0], about, {}
     scaled = in_rounds([Ask(ScaledMargins(), times=3)], 5, min_reports=200_000)  # little noise a voter
     about = [(1, {"pairs": [[4, 1], [0, 2], [1, 3]]}), (2, {"groups": [[3, 1], [0, 4, 2]]}), (3, {"pairs": [[0, 1]]})]
     asked = [(number, {"margins": margins}) for number, margins in about]
-    for what, ballot in BALLOTS.items():
-        yield f"skellam-rounds, scaled margins, {what}", scaled, ballot, asked, {}
+    for what in ("ties", "no opinion"):
+        yield f"skellam-rounds, scaled margins, {what}", scaled, BALLOTS[what], asked, {}
     asks = [
         Ask(ScaledMargins(), times=2, share=Fraction(1, 2)),
         Ask(GroupNetWins(((0, 1, 2), (3, 4))), share=Fraction(1, 2)),
     ]
     short = in_rounds(asks, 5, min_reports=200_000, max_listed=3)
     asked = [(number, {"margins": margins}) for number, margins in about[:2]]
-    for what, ballot in BALLOTS.items():
-        last = (3, {"groups": [[4, 0, 1], [2, 3]]})
-        yield f"skellam-rounds, at most three items, {what}", short, ballot, [*asked, last], {}
+    last = (3, {"groups": [[4, 0, 1], [2, 3]]})
+    for what in ("a ranking", "no opinion"):
+        yield f"skellam-rounds, at most three items, {what}", short, BALLOTS[what], [*asked, last], {}
+    few = in_rounds([Ask(ScaledMargins(), times=2)], 4, min_reports=200_000, max_listed=2)  # one pair counts
+    about = [(1, {"margins": {"pairs": [[0, 1], [3, 2], [0, 3]]}}), (2, {"margins": {"groups": [[0, 1, 2], [3]]}})]
+    yield "skellam-rounds, more pairs than a ballot has", few, [3, 1, 2, 0], about, {}
+    margins = in_rounds([Ask(PairMargin(), times=4)], 22, max_listed=12)
+    about = [(number, {"pair": pair}) for number, pair in enumerate([[0, 21], [5, 4], [21, 20], [12, 13]], 1)]
+    ballot = [(7 * item) % 22 for item in range(22)]
+    yield "skellam-rounds, a permutation of 22 items", margins, ballot, about, {}
     swiss = SecAggSwissBorda(epsilon=1.0, n_servers=3, min_reports=2000).protocol(14)
     groups = [[[*range(14)]], [[*range(13, -1, -2), 0], [*range(2, 14, 2)]]]
     asked = [(number, {"groups": made}) for number, made in enumerate(groups, 1)]
@@ -315,6 +349,26 @@ def refused_protocols():
     yield "a bound as text", {**vector, "max_listed": "2"}
     yield "a bound on answers about pairs", {**rr, "max_listed": 2}
     yield from large_deltas(sums)
+    for name, value in (("cap", -1), ("cap", 2), ("cap", None), ("cap", "1")):
+        yield f"{name} {value!r}", {**cube, name: value}
+    yield "a cap of half_tie", {**cube, "variant": "half_tie"}
+    yield "gamma below -10", {**vector, "gamma": -10241}
+    yield "gamma above 20", {**vector, "gamma": 20481}
+    yield "max_reports below min_reports", {**sums, "max_reports": 999}
+    for text in ("0", "0.0", ".5", "1.", "01", "+1", "-1", " 1", "1\n", "1E0", "1e1000", "1_0", "Infinity", "\uff11"):
+        yield f"epsilon {text!r}", {**rr, "epsilon": text}
+    shuffled, asked = next(shuffles())[1], next(conversations())[1]
+    yield "shuffled, dearer than stated", {**shuffled, "epsilon": "1.9999"}
+    yield "interactive, dearer than stated", {**asked, "epsilon": "1.6"}  # without the last answer: .503
+    yield "hypercube, dearer than stated", {**cube, "epsilon": "0.999999"}
+    yield "privunit, dearer than stated", {**vector, "epsilon": "0.999999"}
+    for name, protocol, least in at_limits():
+        yield f"{name}, dearer than stated", {**protocol, "local_epsilon": str(least * Decimal("0.999999"))}
+        if "rounds" not in protocol:
+            yield f"{name}, a small modulus", {**protocol, "modulus_bits": protocol["modulus_bits"] - 1}
+        else:
+            kinds = [{**kind, "modulus_bits": kind["modulus_bits"] - 1} for kind in protocol["rounds"]]
+            yield f"{name}, a small modulus", {**protocol, "rounds": kinds}
 
     swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
     first, *others = swiss["rounds"]
@@ -333,6 +387,124 @@ def refused_protocols():
     yield "rounds of a large delta", {**swiss, "delta": "0.00001"}
 
 
+def at_limits():
+    """Yield (name, protocol, the local epsilon that it spends); the modulus is the smallest for its voters."""
+    scores = {"name": "positional_scores", "scores": [3, 0, 1, -4, -4]}
+    stated = ["net_wins", "margins", "pair_margin", "pair_counts", {"name": "group_net_wins", "sizes": [1, 4]}]
+    stated += ["scaled_margins", scores, "histogram", "histogram_unseen_last"]
+    for what, max_listed in ((what, bound) for what in stated for bound in (None, 3)):
+        name = what if type(what) is str else what["name"]
+        alike = name in ("pair_margin", "histogram", "histogram_unseen_last")  # the bound does not change them
+        if alike and max_listed:
+            continue
+        n_items = 3 if "histogram" in name else 5
+        bound, made = {} if max_listed is None else {"max_listed": max_listed}, summand(what, n_items, max_listed)
+        rate, bits = max(2, int(made.sensitivity("replace").l2_squared) // 8), 20 if name != "scaled_margins" else 30
+        most = next(k for k in range(60, -1, -1) if modulus_bits(made, 2**k, rate) <= bits)
+        voters = 2**most
+        for step in range(most - 1, -1, -1):  # the most voters for these bits
+            voters += 2**step * (modulus_bits(made, voters + 2**step, rate) <= bits)
+        noise = {"statistic": what, "modulus_bits": bits + 1, "rate": [rate, 1]}
+        parties = {"servers": 2, "delta": "1e-6", "min_reports": 1, "max_reports": voters + 1, **bound}
+        head = {"version": VERSION, "items": list(range(n_items)), "epsilon": "100", "local_epsilon": "100"}
+        if made.asked_about is None:
+            protocol = {**head, "randomizer": "skellam-shares", **noise, **parties}
+        else:
+            protocol = {**head, "randomizer": "skellam-rounds", "rounds": [{**noise, "times": 2}], **parties}
+        least = CLIENT_RANDOMIZERS[protocol["randomizer"]].spent(protocol)
+        yield name if max_listed is None else f"{name} of 3 items", protocol, least
+    one = {"statistic": "net_wins", "modulus_bits": modulus_bits(summand("net_wins", 3), 10, 400), "times": 3}
+    kinds = [
+        {**one, "rate": [1, 1]},
+        {**one, "rate": [400, 1]},
+    ]  # the smaller of two terms is another one for each kind
+    protocol = {**head, **parties, "randomizer": "skellam-rounds", "rounds": kinds, "max_reports": 10}
+    least = CLIENT_RANDOMIZERS["skellam-rounds"].spent(protocol)
+    yield "two kinds", {**protocol, "epsilon": str(math.ceil(least))}, least
+
+
+def accepted_protocols():
+    """Yield (name, protocol) of protocols at a limit, which a device follows."""
+    rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
+    for text in ("10e-1", "1.000", "1e0", "0.1e+1", "0.01e2", "99999999999999999999", "1e999"):
+        yield f"epsilon {text!r}", {**rr, "epsilon": text}
+    yield "a name of 501 characters in four bytes", {**rr, "items": ["\U0001f642" * 501, "b", "c"]}
+    yield "a fair coin", {**rr, "flip": [FLIP_GRID // 2, FLIP_GRID], "epsilon": "1e-999"}
+    for name, protocol, least in at_limits():
+        yield name, {**protocol, "local_epsilon": str(least * Decimal("1.000001"))}
+
+
+def refused_texts():
+    """(name, text) of protocols that JSON libraries read alike only as text."""
+    rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
+    text = json.dumps(rr)
+    yield "half of a surrogate pair", json.dumps({**rr, "items": ["\ud83d", "b", "c"]})
+    yield "1.0 pairs", text.replace('"n_queries": 1', '"n_queries": 1.0')
+    yield "version 3e0", text.replace('"version": 3', '"version": 3e0')
+    yield "NaN", text.replace('"n_queries": 1', '"n_queries": NaN')
+    yield "text after the object", text + "1"
+    yield "a list", f"[{text}]"
+
+
+def refused_ballots():
+    """(protocol, ballot) that a device refuses."""
+    rr, shown = RandomizedResponse().protocol(1.0, 3), ShownPairs().protocol(1.0, 3)
+    for ballot in ([], [0, 1], [0, 1, 2, 3], [0, 1, "2"], [0, 1, True], [0, 1, [2]], [[0, 1, 2]], "012", {}, None):
+        yield rr, ballot
+    rows = ([[0, 0, 1]], [[0, 3, 1]], [[-1, 0, 1]], [[0, 0.5, 1]], [[0, 1, 2]], [[0, 1, True]], [[0, 1, "1"]], [[0, 1]])
+    for ballot in ([], [0, 1, 1], *rows, [[0, 1, 1], [0]], None):
+        yield shown, ballot
+
+
+def refused_questions():
+    """(name, protocol, answered questions, question): after the answers, a device refuses the question."""
+    queries = (GroupNetWins(((0, 1, 2), (3, 4)), 1), PairMargin(), ScaledMargins(), PairTallies())
+    sums = in_rounds([Ask(query, times=1 + (query == PairMargin()), share=Fraction(1, 4)) for query in queries], 5)
+    name = {"protocol": digest(sums)}
+    groups, pair = [[4, 0, 1], [2, 3]], {**name, "question": 3, "pair": [0, 1]}
+    yield "a lower number", sums, [pair], {**pair, "question": 2}
+    yield "another question with the same number", sums, [pair], {**pair, "pair": [1, 0]}
+    yield "another protocol", sums, [], {**pair, "protocol": "0" * 16}
+    yield "number 0", sums, [], {**name, "question": 0, "groups": groups}
+    yield "a number beyond all kinds", sums, [], {**name, "question": 6, "pair": [0, 1]}
+    yield "the field of another kind", sums, [], {**name, "question": 1, "pair": [0, 1]}
+    yield "a field more", sums, [], {**pair, "note": ""}
+    yield "an item against itself", sums, [], {**pair, "pair": [1, 1]}
+    for wrong in ([[4, 0], [1, 2, 3]], [[4, 0, 1, 2, 3]], [[4, 0, 1], [2, 2]], [[4, 0, 1], [2]], [[4, 0, 1], [2], [3]]):
+        yield f"groups {wrong}", sums, [], {**name, "question": 1, "groups": wrong}
+    for wrong in (
+        {"pairs": [[0, 1], [1, 0]]},
+        {"pairs": [[0, 1], [0, 1]]},
+        {"pairs": []},
+        {"pairs": [[0, 5]]},
+        {"groups": [[0, 1, 2, 3, 4], []]},
+        {"groups": [[0, 1, 2, 3]]},
+        {"pairs": [[0, 1]], "groups": [[0, 1, 2, 3, 4]]},
+    ):
+        yield f"margins {json.dumps(wrong)}", sums, [], {**name, "question": 4, "margins": wrong}
+    for wrong in ([[1, 0]], [[0, 1], [0, 1]]):
+        yield f"counts of {wrong}", sums, [], {**name, "question": 5, "pairs": wrong}
+    asked = next(conversations())[1]
+    each = [{"protocol": digest(asked), "question": k, "kind": "each", "pairs": [[0, 1]]} for k in range(1, 4)]
+    last = [{**question, "kind": "last"} for question in each]
+    yield "every answer is given", asked, each[:2], each[2]
+    yield "the last answer is given", asked, last[:1], last[1]
+    yield "interactive, another protocol", asked, [], {**each[0], "protocol": "0" * 16}
+    yield "an unknown kind", asked, [], {**each[0], "kind": "more"}
+    for wrong in ([], [[1, 0]], [[0, 5]], [[0, 1]] * 11):
+        yield f"interactive, pairs {wrong}", asked, [], {**each[0], "pairs": wrong}
+    none = {**asked, "flips": {**asked["flips"], "last": None}}
+    yield "no last answer", none, [], {**last[0], "protocol": digest(none)}
+
+
+def sums_of_servers():
+    """(protocol, messages to server 0, agreed numbers) of sums over two of three reports."""
+    protocol = SecAggBorda(epsilon=1.0, min_reports=2).protocol(["a", "b", "c"])
+    largest = 2 ** protocol["modulus_bits"] - 1  # the sum of two is above the modulus
+    messages = [message_to(0, protocol, [[k, largest, 3], [4, 5, 6]], k) for k in (1, 7, 8)]
+    yield protocol, messages, sorted((message["report"] for message in messages[1:]), reverse=True)
+
+
 def large_deltas(sums):
     """Protocols that differ from good ones in a delta above 1e-6 only, which devices refuse by default."""
     bare = {"items": ["A", "B"], "statistic": "margins", "modulus_bits": 14, "rate": [2**21, 2**20]}
@@ -346,7 +518,11 @@ def of_all(n_items):
     return {"statistic": {"name": "group_net_wins", "sizes": [n_items]}}
 
 
+INTERACTIVE = LDPQuickSort(epsilon=1.0)
+
+
 def refused_reports():
+    """(protocol, question or None, text) of reports that a curator refuses; of "rr-shuffled", the shuffler."""
     rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
     honest = {"protocol": digest(rr), "pairs": [[0, 1]], "answers": [1]}
     for text in (
@@ -363,19 +539,46 @@ def refused_reports():
         json.dumps({**honest, "pairs": [[0, 3]]}),
         json.dumps({**honest, "pairs": [[0, 1], [0, 2]], "answers": [1, 1]}),
         json.dumps({**honest, "answers": [10**400]}),
+        json.dumps({**honest, "answers": [float("nan")]}),
+        json.dumps(honest)[:-1] + ', "answers": [2]}',
+        json.dumps(honest)[:-1] + ', "protocol": "0000000000000000"}',
+        json.dumps({**honest, "pairs": [[0, 3]], "answers": [2]}),
     ):
-        yield rr, text
+        yield rr, None, text
+    both = RandomizedResponse(2).protocol(1.0, ["a", "b", "c"])
+    twice = {"protocol": digest(both), "pairs": [[0, 1], [0, 1]], "answers": [1, 0]}
+    yield both, None, json.dumps(twice)
     protocol = assigned(["a", "b", "c"])
     own = device(protocol, {stream: chance("rr-assigned, refused", stream) for stream in STREAMS})
     honest = own.report([0, 1, 2], voter=5)
     other = next(pair for pair in ([0, 1], [0, 2]) if [pair] != honest["pairs"])
     for field, value in (("voter", 100), ("voter", -1), ("voter", True), ("voter", "5"), ("pairs", [other])):
-        yield protocol, json.dumps({**honest, field: value})
-    yield protocol, json.dumps({name: value for name, value in honest.items() if name != "voter"})
+        yield protocol, None, json.dumps({**honest, field: value})
+    yield protocol, None, json.dumps({**honest, "voter": 100, "answers": [2]})
+    yield protocol, None, json.dumps({name: value for name, value in honest.items() if name != "voter"})
     shown = ShownPairs().protocol(1.0, ["a", "b", "c"])
     honest = {"protocol": digest(shown), "pairs": [[0, 1]], "answers": [1]}
     for field, value in (("pairs", [[1, 0]]), ("pairs", [[0, 1], [0, 2]]), ("answers", [None]), ("outcome", 1)):
-        yield shown, json.dumps({**honest, field: value})
+        yield shown, None, json.dumps({**honest, field: value})
+    shuffled = next(shuffles())[1]
+    messages = [{"shuffle": k, "pair": [0, k + 1], "answer": 1} for k in range(2)]
+    honest = {"protocol": digest(shuffled), "report": "0" * 32, "messages": messages}
+    yield shuffled, None, json.dumps(honest) + " " * 512
+    for field, value in (("report", "0"), ("messages", messages[:1]), ("messages", messages[:1] * 2)):
+        yield shuffled, None, json.dumps({**honest, field: value})
+    for field, value in (("shuffle", 2), ("pair", [1, 0]), ("pair", [0, 5]), ("answer", True), ("note", "")):
+        yield shuffled, None, json.dumps({**honest, "messages": [messages[0], {**messages[1], field: value}]})
+    cube = HypercubeSampling().protocol(1.0, ["a", "b", "c"])
+    for signs in ("e", "e000", "E0", "e1", "0x", 224):  # three signs and five zeros
+        yield cube, None, json.dumps({"protocol": digest(cube), "signs": signs})
+    vector = PrivUnitG().protocol(1.0, ["a", "b", "c"])
+    for numbers in ([0], [0, 0, 0], [1026, 0], [-1026, 0], [0.0, 0], [True, 0], "00"):
+        yield vector, None, json.dumps({"protocol": digest(vector), "vector": numbers})
+    asked = INTERACTIVE.protocol(["tea", "milk"])
+    question = {"protocol": digest(asked), "question": 1, "kind": "each", "pairs": [[0, 1]]}
+    honest = {"protocol": digest(asked), "question": 1, "report": "0" * 32, "pair": [0, 1], "answer": 1}
+    for field, value in (("question", 2), ("pair", [1, 0]), ("answer", 2), ("report", "0" * 31), ("kind", "each")):
+        yield asked, question, json.dumps({**honest, field: value})
 
 
 def refused_messages():
@@ -413,8 +616,7 @@ def reason_of_server(protocol, question, text):
 
 def vectors():
     """All of the file, as JSON-able data."""
-    names = ("reports", "answers", "refused_protocols", "refused_reports", "refused_messages")
-    out = {name: [] for name in names}
+    out = {"reports": [], "answers": []}
     for name, protocol, given, first in reports():
         given = {"ballot": list(range(len(protocol["items"])))[::-1], **given}
         made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
@@ -430,12 +632,26 @@ def vectors():
         entry = {"name": name, "protocol": protocol, "digest": digest(protocol), "ballot": ballot}
         out["answers"].append({**entry, "words": dealt(made), "questions": questions, "answers": said})
     out["refused_protocols"] = [{"name": name, "protocol": protocol} for name, protocol in refused_protocols()]
-    for protocol, text in refused_reports():
-        out["refused_reports"].append({"protocol": protocol, "text": text, "reason": reason_for(protocol, text)})
-    for protocol, question, text in refused_messages():
-        about = {} if question is None else {"question": question}
-        reason = reason_of_server(protocol, question, text)
-        out["refused_messages"].append({"protocol": protocol, **about, "text": text, "reason": reason})
+    out["accepted_protocols"] = [{"name": name, "protocol": protocol} for name, protocol in accepted_protocols()]
+    out["refused_texts"] = [{"name": name, "text": text} for name, text in refused_texts()]
+    out["refused_ballots"] = [{"protocol": protocol, "ballot": ballot} for protocol, ballot in refused_ballots()]
+    out["refused_questions"] = [
+        {"name": name, "protocol": protocol, "answered": answered, "question": question}
+        for name, protocol, answered, question in refused_questions()
+    ]
+    for kind, given, reason in (
+        ("refused_reports", refused_reports(), reason_for),
+        ("refused_messages", refused_messages(), reason_of_server),
+    ):
+        out[kind] = []
+        for protocol, question, text in given:
+            about = {} if question is None else {"question": question}
+            entry = {"protocol": protocol, **about, "text": text, "reason": reason(protocol, question, text)}
+            out[kind].append(entry)
+    out["sums"] = []
+    for protocol, messages, voters in sums_of_servers():
+        entry = {"protocol": protocol, "messages": messages, "agreed": voters}
+        out["sums"].append({**entry, "sum": sum_over(protocol, messages, voters)})
     return out
 
 
@@ -448,8 +664,27 @@ def in_full(asked):
     return {"question": number, **about}
 
 
-def reason_for(protocol, text):
-    """Why a curator refuses this text of a report."""
+def sum_over(protocol, messages, voters):
+    """The message of server 0 over these voters."""
+    server = AggregationServer(protocol, 0)
+    server.receive(messages)
+    return server.release(voters)
+
+
+def reason_for(protocol, question, text):
+    """Why a curator refuses this text of a report; the shuffler, if the protocol has one."""
+    if question is not None:
+
+        def ask(asked):
+            assert asked.items() >= question.items()
+            return [text, Device(protocol).answer(question, [0, 1])]
+
+        fitted = INTERACTIVE.fit_interactive(ask, items=protocol["items"], n_voters=500)
+        return next(iter(fitted.reports_refused_), None)
+    if protocol["randomizer"] == "rr-shuffled":
+        shuffler = Shuffler(protocol)
+        shuffler.receive([text])
+        return next(iter(shuffler.refused), None)
     others = {"rr-assigned": AssignedPairs, "hypercube": HypercubeSampling, "privunit": PrivUnitG}
     randomizer = others.get(protocol["randomizer"], RandomizedResponse)
     try:
