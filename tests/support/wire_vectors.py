@@ -223,7 +223,7 @@ def corners():
     yield "privunit, a reversed direction", usual, ties, {"coins": [2**64 - 1]}
     yield "privunit, gamma 0", {**usual, "gamma": 0}, {}, {}
     yield "privunit, below gamma 0", {**usual, "gamma": 0}, {}, {"noise": [1, 2**15]}
-    long = 9 * 2**60  # c = 9 / 16 reverses two of five items: 1 + |w| / R is 1.22
+    long = 13 * 2**60  # c = 13 / 16 reverses two of five items: 1 + |w| / R is 1.22
     yield "privunit, two items of five, reversed", usual, listed, {"coins": [long]}
     yield "privunit, two items of at most two, not reversed", two, listed, {"coins": [long]}  # 1 + |w| / R is 2
     halves = HypercubeSampling("half_tie").protocol(1.0, 4)
@@ -284,7 +284,10 @@ def rounds():
     for what in ("a ranking", "no opinion"):
         yield f"skellam-rounds, at most three items, {what}", short, BALLOTS[what], [*asked, last], {}
     few = in_rounds([Ask(ScaledMargins(), times=2)], 4, min_reports=200_000, max_listed=2)  # one pair counts
-    about = [(1, {"margins": {"pairs": [[0, 1], [3, 2], [0, 3]]}}), (2, {"margins": {"groups": [[0, 1, 2], [3]]}})]
+    about = [
+        (1, {"margins": {"pairs": [[0, 1], [3, 2], [0, 3], [1, 2], [3, 1], [2, 0]]}}),
+        (2, {"margins": {"groups": [[0, 1, 2], [3]]}}),
+    ]
     yield "skellam-rounds, more pairs than a ballot has", few, [3, 1, 2, 0], about, {}
     margins = in_rounds([Ask(PairMargin(), times=4)], 22, max_listed=12)
     about = [(number, {"pair": pair}) for number, pair in enumerate([[0, 21], [5, 4], [21, 20], [12, 13]], 1)]
@@ -364,11 +367,7 @@ def refused_protocols():
     yield "privunit, dearer than stated", {**vector, "epsilon": "0.999999"}
     for name, protocol, least in at_limits():
         yield f"{name}, dearer than stated", {**protocol, "local_epsilon": str(least * Decimal("0.999999"))}
-        if "rounds" not in protocol:
-            yield f"{name}, a small modulus", {**protocol, "modulus_bits": protocol["modulus_bits"] - 1}
-        else:
-            kinds = [{**kind, "modulus_bits": kind["modulus_bits"] - 1} for kind in protocol["rounds"]]
-            yield f"{name}, a small modulus", {**protocol, "rounds": kinds}
+        yield f"{name}, a small modulus", {**protocol, "max_reports": protocol["max_reports"] + 1}
 
     swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
     first, *others = swiss["rounds"]
@@ -388,8 +387,15 @@ def refused_protocols():
 
 
 def at_limits():
-    """Yield (name, protocol, the local epsilon that it spends); the modulus is the smallest for its voters."""
-    scores = {"name": "positional_scores", "scores": [3, 0, 1, -4, -4]}
+    """Yield (name, protocol, the local epsilon that it spends); its modulus is too small for one voter more."""
+
+    def most_voters(made, rate, bits):
+        voters = 0
+        for step in reversed(range(40)):
+            voters += 2**step * (modulus_bits(made, voters + 2**step, rate) <= bits)
+        return voters
+
+    scores = {"name": "positional_scores", "scores": [3, 2, 1, -4, -2]}
     stated = ["net_wins", "margins", "pair_margin", "pair_counts", {"name": "group_net_wins", "sizes": [1, 4]}]
     stated += ["scaled_margins", scores, "histogram", "histogram_unseen_last"]
     for what, max_listed in ((what, bound) for what in stated for bound in (None, 3)):
@@ -399,28 +405,26 @@ def at_limits():
             continue
         n_items = 3 if "histogram" in name else 5
         bound, made = {} if max_listed is None else {"max_listed": max_listed}, summand(what, n_items, max_listed)
-        rate, bits = max(2, int(made.sensitivity("replace").l2_squared) // 8), 20 if name != "scaled_margins" else 30
-        most = next(k for k in range(60, -1, -1) if modulus_bits(made, 2**k, rate) <= bits)
-        voters = 2**most
-        for step in range(most - 1, -1, -1):  # the most voters for these bits
-            voters += 2**step * (modulus_bits(made, voters + 2**step, rate) <= bits)
-        noise = {"statistic": what, "modulus_bits": bits + 1, "rate": [rate, 1]}
-        parties = {"servers": 2, "delta": "1e-6", "min_reports": 1, "max_reports": voters + 1, **bound}
-        head = {"version": VERSION, "items": list(range(n_items)), "epsilon": "100", "local_epsilon": "100"}
+        rate, bits = 1 + math.isqrt(int(made.sensitivity("replace").l2_squared)) // 8, 30  # D1 counts at small rates
+        noise = {"statistic": what, "modulus_bits": bits, "rate": [rate, 1]}
+        parties = {"servers": 2, "delta": "1e-6", "min_reports": 1, **bound}
+        parties["max_reports"] = most_voters(made, rate, bits)
+        head = {"version": VERSION, "items": list(range(n_items)), "epsilon": "1e9", "local_epsilon": "1e9"}
         if made.asked_about is None:
             protocol = {**head, "randomizer": "skellam-shares", **noise, **parties}
         else:
             protocol = {**head, "randomizer": "skellam-rounds", "rounds": [{**noise, "times": 2}], **parties}
         least = CLIENT_RANDOMIZERS[protocol["randomizer"]].spent(protocol)
         yield name if max_listed is None else f"{name} of 3 items", protocol, least
-    one = {"statistic": "net_wins", "modulus_bits": modulus_bits(summand("net_wins", 3), 10, 400), "times": 3}
+    one = {"statistic": "net_wins", "modulus_bits": 30, "times": 3}
     kinds = [
         {**one, "rate": [1, 1]},
         {**one, "rate": [400, 1]},
     ]  # the smaller of two terms is another one for each kind
-    protocol = {**head, **parties, "randomizer": "skellam-rounds", "rounds": kinds, "max_reports": 10}
+    parties["max_reports"] = most_voters(summand("net_wins", 3), 400, 30)
+    protocol = {**head, **parties, "randomizer": "skellam-rounds", "rounds": kinds}
     least = CLIENT_RANDOMIZERS["skellam-rounds"].spent(protocol)
-    yield "two kinds", {**protocol, "epsilon": str(math.ceil(least))}, least
+    yield "two kinds", protocol, least
 
 
 def accepted_protocols():
