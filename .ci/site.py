@@ -94,14 +94,13 @@ def without_thumbnail(folder):
 
 
 # What a phone cuts off: elements that reach beyond the window, or whose content is hidden beyond their own edge. Code,
-# tables and formulas may be wider than the window, in a box that scrolls; what is in a closed drawer is not looked at.
+# tables and formulas may be wider than the window, in a box that scrolls.
 CUT = """() => {
   const width = document.documentElement.clientWidth;
   const may = "pre, .highlight, .pst-scrollable-table-container, .output_html, div.math, math";
-  const drawer = ".bd-sidebar-primary, .bd-sidebar-secondary, .pst-primary-sidebar-modal, .pst-secondary-sidebar-modal";
   const cut = node => {
     const style = getComputedStyle(node), box = node.getBoundingClientRect();
-    if (box.width < 2 || box.height < 2 || node.closest(drawer) || node.parentElement.closest(may)) return false;
+    if (box.width < 2 || box.height < 2 || node.parentElement.closest(may)) return false;
     if (!node.checkVisibility({visibilityProperty: true, opacityProperty: true})) return false;
     const inside = node.scrollWidth > node.clientWidth + 1 && style.overflowX !== "visible" && !node.matches(may);
     return box.right > width + 1 || box.left < -1 || inside;
@@ -129,10 +128,13 @@ def served(folder):
             thread.join()
 
 
-# All pages have one head, so that one window can show body after body: styles are read once, and no script runs.
+# All pages have one head, so that one window can show body after body: styles are read once, and no script runs. Drawers
+# are closed and hold most of a page, so they are emptied.
 SHOW = """async address => {
   document.head.querySelector("base").href = address;
   const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
+  const drawer = ".bd-sidebar-primary, .bd-sidebar-secondary, .pst-primary-sidebar-modal, .pst-secondary-sidebar-modal";
+  page.querySelectorAll(drawer).forEach(node => node.replaceChildren());
   document.body.replaceWith(document.adoptNode(page.body));
   await Promise.all([...document.images].map(image => new Promise(done => {
     image.loading = "eager";
@@ -156,13 +158,17 @@ def cut_on_a_phone(page, address, names):
     return cut
 
 
+# The search lists its results one by one, and reads the page of each for a summary: it need not come to the end.
+LISTED = """place => document.querySelectorAll("#search-results ul.search > li > a").length >= place
+  || !(document.querySelector("#search-results h2")?.innerText ?? "Searching").includes("Searching")"""
+
+
 def found_too_late(page, address):
     """Return a line for every word whose page the site's own search does not list early enough."""
     late = []
     for word, (wanted, place) in SEARCHES.items():
         page.goto(f"{address}search.html?q={word}")
-        page.wait_for_selector("#search-results ul.search li a")
-        page.wait_for_function("!document.querySelector('#search-results h2').innerText.includes('Searching')")
+        page.wait_for_function(LISTED, arg=place)
         links = page.locator("#search-results ul.search > li > a").evaluate_all("all => all.map(a => a.pathname)")
         if "/" + wanted not in links[:place]:
             late.append(f"a search for {word!r} does not find {wanted} within {place}: {links[:4]}")
