@@ -37,7 +37,6 @@ from _shared import (
     summary,
     sweep,
 )
-from scipy.special import logsumexp
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, Kemeny, KwikSort
 from sklearn_dprank.ballots import Profile
@@ -115,6 +114,8 @@ class InsertionSampler:
     def __init__(self, margins, rate):
         self.items = np.argsort(-np.sum(margins, axis=1), kind="stable")  # Borda's order makes rejections rare
         self.margins, self.rate = np.asarray(margins)[np.ix_(self.items, self.items)], rate
+        least = [self.gap_costs(np.sort(row[:item])[None]) for item, row in enumerate(self.margins)]
+        self.log_bounds = [np.logaddexp.reduce(-costs[0]) + 1e-12 for costs in least]
 
     def draw(self, bits):
         """Draw one order, best first. The number of tries has no limit."""
@@ -127,30 +128,23 @@ class InsertionSampler:
         """Return the orders that `size` tries accept, one per row."""
         orders = np.zeros((size, 1), dtype=np.int64)
         for item in range(1, len(self.items)):
-            row = self.margins[item, :item]
-            costs, least = self.gap_costs(row[orders]), self.gap_costs(np.sort(row)[None])
-            bound = logsumexp(-least) + 1e-12
-            kept = bits.log_uniform(len(orders)) < logsumexp(-costs, axis=1) - bound
-            orders, gaps = orders[kept], draw_each(-costs[kept], bits)
-            source = np.arange(item + 1) - (np.arange(item + 1) > gaps[:, None])
-            orders = np.take_along_axis(np.pad(orders, ((0, 0), (0, 1))), source, axis=1)
-            orders[np.arange(len(orders)), gaps] = item
+            costs = self.gap_costs(self.margins[item][orders])
+            least = costs.min(axis=1)
+            mass = np.exp(least[:, None] - costs).cumsum(axis=1)
+            kept = bits.log_uniform(len(orders)) < np.log(mass[:, -1]) - least - self.log_bounds[item]
+            orders, mass = orders[kept], mass[kept]
+            target = np.exp(bits.log_uniform(len(orders))) * mass[:, -1]
+            gaps = np.minimum((mass <= target[:, None]).sum(axis=1), item)[:, None]
+            places = np.arange(item + 1)
+            source = np.minimum(places - (places > gaps), item - 1)
+            orders = np.where(places == gaps, item, np.take_along_axis(orders, source, axis=1))
         return orders
 
     def gap_costs(self, rows):
         """Return the cost of each place for a new item, whose margins over the others are `rows`, in their order."""
-        steps = np.pad(np.cumsum(rows, axis=1), ((0, 0), (1, 0)))
-        return self.rate * (np.maximum(0, -rows).sum(axis=1, keepdims=True) + steps)
-
-
-def draw_each(log_weights, bits):
-    """Return one option per row, int, shape (n_rows,), by weights that are given as their logs."""
-    order = np.argsort(log_weights, axis=1)
-    ascending = np.take_along_axis(log_weights, order, axis=1)
-    mass = np.exp(ascending - ascending[:, -1:]).cumsum(axis=1)
-    target = np.exp(bits.log_uniform(len(log_weights))) * mass[:, -1]
-    place = np.minimum((mass <= target[:, None]).sum(axis=1), log_weights.shape[1] - 1)
-    return np.take_along_axis(order, place[:, None], axis=1)[:, 0]
+        costs = np.zeros((len(rows), rows.shape[1] + 1))
+        np.cumsum(rows, axis=1, out=costs[:, 1:])
+        return self.rate * (costs + np.maximum(0, -rows).sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
