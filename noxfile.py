@@ -62,7 +62,8 @@ def docs(session):
         made = shutil.ignore_patterns("_build", "auto_examples", "generated", "__pycache__")
         for folder in ("docs", "examples", "sklearn_dprank"):
             shutil.copytree(folder, Path(copy, folder), ignore=made)
-        session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", f"{copy}/docs", target)
+        options = ("-q", "-W", "--keep-going", "-j", "auto", "-b", "html")
+        session.run("python", "-m", "sphinx", *options, f"{copy}/docs", target)
     session.run("python", ".ci/site.py", target)
 
 

@@ -128,8 +128,8 @@ def served(folder):
             thread.join()
 
 
-# All pages have one head, so that one window can show body after body: styles are read once, and no script runs. Drawers
-# are closed and hold most of a page, so they are emptied.
+# All pages have one head, so that one window can show body after body: styles are read once, and no script runs.
+# Drawers are closed, and are emptied, because they hold most of a page.
 SHOW = """async address => {
   document.head.querySelector("base").href = address;
   const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");

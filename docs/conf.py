@@ -146,6 +146,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "parallel": True,  # as many examples at once as sphinx's `-j` says
     "backreferences_dir": "generated/examples_of",
     "doc_module": ("sklearn_dprank",),
 }

@@ -56,7 +56,7 @@ from sklearn_dprank.theory.hay import (
     p_sort_voters,
 )
 
-TRIALS, HISTOGRAMS = 40, 3  # the paper has 10; each fit of P-BORDA-HIST takes a second
+TRIALS, HISTOGRAMS = 25, 3  # the paper has 10; each fit of P-BORDA-HIST takes a second
 
 if __name__ == "__main__":
     ARGUMENTS = begin(("SUSHI", "JESTER", "TurkDots", "TurkPuzzle"))
@@ -188,7 +188,8 @@ def draw_bars(ax, without, found):
         base, mean = without[name].mean(), scores.mean()
         ax.bar(place, base, 0.7, color="#0072B2", label="without privacy")
         ax.bar(place, mean - base, 0.7, base, color="#A6CEE3", label="what privacy adds")
-        ax.errorbar(place, mean, [[mean - scores.min()], [scores.max() - mean]], color="black", capsize=4, lw=1)
+        whiskers = np.maximum(0, [[mean - scores.min()], [scores.max() - mean]])  # a mean of equal scores is rounded
+        ax.errorbar(place, mean, whiskers, color="black", capsize=4, lw=1)
     ax.axhline(0.5, color="0.4", lw=1, ls=":", label="a random ranking")
     ax.set_xticks(range(len(found)), [name.replace("A-H", "A-\nH") for name in found], fontsize=7)
 

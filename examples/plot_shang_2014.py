@@ -150,7 +150,7 @@ def within(rates, limit):
 
 if __name__ == "__main__":
     few = [(2000, epsilon) for epsilon in BUDGETS]
-    REPEATS = 100_000 if ARGUMENTS.full else 500
+    REPEATS = 100_000 if ARGUMENTS.full else 300
     RATES, LEAST = (measured(few, REPEATS, noise) for noise in (PRINTED, "gaussian"))
     LIMITS = bounds_of(few)
     draw_rates(
@@ -191,7 +191,7 @@ def slope(x, rates):
 if __name__ == "__main__":
     CROWDS = (*VOTERS, 50_000, 100_000) if ARGUMENTS.full else VOTERS
     many = [(n, 0.1) for n in CROWDS]
-    VANISHING = measured(many, 20_000 if ARGUMENTS.full else 500)
+    VANISHING = measured(many, 20_000 if ARGUMENTS.full else 300)
     LIMITS = bounds_of(many)
     draw_rates(
         CROWDS,
@@ -216,7 +216,7 @@ RULES = {"borda": BORDA, "plurality": PLURALITY, "veto": VETO, "instant_runoff":
 
 if __name__ == "__main__":
     some_voters = [(n, 0.1) for n in VOTERS[:4]]
-    BY_RULE = {rule: measured(some_voters, 5000 if ARGUMENTS.full else 200, rule=rule) for rule in RULES}
+    BY_RULE = {rule: measured(some_voters, 5000 if ARGUMENTS.full else 150, rule=rule) for rule in RULES}
     general = bounds_of(some_voters)["Lemma 3"]
     draw_rates(
         VOTERS[:4],
