@@ -78,7 +78,8 @@ def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
     parser.add_argument("--download", action="store_true", help="get rankings that are not there from PrefLib, once")
     arguments = parser.parse_args()
-    _DOWNLOADED.clear()  # a gallery runs all examples in one process
+    _DOWNLOADED.clear()  # a gallery runs many examples in one process
+    _LOOKS.clear()
     missing = [name for name in names if not (_folder() / _FILES[name][0]).is_file()]
     if arguments.download:
         _DOWNLOADED.update(_fetched(missing))
@@ -289,7 +290,7 @@ def claim(text, holds, evidence=""):
 
 
 def summary(width=76):
-    """Print one table of all claims and results, and clear it, because a gallery runs all examples in one process."""
+    """Print one table of all claims and results, and clear it, because a gallery runs many examples in one process."""
     for text, found in [("What is claimed", "What was found"), ("-" * width, "-" * 24), *_FOUND]:
         first, *more = textwrap.wrap(text, width)
         print(f"{first:{width}}  {found}", *more, sep="\n")

@@ -216,7 +216,7 @@ RULES = {"borda": BORDA, "plurality": PLURALITY, "veto": VETO, "instant_runoff":
 
 if __name__ == "__main__":
     some_voters = [(n, 0.1) for n in VOTERS[:4]]
-    BY_RULE = {rule: measured(some_voters, 5000 if ARGUMENTS.full else 150, rule=rule) for rule in RULES}
+    BY_RULE = {rule: measured(some_voters, 5000 if ARGUMENTS.full else 200, rule=rule) for rule in RULES}
     general = bounds_of(some_voters)["Lemma 3"]
     draw_rates(
         VOTERS[:4],
