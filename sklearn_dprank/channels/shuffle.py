@@ -53,8 +53,8 @@ from ..sampling.bit_source import BitSource
 from .base import RankAggregator
 from .plan import POSITIONS, Answers, Plan, ballots_of, check_derivable, least_voters, outcomes_of
 
-# Functions of public numbers, cached for repeated trials.
-_local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
+# Functions of public numbers, cached for repeated trials and for `recommend`.
+message_epsilon_for = lru_cache(maxsize=256)(composed_local_epsilon)
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
 
 
@@ -166,7 +166,7 @@ class Shuffle(BaseEstimator):
         epsilon = float(self.epsilon if self.local_epsilon is None else self.local_epsilon)
         message_epsilon = epsilon / rounds
         if amplified and is_target:
-            message_epsilon = _local_epsilon(epsilon, n_messages, self.delta, rounds)
+            message_epsilon = message_epsilon_for(epsilon, n_messages, self.delta, rounds)
         # The flip may spend `message_epsilon` on one message or, without amplification, `epsilon` on all, as locally.
         allowed, times = (as_text(message_epsilon), 1) if amplified else (as_text(epsilon), rounds)
         flip = randomizer.flip(allowed, times)

@@ -61,10 +61,9 @@ from ..channels.base import publishes_intervals
 from ..channels.central import DPBorda, DPBradleyTerry, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..channels.local import LDPBorda, LDPPairwise
 from ..channels.secure_aggregation import SecAggBorda, SecAggSwissBorda
-from ..channels.shuffle import ShufflePairwise
+from ..channels.shuffle import ShufflePairwise, message_epsilon_for
 from ..collection import PrivUnitG
 from ..privacy.composition import gaussian_sigma
-from ..privacy.shuffle import composed_local_epsilon
 from ..queries import AllMargins, NetWins, n_pairs
 from ..queries.statistics import listed, wins_moved
 from .parameters import in_words
@@ -1131,7 +1130,7 @@ def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float
     """Return the number of truthful answers that one voter's K shuffled messages equal, K tanh^2(local epsilon / 2)."""
     if n_reports < 2:
         return n_queries * math.tanh(epsilon / n_queries / 2) ** 2
-    return n_queries * math.tanh(composed_local_epsilon(epsilon, n_reports, delta, n_queries) / 2) ** 2
+    return n_queries * math.tanh(message_epsilon_for(epsilon, n_reports, delta, n_queries) / 2) ** 2
 
 
 def secure_choice(model: ErrorModel, epsilon: float, delta: float, _: Neighboring, intervals: bool) -> Choice:
