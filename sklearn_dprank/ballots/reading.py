@@ -392,7 +392,10 @@ def long_form(known: Iterable[Any]) -> tuple[str, list[Any], str] | None:
     >>> long_form(["userId", "movieId", "rating", "timestamp"])
     ('long', ['userId', 'movieId', 'rating'], 'rating')
     """
-    names = {re.sub(r"[\W_]", "", str(name)).lower().removesuffix("id"): name for name in known}
+    by_word = {re.sub(r"[\W_]", "", str(name)).lower(): name for name in known}
+    names = {  # the id of a rating is not its value
+        word if (base := word.removesuffix("id")) in _VALUES else base: name for word, name in by_word.items()
+    }
     pairs = [(f"{what}{one}", f"{what}{two}") for what in _PAIRED for one, two in ("ab", "12")]
     for words in (*((*pair, "winner") for pair in [*pairs, ("home", "away")]), ("winner", "loser")):
         if names.keys() >= {*words}:

@@ -391,7 +391,7 @@ def _ranked(rows, names, codes, unreadable, options, counts):
         voters = "" if counts is None else f", which are {counts[changed].sum():.0f} of {counts.sum():.0f} voters"
         tell(
             f"{unreadable.file}: by the rules of ballots, some marks do not count in {len(changed)} of {len(ballots)} "
-            f"rows{voters}. This line {NOT_PUBLIC}"
+            f"rows{voters}. If these are many, check the names in --items. This line {NOT_PUBLIC}"
         )
     return ballots
 

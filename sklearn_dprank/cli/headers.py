@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,18 @@ import numpy as np
 from .._utils.checks import safe_repr
 from ..ballots.reading import checked_names, long_form, normal
 from .layout import FORMS, form, own_columns
-from .tables import LONGEST_NAME, Rows, SeveralSheets, called, is_no_name, joined, open_rows, plain, to_copy
+from .tables import (
+    LONGEST_NAME,
+    NOT_PUBLIC,
+    Rows,
+    SeveralSheets,
+    called,
+    is_no_name,
+    joined,
+    open_rows,
+    plain,
+    to_copy,
+)
 
 # Names of columns, and lists of names in options.
 
@@ -84,7 +95,14 @@ def _span(entry, places, names):
             first, last = (place_of("--choices", end, places, names) for end in ends)
             if last < first:
                 raise ValueError(f"--choices {entry!r} must name the left column first; swap both names.")
-            return [*range(first, last + 1)]
+            span, (low, high) = [*range(first, last + 1)], (_numbered(names[end]) for end in (first, last))
+            between = sorted((each, at) for at, each in enumerate(map(_numbered, names)) if low <= each <= high)
+            if low[0] == high[0] and [at for _, at in between] != span:  # such as Rank 1, Rank 10, Rank 2
+                raise ValueError(
+                    f"--choices {entry!r} covers columns that are not numbered one after the other; write * in place "
+                    "of the number, or list the columns with commas between."
+                )
+            return span
     if "*" not in entry:
         return None
     before, *after = map(re.escape, entry.split("*"))  # each * is the same number
@@ -99,6 +117,11 @@ def _span(entry, places, names):
             f"--choices {shlex.quote(exact)} for {one!r}."
         )
     return sorted(matches, key=lambda place: int(matches[place][1])) or None
+
+
+def _numbered(name):
+    """Return a name with * for each number, and its numbers."""
+    return re.sub(r"\d+", "*", name), [*map(int, re.findall(r"\d+", name))]
 
 
 def as_answer(text: str) -> str:
@@ -135,7 +158,8 @@ _NO_ITEMS = {
     *("#", "no.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
     *("completiontime", "lastmodifiedtime", "durationinseconds", "finished", "lastpage", "progress", "responseid"),
     *("respondentid", "email", "nr", "lfdnr", "caseid", "recordid", "voterid", "ballotid", "ballot", "rowid", "userid"),
-    *("votes", "stimmen", "code", "respnum", "serial", "precinct"),
+    *("votes", "stimmen", "code", "respnum", "respid", "serial", "precinct", "case", "freq", "frequency", "nvoters"),
+    *("numberofvoters", "numberofvotes", "yearofbirth", "birthyear", "geburtsjahr"),
     *("emailaddress", "ipaddress", "startdate", "starttime", "enddate", *_WHO, *(f"{who}id" for who in _WHO)),
     *("submitdate", "startlanguage", "date", "datum", "name", "firstname", "lastname", "vorname", "nachname", "e-mail"),
     *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "count", "counts", "anzahl", "gewicht"),
@@ -143,12 +167,22 @@ _NO_ITEMS = {
     *("bemerkung", "bemerkungen", "anmerkung", "anmerkungen", "remark", "remarks", "notes", "feedback"),
     *("commentaire", "commentaires", "comentario", "comentarios"),
 }
+_MAY_BE_ITEMS = {  # attributes, features, channels, groups and fruit; such a name may stand in a ballot
+    *("index", "wave", "weight", "gewicht", "progress", "finished", "email", "e-mail", "user", "person", "customer"),
+    *("date", "datum", "age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "comments", "notes"),
+    *("feedback", "code", "serial", "case", "precinct"),
+}
 _ROW_NUMBERS = re.compile(r"Unnamed: \d+")  # pandas' name of a column without a name
 
 
 def _letters(name):
     """Return the letters of a name in lower case."""
     return re.sub(r"[\W\d_]", "", name.lower())
+
+
+def _first_of(words, names):
+    """Return the first name that is one of these words, apart from case, blanks and marks; None if there is none."""
+    return next((name for name in names if words & {name.lower(), re.sub(r"[\W_]", "", name.lower())}), None)
 
 
 @dataclass(frozen=True)
@@ -228,7 +262,8 @@ class Header:
         else:
             longest = [name for names in questions.values() for name in names]
         short = [self.parts[name][1] for name in longest]
-        return short if all(len(places[name]) == 1 for name in short) else longest, problems
+        is_one_question = len({self.parts[name][0] for name in longest}) == 1  # else brackets may be of the item
+        return short if is_one_question and all(len(places[name]) == 1 for name in short) else longest, problems
 
     def _check_items(self, columns):
         """Raise ValueError unless all these columns are items, and of one question if any asks about several items."""
@@ -260,36 +295,46 @@ _CHOICE = re.compile(
 _CONTEST = re.compile(rf"(.*\b(?:{_RANK})[ _-]?)(\d+)((?!\d).*)", re.I | re.ASCII)
 _ORDINAL_CONTEST = re.compile(rf"(.*?)\b(\d+)(?:st|nd|rd|th)( (?:{_RANK})\b.*)", re.I | re.ASCII)
 COUNTS = {"count", "counts", "anzahl", "votes", "stimmen", "voters", "number of votes", "number of voters"}
-COUNTS |= {"n_votes", "n_voters", "frequency"}
+COUNTS |= {"n_votes", "n_voters", "frequency", "freq"}
+_WEIGHTS = {"weight", "weights", "designweight", "sampleweight", "gewicht", "gewichtung"}
 _JUDGES = {*_WHO, *(f"{who}id" for who in _WHO), "judge", "judgeid", "annotator", "rater", "raterid"}
+_JUDGES |= {"email", "emailaddress", "e-mail"}
 
 
 def _choices(head):
-    """Return the columns of choices, best first, and the value of ``--choices`` for them; names alone decide.
+    """Return the columns of choices, best first, the value of ``--choices``, and the number of such lists.
 
-    They are columns, or the items of one question, that are numbered from 1, as in "Rank 1" or "2nd choice".
+    They are columns, or the items of one question, that are numbered from 1, as in "Rank 1" or "2nd choice". Names
+    alone decide.
     """
     found: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for name in head.names:
         asked, item = head.parts[name]
         word, _, rest = item.lower().partition(" ")
-        short = f"{_ORDINALS.index(word) + 1} {rest}" if word in _ORDINALS else item
-        if number := _CHOICE.fullmatch(short) or (re.fullmatch(r"(\d+)", short, re.ASCII) if asked else None):
-            found[asked, ""].setdefault(int(next(filter(None, number.groups()))), name)
+        short = f"{_ORDINALS.index(word) + 1} {rest}".strip() if word in _ORDINALS else item
+        if number := _CHOICE.fullmatch(short) or (
+            re.fullmatch(r"(\d+)", short, re.ASCII) if asked or word in _ORDINALS else None
+        ):
+            kind = re.search(_RANK, short.lower())  # Rank 1 and Choice 2 are of two lists
+            found[asked, kind[0] if kind else ""].setdefault(int(next(filter(None, number.groups()))), name)
         elif contest := _CONTEST.fullmatch(name) or _ORDINAL_CONTEST.fullmatch(name):
             found[contest[1], contest[3]].setdefault(int(contest[2]), name)
-    for (before, after), numbered in sorted(found.items(), key=lambda pair: -len(pair[1])):
-        columns, places = [numbered[number] for number in sorted(numbered)], head.places()
-        if len(columns) < 2 or sorted(numbered) != [*range(1, len(numbered) + 1)]:
-            continue
-        if columns[0] == f"{before}1{after}":  # of a contest
-            return columns, f"{before}*{after}"
-        short = [head.parts[name][1] for name in columns]
-        ends = short if all(len(places[name]) == 1 for name in short) else columns
-        at = [head.names.index(name) for name in columns]
-        is_range = len(at) > 2 and at == [*range(at[0], at[0] + len(at))]
-        return columns, f"{ends[0]}..{ends[-1]}" if is_range else joined(ends)
-    return [], ""
+    lists = [each for each in found.items() if len(each[1]) > 1 and {*each[1]} == {*range(1, len(each[1]) + 1)}]
+    if not lists:
+        return [], "", 0
+    (before, after), numbered = max(lists, key=lambda each: len(each[1]))
+    columns, places = [numbered[number] for number in sorted(numbered)], head.places()
+    if columns[0] == f"{before}1{after}":  # of a contest
+        return columns, f"{before}*{after}", len(lists)
+    short = [head.parts[name][1] for name in columns]
+    ends = short if all(len(places[name]) == 1 for name in short) else columns
+    return columns, _span_of(ends, [head.names.index(name) for name in columns]), len(lists)
+
+
+def _span_of(names, places):
+    """Return the value of ``--choices`` for these names: a range if their columns are neighbours."""
+    is_range = len(places) > 2 and places == [*range(places[0], places[0] + len(places))]
+    return f"{names[0]}..{names[-1]}" if is_range else joined(names)
 
 
 def check_form(options: argparse.Namespace, head: Header) -> None:
@@ -297,12 +342,15 @@ def check_form(options: argparse.Namespace, head: Header) -> None:
 
     Names choose the command that is shown, and nothing else.
     """
-    choices, shown = _choices(head)
+    choices, shown, n_lists = _choices(head)
     form, columns, direction = long_form(head.names) or ("choices", choices, "")
     if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
         return
     added = [f"--{form}", shown] if form == "choices" else [f"--{form}", *columns]
-    notes = []
+    notes = _other_columns(head, options) if form == "choices" else []
+    notes += [f"The command is for one of {n_lists} lists of choices; --choices names it."] * (
+        form == "choices" and n_lists > 1
+    )
     if form == "choices" and options.count is None and options.person is None:
         added += [word for name in head.names if name.lower() in COUNTS for word in ("--count", name)][:2]
         notes += ["--count states that a row is of so many voters; leave it out if it is not."] * ("--count" in added)
@@ -312,7 +360,7 @@ def check_form(options: argparse.Namespace, head: Header) -> None:
     added += [f"--{direction}s"] if direction and options.layout is None else []
     row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[form]
     if form == "comparisons" and options.person is None:
-        who = next((name for name in head.names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
+        who = _first_of(_JUDGES, head.names)
         added += ["--row-is-person"] if who is None else ["--person", who]
         notes += ["--row-is-person states that each row is of another person; else name the --person."] * (who is None)
     if form != "choices" and options.command == "rank" and not options.estimator and not options.top:
@@ -335,6 +383,21 @@ def check_form(options: argparse.Namespace, head: Header) -> None:
         f"{''.join(f'{note} ' for note in notes)}Then run: "
         f"{shlex.join(['dprank', *kept, *added, '--items', '@items.txt'])}"
     )
+
+
+def _other_columns(head, options):
+    """Return sentences about columns with voters and weights that no option names."""
+    found = []
+    count = next((name for name in head.names if name.lower() in COUNTS), None)
+    if count and (options.count, options.person) == (None, None):
+        found.append(f"If each row is of so many voters, add --count {shlex.quote(count)}.")
+    who, weight = _first_of(_JUDGES, head.names), _first_of(_WEIGHTS, head.names)
+    if who and (options.person, options.count) == (None, None):
+        found.append(f"If a voter may have several rows, add --person {shlex.quote(who)}.")
+    if weight and options.weight is None:
+        weighed = f"--weight {shlex.quote(weight)} --max-weight BOUND"
+        found.append(f"If rows have weights, add {weighed}, where BOUND is a public bound.")
+    return found
 
 
 def check_counts(options: argparse.Namespace, names: list[str], columns: list[int]) -> None:
@@ -366,7 +429,7 @@ def _added(changes):
 
 
 _ENDINGS = {  # of a command for a table, and what the cells then are
-    "--ratings": "numbers, larger is better",
+    "--ratings": "numbers, larger is better; list codes such as 99 in --no-answer",
     "--ratings --scale bad,fair,good": "answers in words; list yours, the worst first",
     "--positions --unranked last": "1 is the best; items without a number are worse than the others",
     "--positions --unranked no_opinion": "1 is the best; items without a number were not judged",
@@ -404,22 +467,29 @@ def unstated(options: argparse.Namespace) -> str:
     head, rows, changes, reasons = _first_names(options)
     words = [*_words(options), *_added(changes)]
     run = shlex.join(["dprank", *words])
-    lists = f"{run}{' --items @items.txt' * (options.items is None)}"
+    items = " --items @items.txt" * (options.items is None)
+    # The rows above the names may be ballots on one item each.
+    added = _added({name: value for name, value in changes.items() if name != "skip_rows"})
+    orders = f"{shlex.join(['dprank', *_words(options), *added])}{items} --orders"
+    lists = f"{run}{items}"
     to_write = "write all items into items.txt, one a line, as the cells hold them"
     if head is None:
         return (
             f"the layout of {file} is not stated. If each row lists items, best first, {to_write}, and run\n"
-            f"  {lists} --orders\nElse put a row of names above the ballots. If titles stand above it, add --skip-rows "
+            f"  {orders}\nElse put a row of names above the ballots. If titles stand above it, add --skip-rows "
             "1. If cells are not separated by commas, add --separator ';' or --separator tab."
+            f" This message {NOT_PUBLIC}"
         )
     if options.items is None:
         check_form(argparse.Namespace(**{**vars(options), **changes, "words": words}), head)
     skipped = head.no_items.union(own_columns(options))
     columns = [place for place, name in enumerate(head.names) if name not in skipped]
     names, problems = head.likely_items(columns)
-    is_asked = any(asked for asked, _ in head.parts.values())
-    is_header = head.no_items or is_asked or not rows.can_skip or any("look like" in each for each in problems)
-    is_doodle = any("doodle.com" in str(row) for row in rows.rows[:3])
+    asked = Counter(asked for asked, _ in head.parts.values() if asked)
+    is_asked = max(asked.values(), default=0) > 1  # one item in brackets may be a candidate with a party
+    is_header = head.no_items or is_asked or not rows.can_skip or _first_of(_NO_ITEMS - _MAY_BE_ITEMS, head.names)
+    above = changes.get("skip_rows", ())
+    is_doodle = any(line in above and "doodle.com" in str(row) for line, row in zip(rows.lines, rows.rows, strict=True))
     is_header = is_header or is_doodle or any(map(_ROW_NUMBERS.fullmatch, head.names))
     endings = _DOODLE if is_doodle else _ENDINGS
     if is_header and len(names) == 1 and len(names[0]) <= LONGEST_NAME and options.items is None:
@@ -427,23 +497,35 @@ def unstated(options: argparse.Namespace) -> str:
             f"the layout of {file} is not stated. If the cells of {safe_repr(names[0])} list items, best first, "
             f"{to_write}, and run\n  {lists} --choices {shlex.quote(names[0])} --list-separator '>'\n"
             "In place of >, write what stands between the items."
+            f"{''.join(f'{chr(10)}{sentence}' for sentence in _other_columns(head, options))}"
         )
     before, others = "", ""
     if options.items is None and not (is_header and head.is_grid(columns)):
         copied = to_copy("--items", names) if is_header else "--items all" * (not problems)
         run += f" {copied or '--items @items.txt'}"
-        before = "" if copied else "Write the names of the columns that are items into items.txt, one a line. "
+        if not copied:
+            before = (
+                "Write the names of the columns that are items into items.txt, one a line. If others hold voters, "
+                "weights or numbers of voters, name them with --person, --weight or --count. "
+            )
         reasons += problems if is_header else []
-    if not is_asked and not is_doodle:
-        ends = f"{names[0]}..{names[-1]}" if is_header and len(names) > 1 else "FIRST..LAST"
+    # The last of these columns is not a later choice than the first, but the opposite of one.
+    is_opposite = any(re.search(r"worst|least|schlecht|peor|pire", name.lower()) for name in names)
+    if not is_asked and not is_doodle and not is_opposite:
+        if len({_numbered(name)[0] for name in names}) == 1:  # the columns may be in another order, as 1, 10, 2
+            names = sorted(names, key=_numbered)
+        at = [head.names.index(name) for name in names if name in head.names]
+        ends = _span_of(names, at) if is_header and len(names) > 1 else "FIRST..LAST"
         others = f"\nIf cells hold names of items, {to_write}, and run\n  {lists} --choices {shlex.quote(ends)}\n"
-        others += "if the columns are the first, second and further choices"
+        others += "if the columns are the first, second and further choices (name one column alone, with "
+        others += "--list-separator ';', if its cells hold whole lists)"
         others += ", called FIRST to LAST" * (ends == "FIRST..LAST")
-        others += f", or\n  {lists} --orders\nif the file has no row of names." if not is_header else "."
+        others += f", or\n  {orders}\nif the file has no row of names." if not is_header else "."
     others += "\nIf a row is one rating or one comparison, use --long or --comparisons; see dprank rank --help."
-    who = next((name for name in head.names if re.sub("[^a-z]", "", name.lower()) in _JUDGES), None)
-    if is_header and who is not None and options.person is None:
-        others += f"\nIf a voter may have several rows, add --person {shlex.quote(who)}."
+    if is_header:
+        others += "".join(f"\n{sentence}" for sentence in _other_columns(head, options))
+    elif above:
+        others += f"\nThis message {NOT_PUBLIC}"
     width = max(map(len, endings))
     shown = "\n".join(f"    {ending:<{width}}  {about}" for ending, about in endings.items())
     because = f" ({'; '.join(reasons)})" if reasons else ""
@@ -573,7 +655,10 @@ def _no_names(rows, options):
     with suppress(UnicodeError):
         if between and first and options.encoding is None and re.search("[\udc80-\udcff]", first[0]):
             first = [line.encode("utf-8", "surrogateescape").decode("cp1252") for line in first]
-            problems, changes = ["it is not UTF-8 text"], {"encoding": "cp1252"}
+            problems, changes = (
+                ["it is not UTF-8 text, but perhaps cp1252; check the names in the result"],
+                {"encoding": "cp1252"},
+            )
     place, names = 0, []
     for place in range(len(first)):
         row = first[place]

@@ -95,6 +95,11 @@ def names_or_file(text: str) -> str:
     return names_of
 
 
+#: Sentences about the direction of numbers.
+DIRECTIONS = {
+    "ratings": "Cells are ratings: larger is better (--ratings).",
+    "positions": "Cells are positions: smaller is better (--positions).",
+}
 #: Sentences about the meanings of items that a ballot leaves out.
 UNRANKED = {
     "last": "Items that a ballot leaves out count as worse than those that it lists (--unranked last).",

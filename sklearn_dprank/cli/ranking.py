@@ -122,6 +122,7 @@ def run(options: argparse.Namespace) -> str:
             **results(fitted, ballots.item_names, options.level, options.of),
         }
         made["unranked"] = None if options.example or options.comparisons else layout.unranked(options)
+        made["direction"] = None if options.example else layout.DIRECTIONS.get(options.layout)
         if hasattr(fitted, "max_weight_") and (options.person or options.weight):
             made["max_weight"] = fitted.max_weight_
         if hasattr(fitted, "max_listed_") and not options.comparisons:
@@ -378,6 +379,7 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         about = [_names_of(made)]
     else:
         about = ["No intervals: only orders are published. DPBorda with Laplace or Gaussian noise publishes intervals."]
+    about += [made["direction"]] if made["direction"] else []
     if made["unranked"] is not None:
         about.append(layout.UNRANKED[made["unranked"]])
     if "max_weight" in made:
@@ -520,6 +522,7 @@ def page(
     else:
         texts.append("This method publishes only the order, so there are no bars for the effect of the noise.")
     texts.append(plainly)
+    texts += [f"{made['direction'].partition(' (')[0]}."] if made["direction"] else []
     if made["unranked"] is not None:
         texts.append(f"{layout.UNRANKED[made['unranked']].partition(' (')[0]}.")
     if "max_weight" in made:

@@ -201,8 +201,8 @@ FILES = {
         lambda: text(["id", "rank1", "rank2", "rank3", "Count"], *([k, *ORDERS[k], 20] for k in range(4)))
     ),
     "columns of choices.csv": Case(
-        lambda: text(["id", "best", "then", "last"], *([k, *row] for k, row in enumerate(ORDERS))),
-        "--choices best..last",
+        lambda: text(["id", "one", "two", "three"], *([k, *row] for k, row in enumerate(ORDERS))),
+        "--choices one..three",
     ),
     "positions.csv": Case(lambda: text(NAMES, *POSITIONS), "--positions --unranked last"),
     "orders.csv": Case(lambda: text(*ORDERS), "--orders"),
@@ -305,6 +305,23 @@ def test_a_column_of_counts_is_not_left_out_in_silence(options, tmp_path, monkey
     assert main(["rank", "v.csv", "--epsilon", "1", *options]) == 2
     assert "If each row is of so many voters, add --count Count." in capsys.readouterr().err
     assert main(["rank", "v.csv", "--epsilon", "1", *options, "--count", "Count"]) == 0
+
+
+def test_best_and_worst_are_not_offered_as_choices(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text("id,Best,Worst\n1,tea,milk\n")
+    assert main(["rank", "v.csv", "--epsilon", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "Best" in said and "--choices" not in said
+
+
+@pytest.mark.parametrize(("layout", "words"), [("--ratings", "larger is better"), ("--positions", "smaller is better")])
+def test_the_result_and_the_page_state_how_cells_were_read(layout, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("v.csv").write_text("tea,milk\n1,2\n")
+    options = ["--items", "all", layout, "--unranked", "last", "--epsilon", "1"]
+    assert main(["rank", "v.csv", *options, "--report", "r.html"]) == 0
+    assert words in capsys.readouterr().out and words in Path("r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("lines", [True, False])
