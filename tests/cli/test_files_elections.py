@@ -269,8 +269,8 @@ def test_the_number_of_changed_ballots_goes_to_the_operator_only(finished):
     options = ["cvr.csv", "--choices", CONTEST.format("*"), *MAYOR]
     status, out, said = finished(*options, "--epsilon", "1", "--report", "r.html")
     assert status == 0 and said == (
-        "cvr.csv: by the rules of ballots, some marks do not count in 3 of 5 rows. If these are many, check the names in --items. This line depends on the ballots; "
-        "do not publish it.\n"
+        "cvr.csv: by the rules of ballots, some marks do not count in 3 of 5 rows. "
+        "If these are many, check the names in --items. This line depends on the ballots; do not publish it.\n"
     )
     page = Path("r.html").read_text(encoding="utf-8")
     printed = [out, page, finished(*options, *LARGE)[1]]

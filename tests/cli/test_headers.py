@@ -95,8 +95,8 @@ def test_the_ranks_of_a_grid_are_choices(names, refusal):
 
 
 def test_a_range_of_choices_has_no_column_between(refusal):
-    said = refusal("id,best,Comment,worst\n1,a,,b\n")
-    assert "--choices 'best, worst'" in said and ".." not in said
+    said = refusal("id,best,Comment,next\n1,a,,b\n")
+    assert "--choices 'best, next'" in said and ".." not in said
 
 
 def test_brackets_of_each_candidate_are_part_of_the_name(refusal):

@@ -625,6 +625,7 @@ PUBLIC = {
         "whose",
         "intervals",
         "unranked",
+        "direction",
         "privacy",
         "budget",
         "spent",
