@@ -347,7 +347,7 @@ def check_form(options: argparse.Namespace, head: Header) -> None:
     if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
         return
     added = [f"--{form}", shown] if form == "choices" else [f"--{form}", *columns]
-    notes = _other_columns(head, options) if form == "choices" else []
+    notes = [each for each in _other_columns(head, options) if "--count" not in each] if form == "choices" else []
     notes += [f"The command is for one of {n_lists} lists of choices; --choices names it."] * (
         form == "choices" and n_lists > 1
     )
@@ -655,10 +655,8 @@ def _no_names(rows, options):
     with suppress(UnicodeError):
         if between and first and options.encoding is None and re.search("[\udc80-\udcff]", first[0]):
             first = [line.encode("utf-8", "surrogateescape").decode("cp1252") for line in first]
-            problems, changes = (
-                ["it is not UTF-8 text, but perhaps cp1252; check the names in the result"],
-                {"encoding": "cp1252"},
-            )
+            problems.append("it is not UTF-8 text, but perhaps cp1252; check the names in the result")
+            changes["encoding"] = "cp1252"
     place, names = 0, []
     for place in range(len(first)):
         row = first[place]

@@ -104,6 +104,22 @@ def test_brackets_of_each_candidate_are_part_of_the_name(refusal):
 
 
 @pytest.mark.parametrize(
+    ("names", "option"),
+    [
+        ("id,Mayor Rank 1,Mayor Rank 2", "--choices 'Mayor Rank *'"),
+        ("id,Rep. 1st Choice D2,Rep. 2nd Choice D2", "--choices 'Rep. 1st Choice D2, Rep. 2nd Choice D2'"),
+        ("1. Wahl,2. Wahl,Anzahl", "--choices '1. Wahl, 2. Wahl' --count Anzahl"),
+        ("player1,player2,winner", "--comparisons player1 player2 winner"),
+        ("home,away,winner", "--comparisons home away winner"),
+        ("voter,candidate,rank", "--long voter candidate rank --positions"),
+        ("CaseID,tea,milk", "--items 'tea, milk'\n"),
+    ],
+)
+def test_the_names_of_columns_give_the_options(names, option, refusal):
+    assert option in refusal(f"{names}\n{','.join('1' * (1 + names.count(',')))}\n")
+
+
+@pytest.mark.parametrize(
     ("name", "hint"), [("Weight", "--weight or --count"), ("design_weight", "add --weight design_weight --max-weight")]
 )
 def test_a_column_of_weights_is_not_left_out_in_silence(name, hint, refusal):
