@@ -63,7 +63,7 @@ def test_the_table_of_a_leaderboard_has_its_published_numbers(log):
         assert table.loc[item, "exposure"] == fitted.exposures_[row]
         assert (table.loc[item, ["best", "worst"]] - 1).tolist() == fitted.rank_intervals(0.5)[row].tolist()
     assert table.attrs["intervals"].startswith(
-        "of a population, approximately, level 0.5, if items are compared with others"
+        "of a population, approximately, level 0.5, if each item meets items of many strengths"
     )
 
 
@@ -89,7 +89,7 @@ def test_several_rounds_refuse_intervals_of_the_voters(log):
     fitted = DPBradleyTerry(random_state=0).fit(profile_of(log))
     np.testing.assert_array_equal(fitted.rank_intervals(of="population"), fitted.rank_intervals())
     for method in (fitted.rank_intervals, fitted.to_frame):
-        with pytest.raises(ValueError, match=r'of="voters" is unknown .* or use DPBradleyTerry\(n_rounds=1\)'):
+        with pytest.raises(ValueError, match=r'of="voters" is unknown .* Use DPBradleyTerry\(n_rounds=1\)'):
             method(of="voters")
 
 
