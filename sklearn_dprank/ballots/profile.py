@@ -448,12 +448,14 @@ class Profile:
     def _read(cls, X, items=None, *, least_voters=0, least_items=2):
         """Return the profile of a table, with the given item names or those of its columns; see `check_ballots`."""
         table = reading.check_ballots(X, least_voters=least_voters, least_items=least_items)
-        own = reading.column_names(X)
-        names = own if items is None else reading.checked_names(items, "items")
-        if own is not None and [*own] != [*names] and {*own} == {*names}:
-            raise ValueError("items has the names of X's columns in another order; leave it out, or pass X[items].")
-        kinds = {str(kind).lower().partition("[")[0] for kind in getattr(X, "dtypes", [table.dtype])}
-        if kinds <= {"bool", "boolean"} and kinds:
+        names = reading.column_names(X) if items is None else reading.checked_names(items, "items")
+        if items is not None and reading.is_frame(X):
+            own, new = ([reading.normal(str(name)) for name in each] for each in (reading.labels_of(X), names))
+            if {*own} == {*new} and own not in (new, [str(item) for item in range(len(own))]):  # 0, 1, ... are no names
+                raise ValueError("items has the names of X's columns in another order; leave it out, or pass X[items].")
+        # The types of a list are those of its ballots, so that a refusal would depend on all of them.
+        kinds = {str(kind).lower().partition("[")[0] for kind in getattr(X, "dtypes", [getattr(X, "dtype", None)])}
+        if kinds and kinds <= {"bool", "boolean"}:
             raise ValueError(
                 "X holds truth values, and True would be worse than False. If True is an approval, pass "
                 "RatingsToRankings().fit_transform(X); if not, X.astype(int)."

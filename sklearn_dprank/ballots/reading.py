@@ -192,9 +192,9 @@ def _as_numbers(column, name):
             f"X must hold numbers (NaN for no opinion), got {_KINDS.get(column.dtype.kind, 'text')} in column "
             f"{name!r}. Leave out a column that is not an item. Read orders of names by Profile.from_orders(X, "
             "items=[...]), numbers in text by X.astype(float), and words by X.map(numbers.__getitem__, "
-            "na_action='ignore'), where numbers is a dictionary (positions: 0 is the best; ratings: larger is better). "
-            "One rating or comparison a row: Profile.from_long or from_comparisons. If a row of a CSV file has a cell "
-            "too many, pandas shifts all others; read it with pandas.read_csv(path, index_col=False)."
+            "na_action='ignore') with a dictionary (positions: 0 is the best; ratings: larger is better). One rating "
+            "or comparison a row: Profile.from_long or from_comparisons. If pandas shifted rows with a cell too many, "
+            "use pandas.read_csv(path, index_col=False)."
         ) from None
     except ArithmeticError:  # an integer beyond all floats, or a Decimal that is not a number
         raise ValueError(
@@ -406,7 +406,7 @@ def long_form(known: Iterable[Any]) -> tuple[str, list[Any], str] | None:
 
 def _refuse_long(X):
     """Raise ValueError if the column names are certainly those of a table with one rating or comparison a row."""
-    found = long_form(X.schema.names if _is_arrow(type(X)) else X.columns)
+    found = long_form(labels_of(X))
     if found is None:
         return
     form, (first, second, *value), direction = found
@@ -527,6 +527,11 @@ def _is_arrow(kind):
     return hasattr(kind, "column_names") and hasattr(kind, "schema")
 
 
+def labels_of(X: Any) -> Any:
+    """Return the labels of the columns of a frame, as it holds them."""
+    return X.schema.names if _is_arrow(type(X)) else X.columns
+
+
 def column_names(X: Any) -> Any:
     """Return the column names of a table in memory, or None if it has none or they are the numbers 0, 1, 2, ...
 
@@ -535,7 +540,7 @@ def column_names(X: Any) -> Any:
     """
     if type(X) is np.ndarray or not is_frame(X):
         return None
-    names = checked_names(X.schema.names if _is_arrow(type(X)) else X.columns, "the columns of X")
+    names = checked_names(labels_of(X), "the columns of X")
     if names == list(range(len(names))):
         return None
     pandas = sys.modules.get("pandas")

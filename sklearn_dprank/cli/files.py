@@ -298,8 +298,7 @@ def _from_table(options, unreadable):
         shown = place + 1 if is_no_name(head.names[place]) else safe_repr(head.names[place])
         problem = f'column {shown} must hold {must} List answers such as "do not know" in --no-answer.'
         if not head.is_grid(columns):
-            problem += f" If it is not an item, use {rest}."
-            problem += " If each line is one rating, use --long."
+            problem += f" If it is not an item, use {rest}. If each line is one rating, use --long."
         if wrong == [0] and unreadable.can_skip:  # no other row looks like a second row of names
             line = unreadable.lines[0]
             problem += f" If {unreadable.unit} {line} is a second row of names, and no ballot, add --skip-rows {line}."

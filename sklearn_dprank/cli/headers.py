@@ -154,21 +154,37 @@ _TIMESTAMPS = {  # the first column of Google Forms, in the language of the form
     *("Zaman damgası", "タイムスタンプ", "时间戳记", "時間戳記", "타임스탬프"),
 }
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
+_COUNTS = {"count", "counts", "anzahl", "votes", "stimmen", "voters", "numberofvotes", "numberofvoters", "nvotes"}
+_COUNTS |= {"nvoters", "frequency", "freq"}
+_WEIGHTS = {"weight", "weights", "designweight", "sampleweight", "gewicht", "gewichtung"}
 _NO_ITEMS = {
-    *("#", "no.", "id", "index", "timestamp", "wave", "weight", "designweight", "sampleweight", "collectorid"),
+    *("#", "no.", "id", "index", "timestamp", "wave", "collectorid", *_COUNTS, *_WEIGHTS),
     *("completiontime", "lastmodifiedtime", "durationinseconds", "finished", "lastpage", "progress", "responseid"),
     *("respondentid", "email", "nr", "lfdnr", "caseid", "recordid", "voterid", "ballotid", "ballot", "rowid", "userid"),
-    *("votes", "stimmen", "code", "respnum", "respid", "serial", "precinct", "case", "freq", "frequency", "nvoters"),
-    *("numberofvoters", "numberofvotes", "yearofbirth", "birthyear", "geburtsjahr"),
+    *("code", "respnum", "respid", "serial", "precinct", "case", "yearofbirth", "birthyear", "geburtsjahr"),
     *("emailaddress", "ipaddress", "startdate", "starttime", "enddate", *_WHO, *(f"{who}id" for who in _WHO)),
     *("submitdate", "startlanguage", "date", "datum", "name", "firstname", "lastname", "vorname", "nachname", "e-mail"),
-    *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "count", "counts", "anzahl", "gewicht"),
+    *("age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe"),
     *("mean", "average", "median", "mittelwert", "durchschnitt", "comment", "comments", "kommentar", "kommentare"),
     *("bemerkung", "bemerkungen", "anmerkung", "anmerkungen", "remark", "remarks", "notes", "feedback"),
     *("commentaire", "commentaires", "comentario", "comentarios"),
 }
 _MAY_BE_ITEMS = {  # attributes, features, channels, groups and fruit; such a name may stand in a ballot
-    *("index", "wave", "weight", "gewicht", "progress", "finished", "email", "e-mail", "user", "person", "customer"),
+    *(
+        "index",
+        "wave",
+        "weight",
+        "weights",
+        "gewicht",
+        "gewichtung",
+        "progress",
+        "finished",
+        "email",
+        "e-mail",
+        "user",
+        "person",
+        "customer",
+    ),
     *("date", "datum", "age", "alter", "gender", "sex", "geschlecht", "total", "sum", "summe", "comments", "notes"),
     *("feedback", "code", "serial", "case", "precinct"),
 }
@@ -294,9 +310,6 @@ _CHOICE = re.compile(
 #: One choice in a contest, as in "DEM Mayor Choice 1 of 5 Citywide" and "Rep. to Congress 1st Choice District 2".
 _CONTEST = re.compile(rf"(.*\b(?:{_RANK})[ _-]?)(\d+)((?!\d).*)", re.I | re.ASCII)
 _ORDINAL_CONTEST = re.compile(rf"(.*?)\b(\d+)(?:st|nd|rd|th)( (?:{_RANK})\b.*)", re.I | re.ASCII)
-COUNTS = {"count", "counts", "anzahl", "votes", "stimmen", "voters", "number of votes", "number of voters"}
-COUNTS |= {"n_votes", "n_voters", "frequency", "freq"}
-_WEIGHTS = {"weight", "weights", "designweight", "sampleweight", "gewicht", "gewichtung"}
 _JUDGES = {*_WHO, *(f"{who}id" for who in _WHO), "judge", "judgeid", "annotator", "rater", "raterid"}
 _JUDGES |= {"email", "emailaddress", "e-mail"}
 
@@ -343,37 +356,37 @@ def check_form(options: argparse.Namespace, head: Header) -> None:
     Names choose the command that is shown, and nothing else.
     """
     choices, shown, n_lists = _choices(head)
-    form, columns, direction = long_form(head.names) or ("choices", choices, "")
+    kind, columns, direction = long_form(head.names) or ("choices", choices, "")
     if len(columns) < 2 or getattr(options, "segments", None) or {options.person, options.weight}.intersection(choices):
         return
-    added = [f"--{form}", shown] if form == "choices" else [f"--{form}", *columns]
-    notes = [each for each in _other_columns(head, options) if "--count" not in each] if form == "choices" else []
-    notes += [f"The command is for one of {n_lists} lists of choices; --choices names it."] * (
-        form == "choices" and n_lists > 1
-    )
-    if form == "choices" and options.count is None and options.person is None:
-        added += [word for name in head.names if name.lower() in COUNTS for word in ("--count", name)][:2]
-        notes += ["--count states that a row is of so many voters; leave it out if it is not."] * ("--count" in added)
-    if form == "choices" and "*" in shown and options.other_items is None:
-        added += ["--other-items", "drop"]
-        notes.append("--other-items drop leaves out write-ins and other names; leave it out to hear of them.")
+    row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[kind]
+    added, notes, refused = [f"--{kind}", *columns], [], {*FORMS[kind]}
+    if kind == "choices":
+        added, notes = [f"--{kind}", shown], _other_columns(head, options)
+        refused.add("scale")
+        if n_lists > 1:
+            notes.append(f"The command is for one of {n_lists} lists of choices; --choices names it.")
+        if count := _count_of(head.names, options):
+            added += ["--count", count]
+            notes.append("--count states that a row is of so many voters; leave it out if it is not.")
+        if "*" in shown and options.other_items is None:
+            added += ["--other-items", "drop"]
+            notes.append("--other-items drop leaves out write-ins and other names; leave it out to hear of them.")
+    elif options.command == "rank" and not options.estimator and not options.top and options.noise:
+        added += ["--estimator", "DPBorda"]
     added += [f"--{direction}s"] if direction and options.layout is None else []
-    row = {"long": "one rating", "comparisons": "one comparison", "choices": "one list of choices"}[form]
-    if form == "comparisons" and options.person is None:
+    if kind == "comparisons" and options.person is None:
         who = _first_of(_JUDGES, head.names)
         added += ["--row-is-person"] if who is None else ["--person", who]
         notes += ["--row-is-person states that each row is of another person; else name the --person."] * (who is None)
-    if form != "choices" and options.command == "rank" and not options.estimator and not options.top:
-        added += ["--estimator", "DPBorda"] if options.noise else []
     # All words that were typed, without options that the form does not take.
-    dropped = {f"--{name.replace('_', '-')}" for name in (*FORMS[form], *(["scale"] if form == "choices" else []))}
-    dropped -= {"--unranked"} if form == "choices" else set()
+    dropped = {f"--{name.replace('_', '-')}" for name in refused}
     kept: list[str] = []
     typed = iter(_words(options))
     for word in typed:
         if word in dropped:
             next(typed)
-        elif form == "long" or not any(
+        elif kind == "long" or not any(
             len(word) > 3 and f"--{name}".startswith(word) for name in ("ratings", "positions")
         ):
             kept += [] if word.partition("=")[0] in dropped else [word]
@@ -385,12 +398,14 @@ def check_form(options: argparse.Namespace, head: Header) -> None:
     )
 
 
+def _count_of(names, options):
+    """Return the first of these columns that is named like the number of voters of each row; None if options say it."""
+    return _first_of(_COUNTS, names) if (options.count, options.person) == (None, None) else None
+
+
 def _other_columns(head, options):
     """Return sentences about columns with voters and weights that no option names."""
     found = []
-    count = next((name for name in head.names if name.lower() in COUNTS), None)
-    if count and (options.count, options.person) == (None, None):
-        found.append(f"If each row is of so many voters, add --count {shlex.quote(count)}.")
     who, weight = _first_of(_JUDGES, head.names), _first_of(_WEIGHTS, head.names)
     if who and (options.person, options.count) == (None, None):
         found.append(f"If a voter may have several rows, add --person {shlex.quote(who)}.")
@@ -402,14 +417,13 @@ def _other_columns(head, options):
 
 def check_counts(options: argparse.Namespace, names: list[str], columns: list[int]) -> None:
     """Raise ValueError if a column is named like the number of voters of each row, and no option says what it is."""
-    if (options.count, options.weight, options.person) != (None, None, None):
-        return
-    for place, name in enumerate(names):
-        if name.lower() in COUNTS and place not in columns and name != getattr(options, "segments", None):
-            raise ValueError(
-                f"{called(options.file)} has a column {safe_repr(name)}. If each row is of so many voters, add --count "
-                f"{shlex.quote(name)}. If not, rename or delete the column."
-            )
+    segments = getattr(options, "segments", None)
+    others = [name for place, name in enumerate(names) if place not in columns and name != segments]
+    if options.weight is None and (count := _count_of(others, options)):
+        raise ValueError(
+            f"{called(options.file)} has a column {safe_repr(count)}. If each row is of so many voters, add --count "
+            f"{shlex.quote(count)}. If not, rename or delete the column."
+        )
 
 
 def _words(options):
@@ -439,22 +453,29 @@ _DOODLE = {"--ratings --scale '(OK),OK' --unranked last --unreadable empty": "th
 
 def _first_names(options):
     """Return the header of a file or None, its rows, the options that the first rows ask for, and why they do."""
-    sheets: list[str | None] = [options.sheet]
+
+    def opened(changes):
+        changed = argparse.Namespace(**{**vars(options), **changes})
+        return changed, open_rows(changed)
+
+    starts: list[dict[str, Any]] = [{}]
     try:
-        rows = open_rows(options)
+        one = options, open_rows(options)
     except SeveralSheets as several:
-        sheets = [*several.names]
-    for sheet in sheets:
-        changes: dict[str, Any] = {} if sheet == options.sheet else {"sheet": sheet}
-        reasons = [f"of its {len(sheets)} sheets, the command reads one"] * len(changes)
-        rows = open_rows(argparse.Namespace(**{**vars(options), **changes}))
+        starts = [{"sheet": name} for name in several.names]
+    for changes in starts:
+        reasons = [f"of its {len(starts)} sheets, the command reads one"] * len(changes)
+        changed, read = opened(changes) if changes else one
+        rows = read
         for _ in range(2):  # once more with the options that the first rows ask for
-            changed = argparse.Namespace(**{**vars(options), **changes})
             try:
-                return header(open_rows(changed), changed)[0], rows, changes, reasons
+                return header(read, changed)[0], rows, changes, reasons
             except NoNames as found:
+                if not found.changes:
+                    break
                 changes |= found.changes
                 reasons += found.reasons
+                changed, read = opened(changes)
     return None, rows, changes, reasons
 
 
@@ -492,12 +513,14 @@ def unstated(options: argparse.Namespace) -> str:
     is_doodle = any(line in above and "doodle.com" in str(row) for line, row in zip(rows.lines, rows.rows, strict=True))
     is_header = is_header or is_doodle or any(map(_ROW_NUMBERS.fullmatch, head.names))
     endings = _DOODLE if is_doodle else _ENDINGS
+    count = _count_of(head.names, options)
+    hints = [f"If each row is of so many voters, add --count {shlex.quote(count)}."] if count else []
+    more = "".join(f"\n{hint}" for hint in hints + _other_columns(head, options)) * bool(is_header)
     if is_header and len(names) == 1 and len(names[0]) <= LONGEST_NAME and options.items is None:
         return (
             f"the layout of {file} is not stated. If the cells of {safe_repr(names[0])} list items, best first, "
             f"{to_write}, and run\n  {lists} --choices {shlex.quote(names[0])} --list-separator '>'\n"
-            "In place of >, write what stands between the items."
-            f"{''.join(f'{chr(10)}{sentence}' for sentence in _other_columns(head, options))}"
+            f"In place of >, write what stands between the items.{more}"
         )
     before, others = "", ""
     if options.items is None and not (is_header and head.is_grid(columns)):
@@ -522,10 +545,7 @@ def unstated(options: argparse.Namespace) -> str:
         others += ", called FIRST to LAST" * (ends == "FIRST..LAST")
         others += f", or\n  {orders}\nif the file has no row of names." if not is_header else "."
     others += "\nIf a row is one rating or one comparison, use --long or --comparisons; see dprank rank --help."
-    if is_header:
-        others += "".join(f"\n{sentence}" for sentence in _other_columns(head, options))
-    elif above:
-        others += f"\nThis message {NOT_PUBLIC}"
+    others += more or f"\nThis message {NOT_PUBLIC}" * bool(above and not is_header)
     width = max(map(len, endings))
     shown = "\n".join(f"    {ending:<{width}}  {about}" for ending, about in endings.items())
     because = f" ({'; '.join(reasons)})" if reasons else ""

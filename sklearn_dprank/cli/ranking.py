@@ -379,9 +379,7 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         about = [_names_of(made)]
     else:
         about = ["No intervals: only orders are published. DPBorda with Laplace or Gaussian noise publishes intervals."]
-    about += [made["direction"]] if made["direction"] else []
-    if made["unranked"] is not None:
-        about.append(layout.UNRANKED[made["unranked"]])
+    about += _readings(made)
     if "max_weight" in made:
         most = f"A person has at most the weight {made['max_weight']:g}."
         about.append(_heavy(made) or most)
@@ -394,6 +392,11 @@ def show(made: dict[str, Any], form: str, written: Sequence[str] = ()) -> str:
         spent, left = made["budget"]["spent"], made["budget"]["remaining"]
         lines.append(f"Budget: epsilon {spent:.6g} spent, {left:.6g} left for releases with delta = 0.")
     return "\n".join(lines)
+
+
+def _readings(made):
+    """Return sentences about how cells were read; options are in parentheses at their end."""
+    return [sentence for sentence in (made["direction"], layout.UNRANKED.get(made["unranked"])) if sentence]
 
 
 def _at_least(made):
@@ -522,9 +525,7 @@ def page(
     else:
         texts.append("This method publishes only the order, so there are no bars for the effect of the noise.")
     texts.append(plainly)
-    texts += [f"{made['direction'].partition(' (')[0]}."] if made["direction"] else []
-    if made["unranked"] is not None:
-        texts.append(f"{layout.UNRANKED[made['unranked']].partition(' (')[0]}.")
+    texts += [f"{sentence.partition(' (')[0].removesuffix('.')}." for sentence in _readings(made)]
     if "max_weight" in made:
         most = f"Each person counts for at most {made['max_weight']:g} vote{'s' * (made['max_weight'] != 1)}."
         texts.append(_heavy(made) or most)

@@ -314,6 +314,18 @@ def test_approvals_and_items_in_another_order_are_refused():
         Profile.from_rankings(approved.astype(int), items=["milk", "tea"])
 
 
+def test_items_rename_columns_that_have_no_names_of_their_own():
+    for columns in ([0, 1], ["tea", "tea"]):
+        table = pd.DataFrame([[1, 2]], columns=columns)
+        assert [*Profile.from_rankings(table, items=["milk", "wine"]).item_names] == ["milk", "wine"]
+    assert [*Profile.from_rankings(pd.DataFrame([[1, 2]]), items=[1, 0]).item_names] == [1, 0]
+
+
+def test_lists_of_truth_values_are_read_alike_whatever_another_list_holds():
+    for other in ([True, True], [0, 1]):
+        assert Profile.from_rankings([[True, False], other]).n_voters == 2
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("X", "error", "message"),

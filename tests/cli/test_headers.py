@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_dprank.cli import main
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
@@ -16,13 +14,14 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def refusal(capsys):
+def refusal(finished):
     """Return the message about a file with this content."""
 
     def call(content, *options):
-        Path("v.csv").write_text(content, encoding="utf-8")
-        assert main(["rank", "v.csv", "--epsilon", "1", *options]) == 2
-        return capsys.readouterr().err
+        Path("v.csv").write_bytes(content.encode("utf-8", "surrogateescape"))
+        status, _, said = finished("v.csv", "--epsilon", "1", *options)
+        assert status == 2
+        return said
 
     return call
 
@@ -40,11 +39,11 @@ def commands(message):
 @pytest.mark.parametrize(
     "content", ["id,tea,milk\n1,2,3\n", "Title\nid;tea;milk\n1;2;3\n", "Rank 1,Rank 2\ntea,milk\n"]
 )
-def test_standard_input_is_answered_as_a_file_is(content, refusal, monkeypatch, capsys):
+def test_standard_input_is_answered_as_a_file_is(content, refusal, monkeypatch, finished):
     expected = refusal(content).replace("v.csv --epsilon", "- --epsilon").replace("v.csv", "standard input")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
-    assert main(["rank", "-", "--epsilon", "1"]) == 2
-    assert capsys.readouterr().err == expected
+    status, _, said = finished("-", "--epsilon", "1")
+    assert (status, said) == (2, expected)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +63,27 @@ def test_a_ballot_with_words_of_headers_is_not_printed(ballot, refusal):
     assert "--orders" in said
     assert not [cell for cell in ballot.split(",") if re.search(rf"\b{re.escape(cell)}(?!\w)", said)]
     assert "Participant 3" not in said
+
+
+@pytest.mark.parametrize(
+    "first", ["Ann,secret", "Ann;secret", "\udcffnn,secret", "Ann,,secret", "secret", "Ann,Ann,secret"]
+)
+def test_a_first_row_that_may_be_a_ballot_is_not_printed(first, refusal):
+    said = refusal(f"{first}\nAnn,Bob\n")
+    assert "secret" not in said and "Ann" not in said and "--orders" in said
+
+
+@pytest.mark.parametrize("options", [["--choices", "r1,r2", "--items", "Ann,Bob"], ["--ratings", "--items", "r1,r2"]])
+def test_a_column_of_counts_is_not_left_out_in_silence(options, refusal, finished):
+    cells = "Ann,Bob" if "--choices" in options else "2,1"
+    said = refusal(f"r1,r2,Count\n{cells},30\n", *options)
+    assert "If each row is of so many voters, add --count Count." in said
+    assert finished("v.csv", "--epsilon", "1", *options, "--count", "Count")[0] == 0
+
+
+def test_best_and_worst_are_not_offered_as_choices(refusal):
+    said = refusal("id,Best,Worst\n1,tea,milk\n")
+    assert "Best" in said and "--choices" not in said
 
 
 def test_ballots_of_one_item_are_not_skipped(refusal):

@@ -261,67 +261,42 @@ def copied(message, ending):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_refusals_lead_to_the_ranking(name, tmp_path, monkeypatch, capsys):
+def test_refusals_lead_to_the_ranking(name, tmp_path, monkeypatch, finished):
     monkeypatch.chdir(tmp_path)
     case = FILES[name]
     Path(name).write_bytes(case.content())
     Path("items.txt").write_text("\n".join(case.names), encoding="utf-8")  # as the message asks
-    words, messages = ["rank", name, "--epsilon", "50", "--format", "json"], []
-    while status := main(words):
-        out, err = capsys.readouterr()
+    words, messages = [name, "--epsilon", "50", "--format", "json"], []
+    while (result := finished(*words))[0]:
+        status, out, err = result
         assert (status, out) == (2, "") and len(messages) < 3, err
         messages.append(err.strip())
-        words = copied(messages[-1], case.ending)
-    consensus = json.loads(capsys.readouterr().out)["consensus"]
+        command, *words = copied(messages[-1], case.ending)
+        assert command == "rank"
+    consensus = json.loads(result[1])["consensus"]
     assert sorted(consensus) == sorted(case.names)
     assert consensus[0] == ("2" if "1" in case.names else "tea")
     assert len(messages) == case.refusals, messages
 
 
-def test_a_first_row_that_may_be_a_ballot_is_not_printed(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for first in (b"Ann,secret", b"Ann;secret", b"\xffnn,secret", b"Ann,,secret", b"secret", b"Ann,Ann,secret"):
-        Path("votes.csv").write_bytes(first + b"\nAnn,Bob\n")
-        assert main(["rank", "votes.csv", "--epsilon", "1"]) == 2
-        said = capsys.readouterr().err
-        assert "secret" not in said and "Ann" not in said and "--orders" in said
-
-
 @pytest.mark.parametrize("name", ["limesurvey codes.csv", "forms with choices.csv"])
 @pytest.mark.parametrize("layout", [["--positions", "--unranked", "last"], ["--ratings"]])
-def test_ranks_are_not_published_as_items(name, layout, tmp_path, monkeypatch, capsys):
+def test_ranks_are_not_published_as_items(name, layout, tmp_path, monkeypatch, finished):
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(FILES[name].content())
-    assert main(["rank", name, "--epsilon", "1", *layout]) == 2
-    said = capsys.readouterr().err
+    status, _, said = finished(name, "--epsilon", "1", *layout)
+    assert status == 2
     assert "has one list of choices a row" in said and "--choices" in said.partition("Then run: ")[2]
 
 
-@pytest.mark.parametrize("options", [["--choices", "r1,r2", "--items", "Ann,Bob"], ["--ratings", "--items", "r1,r2"]])
-def test_a_column_of_counts_is_not_left_out_in_silence(options, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    cells = "Ann,Bob" if "--choices" in options else "2,1"
-    Path("v.csv").write_text(f"r1,r2,Count\n{cells},30\n")
-    assert main(["rank", "v.csv", "--epsilon", "1", *options]) == 2
-    assert "If each row is of so many voters, add --count Count." in capsys.readouterr().err
-    assert main(["rank", "v.csv", "--epsilon", "1", *options, "--count", "Count"]) == 0
-
-
-def test_best_and_worst_are_not_offered_as_choices(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("v.csv").write_text("id,Best,Worst\n1,tea,milk\n")
-    assert main(["rank", "v.csv", "--epsilon", "1"]) == 2
-    said = capsys.readouterr().err
-    assert "Best" in said and "--choices" not in said
-
-
 @pytest.mark.parametrize(("layout", "words"), [("--ratings", "larger is better"), ("--positions", "smaller is better")])
-def test_the_result_and_the_page_state_how_cells_were_read(layout, words, tmp_path, monkeypatch, capsys):
+def test_the_result_and_the_page_state_how_cells_were_read(layout, words, tmp_path, monkeypatch, finished):
     monkeypatch.chdir(tmp_path)
     Path("v.csv").write_text("tea,milk\n1,2\n")
     options = ["--items", "all", layout, "--unranked", "last", "--epsilon", "1"]
-    assert main(["rank", "v.csv", *options, "--report", "r.html"]) == 0
-    assert words in capsys.readouterr().out and words in Path("r.html").read_text(encoding="utf-8")
+    status, printed, _ = finished("v.csv", *options, "--report", "r.html")
+    assert status == 0
+    assert words in printed and words in Path("r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("lines", [True, False])
